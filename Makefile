@@ -1,0 +1,39 @@
+# Two commands do everything: `make demo` shows what Downclock does, `make test` checks it.
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test lint lock bench docs clean
+
+demo: .venv/ready
+	$(BIN)/downclock plan examples/gpu-day/cluster.toml examples/gpu-day/jobs.csv
+
+test: lint
+	$(BIN)/python -m pytest -n auto
+
+lint: .venv/ready
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+# One environment, from pinned and hashed versions.
+.venv/ready: requirements/lock.txt requirements/uv.txt pyproject.toml
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
+	$(BIN)/uv pip sync --quiet --python $(BIN)/python requirements/lock.txt requirements/uv.txt
+	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
+	touch $@
+
+# Pins and hashes only: no address of any index.
+lock:
+	$(BIN)/uv pip compile --universal --generate-hashes --no-emit-index-url --no-header \
+	  --no-annotate --all-extras --group dev --group docs pyproject.toml --output-file requirements/lock.txt
+
+bench: .venv/ready
+	$(BIN)/python -m benchmarks
+
+docs: .venv/ready
+	$(BIN)/mkdocs build --strict --quiet
+
+clean:
+	rm -rf .venv out site

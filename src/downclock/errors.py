@@ -1,0 +1,86 @@
+"""The few errors Downclock raises on purpose. Each says what, where and which rule."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+
+class DownclockError(Exception):
+    """Base of every deliberate error; the command line prints it as one line."""
+
+
+class InvalidInput(DownclockError):
+    """Something the user gave breaks a rule.
+
+    Reads like ``jobs.csv line 7, task 't7': deadline_s=3.0 is before arrival_s=5.0``.
+
+    Args:
+        rule: what is wrong, as the end of a sentence ("is before arrival_s=5.0").
+        item: the object at fault ("task 't7'").
+        field: the field at fault, printed as ``field=value``.
+        value: its value.
+        row: position in its table, so that a reader can add the line number.
+        source: the file.
+        line: the line in that file, counted from 1.
+    """
+
+    def __init__(
+        self,
+        rule: str,
+        *,
+        item: str | None = None,
+        field: str | None = None,
+        value: Any = ...,
+        row: int | None = None,
+        source: str | Path | None = None,
+        line: int | None = None,
+    ) -> None:
+        self.rule, self.item, self.field, self.value = rule, item, field, value
+        self.row, self.source, self.line = row, source, line
+        super().__init__(self._sentence())
+
+    def located(self, source: str | Path, line: int | None = None) -> InvalidInput:
+        """Return the same complaint with the file (and line) it came from."""
+        return InvalidInput(
+            self.rule,
+            item=self.item,
+            field=self.field,
+            value=self.value,
+            row=self.row,
+            source=source if self.source is None else self.source,
+            line=line if self.line is None else self.line,
+        )
+
+    def _sentence(self) -> str:
+        where = "" if self.source is None else str(self.source)
+        if self.line is not None:
+            where += f" line {self.line}"
+        places = [place for place in (where, self.item) if place]
+        what = "" if self.field is None else self.field
+        if self.value is not ...:
+            what += f"={_short(self.value)}" if what else _short(self.value)
+        sentence = f"{what} {self.rule}" if what else self.rule
+        return f"{', '.join(places)}: {sentence}" if places else sentence
+
+
+class InvalidSchedule(DownclockError):
+    """A schedule breaks a rule; raised where a valid one is required."""
+
+
+class MissingExtra(DownclockError):
+    """An optional package is needed for this."""
+
+    def __init__(self, package: str, extra: str, purpose: str) -> None:
+        super().__init__(
+            f"{purpose} needs the package '{package}': pip install 'downclock[{extra}]'"
+        )
+
+
+class AdapterError(DownclockError):
+    """The outside world (Slurm, NVML, ...) did not do what was asked."""
+
+
+def _short(value: Any) -> str:
+    text = repr(value) if isinstance(value, str) else str(value)
+    return text if len(text) <= 80 else text[:77] + "..."

@@ -1,0 +1,89 @@
+"""Files in and out: whole files, with one-line complaints, and writes that happen or do not."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+from downclock.errors import InvalidInput
+
+_BOM = b"\xef\xbb\xbf"
+
+
+def read_bytes(path: str | Path) -> bytes:
+    """Return the file's bytes, or raise `InvalidInput` saying why they cannot be had."""
+    try:
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as error:
+        raise InvalidInput(_reason(error, "read"), source=path) from None
+
+
+def read_text(path: str | Path) -> str:
+    """Return the file's text: UTF-8, with or without a byte order mark, single line feeds."""
+    return decoded(read_bytes(path), path).replace("\r\n", "\n").replace("\r", "\n")
+
+
+def decoded(data: bytes, source: str | Path) -> str:
+    """Return ``data`` as text without its byte order mark; refuse what is not UTF-8."""
+    try:
+        return data.removeprefix(_BOM).decode("utf-8")
+    except UnicodeDecodeError as error:
+        at = error.start + len(data) - len(data.removeprefix(_BOM))
+        raise InvalidInput(
+            f"is not UTF-8 text (byte 0x{data[at]:02x} at offset {at})",
+            source=source,
+            line=data.count(b"\n", 0, at) + 1,
+        ) from None
+
+
+def write_text_atomically(path: str | Path, text: str) -> None:
+    """Write ``text`` as UTF-8 as it is; see `write_bytes_atomically`."""
+    write_bytes_atomically(path, text.encode("utf-8"))
+
+
+def write_bytes_atomically(path: str | Path, data: bytes) -> None:
+    """Replace the file as a whole: readers see the old content or the new, never a part.
+
+    The data go to a temporary file in the same folder, which takes the place of the old one at
+    the end; on any failure the old file stays and the temporary one goes. A symbolic link keeps
+    pointing at the file it names. A device or pipe is written to directly.
+    """
+    target = Path(os.path.realpath(path))
+    try:
+        if target.exists() and not target.is_file() and not target.is_dir():
+            target.write_bytes(data)
+        else:
+            _replace(target, data)
+    except (OSError, ValueError) as error:
+        raise InvalidInput(_reason(error, "written"), source=path) from None
+
+
+def _replace(target: Path, data: bytes) -> None:
+    if target.is_dir():
+        raise IsADirectoryError
+    temporary = target.with_name(f".{target.name[:200]}.{secrets.token_hex(6)}.tmp")
+    try:
+        # Opened with 0o666 and not by tempfile, so that the user's umask decides who may read it.
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        with os.fdopen(descriptor, "wb") as stream:
+            if target.exists():
+                temporary.chmod(target.stat().st_mode & 0o7777)
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _reason(error: OSError | ValueError, verb: str) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "no such file" if verb == "read" else "its folder does not exist"
+    if isinstance(error, IsADirectoryError):
+        return "is a folder, not a file"
+    if isinstance(error, PermissionError):
+        return f"may not be {verb} (no permission)"
+    detail = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return f"cannot be {verb}: {detail}"

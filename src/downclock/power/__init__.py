@@ -1,0 +1,1 @@
+"""HOW FAST, HOW HUNGRY: operating points, profiles, frontiers, fits."""

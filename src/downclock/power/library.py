@@ -1,0 +1,62 @@
+"""A library: named applications, each with at most one profile per processor kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.power.profiles import CpuProfiles, GpuProfiles, MeasuredProfiles, Profiles
+from downclock.units import Floats, Ints, Names
+
+MODELS: tuple[type[Profiles], ...] = (GpuProfiles, CpuProfiles, MeasuredProfiles)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Library:
+    """Applications by name and their profiles by processor kind, columnar.
+
+    Attributes:
+        names: application names (a,).
+        kinds: names of the processor kinds the profiles are for (k,).
+        groups: the profiles, one columnar group per hardware model.
+        group: index into ``groups`` (a, k); -1 where the application cannot run on the kind.
+        row: row inside that group (a, k).
+    """
+
+    names: Names
+    kinds: tuple[str, ...]
+    groups: tuple[Profiles, ...]
+    group: Ints
+    row: Ints
+
+    def __post_init__(self) -> None:
+        names = np.asarray(self.names, dtype=object)
+        object.__setattr__(self, "names", names)
+        if len(set(names)) != names.size:
+            seen: set[str] = set()
+            twice = next(n for n in names if n in seen or seen.add(n))  # type: ignore[func-returns-value]
+            raise InvalidInput("is defined twice", item=f"application '{twice}'")
+
+    def __len__(self) -> int:
+        return self.names.size
+
+    @classmethod
+    def of_one_kind(cls, names: Names, kind: str, profiles: Profiles) -> Library:
+        """Make a library whose every application has one profile, all of one model and kind."""
+        n = len(profiles)
+        row = np.arange(n, dtype=np.int64)[:, None]
+        return cls(names, (kind,), (profiles,), np.zeros((n, 1), dtype=np.int64), row)
+
+    def at(self, application: Ints, kind: str, points: Floats) -> tuple[Floats, Floats]:
+        """Return (time_s, power_w) per unit of work; NaN where there is no profile."""
+        time, power = np.full(len(application), np.nan), np.full(len(application), np.nan)
+        if kind not in self.kinds:
+            return time, power
+        k = self.kinds.index(kind)
+        for g, profiles in enumerate(self.groups):
+            mine = np.flatnonzero(self.group[application, k] == g)
+            rows = self.row[application[mine], k]
+            time[mine], power[mine] = profiles.at(rows, points[mine])
+        return time, power

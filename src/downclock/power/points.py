@@ -1,0 +1,186 @@
+"""Operating points: which (core, memory, volt) settings a processor kind allows.
+
+A point is a row of three floats, each a ratio to the default clock or voltage. Quantities a
+kind does not have (the memory clock of a CPU core) stay at 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.units import TOLERANCE, Bools, Floats
+
+CORE, MEMORY, VOLT = 0, 1, 2
+"""Columns of a point."""
+
+
+@dataclass(frozen=True, slots=True)
+class VoltageLaw:
+    """The least stable core voltage at a core clock: ``V(f) = a0 + a1 f + a2 f²``.
+
+    Its inverse is the papers' fastest clock at a voltage, g1 (mei2021 section 5.1.1).
+    """
+
+    a0: float
+    a1: float
+    a2: float
+
+    def min_volt(self, core: Floats | float) -> Floats:
+        """Least voltage that keeps ``core`` stable."""
+        f = np.asarray(core, dtype=np.float64)
+        return np.asarray(self.a0 + self.a1 * f + self.a2 * f * f)
+
+    def max_core(self, volt: float) -> float:
+        """Fastest clock that is stable at ``volt``; infinite where voltage never limits it."""
+        if self.a2 == 0.0:
+            return (volt - self.a0) / self.a1 if self.a1 > 0.0 else np.inf
+        root = self.a1 * self.a1 - 4.0 * self.a2 * (self.a0 - volt)
+        if root < 0.0:
+            raise InvalidInput("is below every voltage of the law", field="volt", value=volt)
+        return float((-self.a1 + np.sqrt(root)) / (2.0 * self.a2))
+
+
+MEI_LAW = VoltageLaw(1.0, -2.0, 2.0)
+"""g1(V) = sqrt((V - 0.5) / 2) + 0.5 of mei2021 and mei2017, solved for V."""
+
+PROPORTIONAL_LAW = VoltageLaw(0.0, 1.0, 0.0)
+"""The textbook's V = f."""
+
+FIXED_VOLTAGE = VoltageLaw(1.0, 0.0, 0.0)
+"""Voltage does not follow the clock (or is not modelled)."""
+
+LAWS = {"mei": MEI_LAW, "proportional": PROPORTIONAL_LAW, "fixed": FIXED_VOLTAGE}
+
+
+@dataclass(frozen=True, slots=True)
+class ClockRange:
+    """Continuous clocks: a box of core clock, memory clock and voltage under a voltage law.
+
+    ``core_max`` may be infinite: the highest voltage limits the clock anyway.
+    """
+
+    core_min: float
+    core_max: float = np.inf
+    memory_min: float = 1.0
+    memory_max: float = 1.0
+    volt_min: float = 1.0
+    volt_max: float = 1.0
+    law: VoltageLaw = FIXED_VOLTAGE
+
+    def __post_init__(self) -> None:
+        top = min(self.core_max, self.law.max_core(self.volt_max))
+        object.__setattr__(self, "core_max", top)
+        for name in ("core_min", "memory_min", "volt_min"):
+            low = getattr(self, name)
+            if not (np.isfinite(low) and low > 0.0):
+                raise InvalidInput("must be positive and finite", field=name, value=low)
+        for name in ("core", "memory", "volt"):
+            low, high = getattr(self, f"{name}_min"), getattr(self, f"{name}_max")
+            if not (np.isfinite(high) and low <= high + TOLERANCE):
+                raise InvalidInput(
+                    f"must be finite and at least {name}_min={low}",
+                    field=f"{name}_max",
+                    value=high,
+                )
+        self._check_law()
+
+    def _check_law(self) -> None:
+        """Voltage may not fall as the clock rises, and log(V²f) must be convex in log f.
+
+        The second is what makes the energy optimum unique (specs of the solver); the papers'
+        law has it on its whole range.
+        """
+        log_f = np.linspace(np.log(self.core_min), np.log(self.core_max), 257)
+        volt = self.volt(np.exp(log_f))
+        if np.any(volt <= 0.0) or np.any(np.diff(volt) < -TOLERANCE):
+            raise InvalidInput("must be positive and rise with the clock", item="voltage law")
+        if log_f[-1] > log_f[0] and np.any(np.diff(2.0 * np.log(volt) + log_f, 2) < -1e-7):
+            raise InvalidInput("log(V²f) must be convex in log f", item="voltage law")
+
+    def volt(self, core: Floats | float) -> Floats:
+        """Least allowed voltage at a core clock: the best one for it."""
+        return np.maximum(self.volt_min, self.law.min_volt(core))
+
+    def allows(self, points: Floats) -> Bools:
+        """Tell which points (n, 3) lie in the box and keep the core stable."""
+        core, memory, volt = points[:, CORE], points[:, MEMORY], points[:, VOLT]
+        return np.asarray(
+            (core >= self.core_min - TOLERANCE)
+            & (core <= self.core_max + TOLERANCE)
+            & (memory >= self.memory_min - TOLERANCE)
+            & (memory <= self.memory_max + TOLERANCE)
+            & (volt <= self.volt_max + TOLERANCE)
+            & (volt >= self.volt(core) - TOLERANCE)
+        )
+
+    @property
+    def default(self) -> Floats:
+        """The point a processor runs at when nobody asks: all ratios 1, or the nearest allowed."""
+        core = float(np.clip(1.0, self.core_min, self.core_max))
+        volt = float(np.clip(1.0, self.volt(core), self.volt_max))
+        return np.array([core, np.clip(1.0, self.memory_min, self.memory_max), volt])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClockTable:
+    """Enumerated (core, memory) clock pairs, as real GPUs expose them.
+
+    Attributes:
+        core_mhz, memory_mhz: the allowed pairs, one entry each.
+        default_core_mhz, default_memory_mhz: the pair that ratios refer to (ratio 1).
+        law: voltage of a core clock, for profiles that need one.
+    """
+
+    core_mhz: Floats
+    memory_mhz: Floats
+    default_core_mhz: float
+    default_memory_mhz: float
+    law: VoltageLaw = FIXED_VOLTAGE
+    points: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        core = np.asarray(self.core_mhz, dtype=np.float64)
+        memory = np.broadcast_to(np.asarray(self.memory_mhz, dtype=np.float64), core.shape).copy()
+        object.__setattr__(self, "core_mhz", core)
+        object.__setattr__(self, "memory_mhz", memory)
+        if core.ndim != 1 or core.size == 0:
+            raise InvalidInput("needs at least one clock", item="clock table")
+        for name, values in (("core_mhz", core), ("memory_mhz", memory)):
+            if not np.all(np.isfinite(values) & (values > 0.0)):
+                raise InvalidInput("must be positive", item="clock table", field=name)
+        for name in ("default_core_mhz", "default_memory_mhz"):
+            if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0.0):
+                raise InvalidInput("must be positive", field=name, value=getattr(self, name))
+        ratio = core / self.default_core_mhz
+        volt = self.law.min_volt(ratio)
+        points = np.column_stack([ratio, memory / self.default_memory_mhz, volt])
+        object.__setattr__(self, "points", points)
+
+    def allows(self, points: Floats) -> Bools:
+        """Tell which points (n, 3) are one of the pairs."""
+        allowed = {tuple(row) for row in np.round(self.points[:, :2], 9)}
+        return np.array([tuple(row) in allowed for row in np.round(points[:, :2], 9)], dtype=bool)
+
+    @property
+    def default(self) -> Floats:
+        """The default pair, or the nearest one in the table."""
+        distance = np.abs(self.points[:, CORE] - 1.0) + np.abs(self.points[:, MEMORY] - 1.0)
+        return np.asarray(self.points[int(np.argmin(distance))])
+
+
+Clocks: TypeAlias = ClockRange | ClockTable
+
+WIDE = ClockRange(0.5, np.inf, 0.5, 1.2, 0.5, 1.2, MEI_LAW)
+"""The simulated interval of mei2021 section 5.1.1 and mei2017 section V-A."""
+
+NARROW = ClockRange(0.89, np.inf, 0.8, 1.1, 0.8, 1.24, MEI_LAW)
+"""The real GTX 1080 Ti of mei2021 section 5.1.1."""
+
+NARROW_2017 = ClockRange(0.85, np.inf, 0.5, 1.1, 0.85, 1.05, MEI_LAW)
+"""The real Fermi card of mei2017 section V-A. Here fc = g1(V) is not optimal (Theorem 1)."""
+
+INTERVALS = {"wide": WIDE, "narrow": NARROW, "narrow-2017": NARROW_2017}

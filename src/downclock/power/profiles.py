@@ -1,0 +1,157 @@
+"""Profiles: run time and power of an application at an operating point.
+
+Profiles are columnar, one class per hardware model; a row is one application on one processor
+kind, for one unit of work. ``at(rows, points)`` answers for many (row, point) pairs at once.
+Power is gross: while a task runs it replaces the processor's idle power.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TypeAlias
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.power.points import CORE, MEMORY, VOLT
+from downclock.units import TOLERANCE, Floats, Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GpuProfiles:
+    """The three-variable GPU model (mei2021 Eq. 1-2), per unit of work.
+
+    ``time = D (delta / core + (1 - delta) / memory) + t0`` and
+    ``power = p0 + gamma memory + c volt² core``; each field has shape (n,).
+    """
+
+    p0_w: Floats
+    gamma_w: Floats
+    c_w: Floats
+    d_s: Floats
+    delta: Floats
+    t0_s: Floats
+
+    def __post_init__(self) -> None:
+        _as_columns(self)
+        if np.any(self.delta > 1.0):
+            row = int(np.argmax(self.delta > 1.0))
+            raise InvalidInput("must be at most 1", field="delta", value=self.delta[row], row=row)
+        if np.any(self.d_s + self.t0_s <= 0.0):
+            row = int(np.argmax(self.d_s + self.t0_s <= 0.0))
+            raise InvalidInput("d_s + t0_s must be positive", row=row)
+
+    def __len__(self) -> int:
+        return self.p0_w.size
+
+    def at(self, rows: Ints, points: Floats) -> tuple[Floats, Floats]:
+        """Return (time_s, power_w) of ``rows`` at ``points`` (n, 3)."""
+        core, memory, volt = points[:, CORE], points[:, MEMORY], points[:, VOLT]
+        delta = self.delta[rows]
+        time = self.d_s[rows] * (delta / core + (1.0 - delta) / memory) + self.t0_s[rows]
+        power = self.p0_w[rows] + self.gamma_w[rows] * memory + self.c_w[rows] * volt**2 * core
+        return time, power
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CpuProfiles:
+    """A core whose speed is its clock (gerards, gerhards), per unit of work.
+
+    ``time = time_s / core`` and ``power = static_w + c1_w core^alpha``; each field has shape (n,).
+    What chip and host add while awake belongs to the platform.
+    """
+
+    time_s: Floats
+    c1_w: Floats
+    alpha: Floats
+    static_w: Floats
+
+    def __post_init__(self) -> None:
+        _as_columns(self)
+        if np.any(self.alpha < 1.0):
+            row = int(np.argmax(self.alpha < 1.0))
+            raise InvalidInput("must be at least 1", field="alpha", value=self.alpha[row], row=row)
+        if np.any(self.time_s <= 0.0):
+            row = int(np.argmax(self.time_s <= 0.0))
+            raise InvalidInput("must be positive", field="time_s", value=self.time_s[row], row=row)
+
+    def __len__(self) -> int:
+        return self.time_s.size
+
+    def at(self, rows: Ints, points: Floats) -> tuple[Floats, Floats]:
+        """Return (time_s, power_w) of ``rows`` at ``points`` (n, 3)."""
+        core = points[:, CORE]
+        power = self.static_w[rows] + self.c1_w[rows] * core ** self.alpha[rows]
+        return self.time_s[rows] / core, power
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MeasuredProfiles:
+    """Measured tables: time and power at the clocks somebody ran, per unit of work.
+
+    Ragged: row ``i`` owns entries ``offset[i]:offset[i+1]`` of the other fields, each of shape
+    (entries,). ``core`` and ``memory`` are ratios to the default clock of the kind.
+    """
+
+    offset: Ints
+    core: Floats
+    memory: Floats
+    time_s: Floats
+    power_w: Floats
+
+    def __post_init__(self) -> None:
+        offset = np.ascontiguousarray(self.offset, dtype=np.int64)
+        object.__setattr__(self, "offset", offset)
+        for name in ("core", "memory", "time_s", "power_w"):
+            column = np.ascontiguousarray(getattr(self, name), dtype=np.float64)
+            object.__setattr__(self, name, column)
+            bad = ~(np.isfinite(column) & (column > 0.0))
+            if np.any(bad):
+                entry = int(np.argmax(bad))
+                row = int(np.searchsorted(offset, entry, side="right")) - 1
+                raise InvalidInput(
+                    "must be positive and finite", field=name, value=column[entry], row=row
+                )
+        if np.any(np.diff(offset) < 1):
+            row = int(np.argmax(np.diff(offset) < 1))
+            raise InvalidInput("has no measured point", item="table", row=row)
+
+    def __len__(self) -> int:
+        return self.offset.size - 1
+
+    def at(self, rows: Ints, points: Floats) -> tuple[Floats, Floats]:
+        """Return (time_s, power_w) of ``rows`` at ``points``; NaN where nothing was measured."""
+        entry = self.entry(rows, points)
+        found = entry >= 0
+        time, power = np.full(len(rows), np.nan), np.full(len(rows), np.nan)
+        time[found], power[found] = self.time_s[entry[found]], self.power_w[entry[found]]
+        return time, power
+
+    def entry(self, rows: Ints, points: Floats) -> Ints:
+        """Return the entry of each (row, point), or -1. Cost: entries per row."""
+        rows = np.asarray(rows, dtype=np.int64)
+        found = np.full(rows.size, -1, dtype=np.int64)
+        length = np.diff(self.offset)[rows]
+        for k in range(int(length.max(initial=0))):
+            entry = np.where(k < length, self.offset[rows] + k, self.offset[rows])
+            hit = (np.abs(self.core[entry] - points[:, CORE]) <= TOLERANCE) & (
+                np.abs(self.memory[entry] - points[:, MEMORY]) <= TOLERANCE
+            )
+            found[hit & (k < length)] = entry[hit & (k < length)]
+        return found
+
+
+Profiles: TypeAlias = GpuProfiles | CpuProfiles | MeasuredProfiles
+
+
+def _as_columns(profiles: GpuProfiles | CpuProfiles) -> None:
+    """Make every field a float column and refuse what is negative or not finite."""
+    for spec in fields(profiles):
+        column = np.atleast_1d(np.ascontiguousarray(getattr(profiles, spec.name), dtype=np.float64))
+        object.__setattr__(profiles, spec.name, column)
+        bad = ~(np.isfinite(column) & (column >= 0.0))
+        if np.any(bad):
+            row = int(np.argmax(bad))
+            raise InvalidInput(
+                "must be finite and not negative", field=spec.name, value=column[row], row=row
+            )

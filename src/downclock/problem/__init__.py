@@ -1,0 +1,1 @@
+"""WHAT IS ASKED: tasks, their graph, the platform, prices, and files that hold them."""

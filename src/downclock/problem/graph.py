@@ -1,0 +1,62 @@
+"""Precedence: which task must end before which starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.units import Ints
+
+
+def _none() -> Ints:
+    return np.empty(0, dtype=np.int64)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Edges:
+    """Edges (m,): task ``before[i]`` ends no later than ``after[i]`` starts. None by default."""
+
+    before: Ints = field(default_factory=_none)
+    after: Ints = field(default_factory=_none)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "before", np.ascontiguousarray(self.before, dtype=np.int64))
+        object.__setattr__(self, "after", np.ascontiguousarray(self.after, dtype=np.int64))
+
+    def __len__(self) -> int:
+        return self.before.size
+
+    def order(self, n: int) -> Ints:
+        """Return the tasks 0..n-1 in topological order; cost n + m.
+
+        Raises:
+            InvalidInput: an edge names no task, or a cycle (its ``row`` is a task on it).
+        """
+        from downclock.kernels.graph_order import topological_order
+
+        for name, ends in (("before", self.before), ("after", self.after)):
+            bad = (ends < 0) | (ends >= n)
+            if np.any(bad):
+                row = int(np.argmax(bad))
+                raise InvalidInput("names no task", field=name, value=ends[row], row=row)
+        order, placed = topological_order(n, self.before, self.after)
+        if placed < n:
+            cyclic = np.setdiff1d(np.arange(n), order[:placed])
+            raise InvalidInput("the graph has a cycle through this task", row=int(cyclic[0]))
+        return order
+
+    def reach(self, n: int, seeds: Ints) -> Ints:
+        """Return ``seeds`` and every task after them, sorted."""
+        hit = np.zeros(n, dtype=bool)
+        hit[seeds] = True
+        if len(self) == 0:
+            return np.flatnonzero(hit)
+        rank = np.empty(n, dtype=np.int64)
+        rank[self.order(n)] = np.arange(n)
+        by_rank = np.argsort(rank[self.before], kind="stable")
+        for before, after in zip(self.before[by_rank], self.after[by_rank], strict=True):
+            if hit[before]:
+                hit[after] = True
+        return np.flatnonzero(hit)

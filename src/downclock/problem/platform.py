@@ -1,0 +1,251 @@
+"""The platform: processors in chips, chips in servers, servers in zones. Columnar.
+
+A processor runs one task at a time. A chip is the processors that share a clock (one each,
+unless DVFS is chip-wide). A server is the chips that sleep together. A zone is the servers that
+share a price. Processors are numbered server by server, chip by chip.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.power.points import Clocks
+from downclock.units import Bools, Floats, Ints, Names
+
+Interrupt: TypeAlias = Literal["none", "pause", "preempt", "migrate"]
+"""May a running task stop? none; pause (gaps, processor held); preempt (gaps, same processor,
+others may run between); migrate (anywhere of the same kind)."""
+
+ClockRule: TypeAlias = Literal["free", "locked"]
+"""May the clock change while a task runs?"""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind:
+    """A kind of processor: its clocks, its idle power and its rules."""
+
+    name: str
+    clocks: Clocks
+    idle_w: float = 0.0
+    interrupt: Interrupt = "none"
+    clock: ClockRule = "free"
+
+    def __post_init__(self) -> None:
+        item = f"kind '{self.name}'"
+        if not (np.isfinite(self.idle_w) and self.idle_w >= 0.0):
+            rule = "must be finite and not negative"
+            raise InvalidInput(rule, item=item, field="idle_w", value=self.idle_w)
+        for field, choices in (("interrupt", Interrupt), ("clock", ClockRule)):
+            value, allowed = getattr(self, field), get_args(choices)
+            if value not in allowed:
+                rule = f"must be one of {', '.join(allowed)}"
+                raise InvalidInput(rule, item=item, field=field, value=value)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec:
+    """``count`` equal servers, the way people describe them; `Platform.build` expands it.
+
+    Attributes:
+        processors: (kind name, how many) in order.
+        chip_wide: all processors of one entry share one clock (one chip) instead of one each.
+        shared_w, shared_w_per_clock: what a chip adds while any of its processors runs:
+            ``shared_w + shared_w_per_clock * core clock`` (gerards: c3 + c2 f).
+        host_w: what an awake server draws besides its processors (liu: system power).
+        sleep_w: what a sleeping server draws.
+        wake_j, wake_s: energy and time to wake it.
+        initially_on: awake at time 0, without a wake.
+    """
+
+    name: str
+    processors: tuple[tuple[str, int], ...]
+    count: int = 1
+    zone: str = "default"
+    chip_wide: bool = False
+    shared_w: float = 0.0
+    shared_w_per_clock: float = 0.0
+    host_w: float = 0.0
+    sleep_w: float = 0.0
+    wake_j: float = 0.0
+    wake_s: float = 0.0
+    initially_on: bool = False
+
+    def __post_init__(self) -> None:
+        item = f"server '{self.name}'"
+        if self.count < 1:
+            raise InvalidInput("must be at least 1", item=item, field="count", value=self.count)
+        if not self.processors or any(count < 1 for _, count in self.processors):
+            raise InvalidInput("needs at least one processor of each kind it names", item=item)
+        for field in (
+            "shared_w",
+            "shared_w_per_clock",
+            "host_w",
+            "sleep_w",
+            "wake_j",
+            "wake_s",
+        ):
+            value = getattr(self, field)
+            if not (np.isfinite(value) and value >= 0.0):
+                rule = "must be finite and not negative"
+                raise InvalidInput(rule, item=item, field=field, value=value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Platform:
+    """All processors, chips and servers.
+
+    Attributes:
+        kinds: processor kinds.
+        kind, chip: kind and chip of each processor (p,).
+        chip_server: server of each chip (c,), ascending.
+        shared_w, shared_w_per_clock: per chip (c,).
+        server_name, zone, host_w, sleep_w, wake_j, wake_s, initially_on: per server (s,).
+        zones: zone names; ``zone`` indexes them.
+        slot_s: length of a time slot where starts and ends fall on slots; None: continuous.
+    """
+
+    kinds: tuple[Kind, ...]
+    kind: Ints
+    chip: Ints
+    chip_server: Ints
+    shared_w: Floats
+    shared_w_per_clock: Floats
+    server_name: Names
+    zone: Ints
+    host_w: Floats
+    sleep_w: Floats
+    wake_j: Floats
+    wake_s: Floats
+    initially_on: Bools
+    zones: tuple[str, ...] = ("default",)
+    slot_s: float | None = None
+    specs: tuple[ServerSpec, ...] = ()
+
+    @classmethod
+    def build(
+        cls, kinds: tuple[Kind, ...], specs: tuple[ServerSpec, ...], slot_s: float | None = None
+    ) -> Platform:
+        """Expand server descriptions to columns; cost linear in the processors."""
+        _check_specs(kinds, specs, slot_s)
+        index = {kind.name: i for i, kind in enumerate(kinds)}
+        zones = tuple(dict.fromkeys(spec.zone for spec in specs))
+        kind, chip, chip_server = _expand(specs, index)
+        per_chip = np.repeat(
+            np.arange(len(specs)), [spec.count * _chips_per_server(spec) for spec in specs]
+        )
+        per_server = np.repeat(np.arange(len(specs)), [spec.count for spec in specs])
+
+        def column(field: str, rows: Ints) -> Floats:
+            return np.array([getattr(spec, field) for spec in specs], dtype=np.float64)[rows]
+
+        return cls(
+            kinds=kinds,
+            kind=kind,
+            chip=chip,
+            chip_server=chip_server,
+            shared_w=column("shared_w", per_chip),
+            shared_w_per_clock=column("shared_w_per_clock", per_chip),
+            server_name=_server_names(specs),
+            zone=np.array([zones.index(spec.zone) for spec in specs])[per_server],
+            host_w=column("host_w", per_server),
+            sleep_w=column("sleep_w", per_server),
+            wake_j=column("wake_j", per_server),
+            wake_s=column("wake_s", per_server),
+            initially_on=column("initially_on", per_server).astype(bool),
+            zones=zones,
+            slot_s=slot_s,
+            specs=specs,
+        )
+
+    @property
+    def server(self) -> Ints:
+        """Server of each processor (p,), ascending."""
+        return np.asarray(self.chip_server[self.chip])
+
+    @property
+    def processor_count(self) -> int:
+        """Number of processors."""
+        return self.kind.size
+
+    @property
+    def server_count(self) -> int:
+        """Number of servers."""
+        return self.zone.size
+
+    @property
+    def first_processor(self) -> Ints:
+        """First processor of each server, and the total at the end (s + 1,)."""
+        return np.searchsorted(self.server, np.arange(self.server_count + 1)).astype(np.int64)
+
+    @property
+    def idle_w(self) -> Floats:
+        """Idle power of each processor (p,)."""
+        return np.array([kind.idle_w for kind in self.kinds])[self.kind]
+
+    def processor_name(self, processor: int) -> str:
+        """Name as people say it: server, then the processor's place in it, from 1."""
+        server = int(self.chip_server[self.chip[processor]])
+        place = processor - int(np.searchsorted(self.server, server)) + 1
+        return f"{self.server_name[server]}/{place}"
+
+
+def _check_specs(
+    kinds: tuple[Kind, ...], specs: tuple[ServerSpec, ...], slot_s: float | None
+) -> None:
+    names = [kind.name for kind in kinds]
+    if not kinds or not specs:
+        raise InvalidInput("a platform needs at least one kind and one server")
+    for name in names:
+        if names.count(name) > 1:
+            raise InvalidInput("is defined twice", item=f"kind '{name}'")
+    for spec in specs:
+        for name, _ in spec.processors:
+            if name not in names:
+                rule = f"is not a kind of this platform ({', '.join(names)})"
+                raise InvalidInput(rule, item=f"server '{spec.name}'", field="kind", value=name)
+    if slot_s is not None and not (np.isfinite(slot_s) and slot_s > 0.0):
+        raise InvalidInput("must be positive", field="slot_s", value=slot_s)
+
+
+def _chips_per_server(spec: ServerSpec) -> int:
+    return len(spec.processors) if spec.chip_wide else sum(count for _, count in spec.processors)
+
+
+def _expand(specs: tuple[ServerSpec, ...], index: dict[str, int]) -> tuple[Ints, Ints, Ints]:
+    """Return kind and chip of each processor, and the server of each chip."""
+    kinds: list[Ints] = []
+    chips: list[Ints] = []
+    servers: list[Ints] = []
+    chip0 = server0 = 0
+    for spec in specs:
+        one_kind = np.concatenate(
+            [np.full(count, index[name], dtype=np.int64) for name, count in spec.processors]
+        )
+        counts = [count for _, count in spec.processors]
+        per_server = _chips_per_server(spec)
+        one_chip = (
+            np.repeat(np.arange(per_server), counts)
+            if spec.chip_wide
+            else np.arange(per_server, dtype=np.int64)
+        )
+        copies = np.arange(spec.count)
+        kinds.append(np.tile(one_kind, spec.count))
+        chips.append((chip0 + copies[:, None] * per_server + one_chip[None, :]).ravel())
+        servers.append(np.repeat(server0 + copies, per_server))
+        chip0 += spec.count * per_server
+        server0 += spec.count
+    return np.concatenate(kinds), np.concatenate(chips), np.concatenate(servers)
+
+
+def _server_names(specs: tuple[ServerSpec, ...]) -> Names:
+    names: list[str] = []
+    for spec in specs:
+        names += [spec.name] if spec.count == 1 else [f"{spec.name}{i + 1}" for i in range(spec.count)]
+    if len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise InvalidInput("is the name of two servers", item=f"server '{twice}'")
+    return np.array(names, dtype=object)

@@ -1,0 +1,122 @@
+"""Electricity prices and carbon intensity: curves over time, per zone, forecast and actual."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.units import Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Curve:
+    """A piecewise constant signal: ``value[i]`` holds on [start_s[i], start_s[i+1]).
+
+    The last value holds until ``end_s``. Outside [start_s[0], end_s] the curve is not known, and
+    asking for it is an error; a constant is one value from 0 to infinity.
+    """
+
+    start_s: Floats
+    value: Floats
+    end_s: float
+
+    def __post_init__(self) -> None:
+        start = np.ascontiguousarray(self.start_s, dtype=np.float64)
+        value = np.ascontiguousarray(self.value, dtype=np.float64)
+        object.__setattr__(self, "start_s", start)
+        object.__setattr__(self, "value", value)
+        if start.size == 0 or start.size != value.size:
+            raise InvalidInput("needs one value per start, at least one", item="curve")
+        for field, column in (("start_s", start), ("value", value)):
+            if not np.all(np.isfinite(column)):
+                row = int(np.argmin(np.isfinite(column)))
+                raise InvalidInput("must be finite", field=field, value=column[row], row=row)
+        if np.any(np.diff(start) <= 0.0):
+            row = int(np.argmax(np.diff(start) <= 0.0)) + 1
+            raise InvalidInput(
+                f"must be after the one before ({start[row - 1]})",
+                field="start_s",
+                value=start[row],
+                row=row,
+            )
+        if not self.end_s > start[-1]:
+            raise InvalidInput("must be after the last start", field="end_s", value=self.end_s)
+
+    @classmethod
+    def constant(cls, value: float) -> Curve:
+        """Make a curve that never changes."""
+        return cls(np.array([0.0]), np.array([value]), np.inf)
+
+    def covers(self, start_s: float, end_s: float) -> bool:
+        """Tell whether the curve is known on all of [start_s, end_s]."""
+        return bool(self.start_s[0] <= start_s and end_s <= self.end_s)
+
+    def at(self, time_s: Floats | float) -> Floats:
+        """Value at each time."""
+        time = np.asarray(time_s, dtype=np.float64)
+        self._require(time)
+        return np.asarray(self.value[np.searchsorted(self.start_s, time, side="right") - 1])
+
+    def integral(self, start_s: Floats, end_s: Floats) -> Floats:
+        """Integral of the value over each [start, end]: no split at steps is needed."""
+        start, end = np.asarray(start_s, dtype=np.float64), np.asarray(end_s, dtype=np.float64)
+        self._require(start)
+        self._require(end)
+        return self._cumulative(end) - self._cumulative(start)
+
+    def clipped(self) -> Curve:
+        """The same curve with negative values raised to 0."""
+        return Curve(self.start_s, np.maximum(self.value, 0.0), self.end_s)
+
+    def _cumulative(self, time: Floats) -> Floats:
+        past = np.concatenate([[0.0], np.cumsum(np.diff(self.start_s) * self.value[:-1])])
+        step = np.maximum(np.searchsorted(self.start_s, time, side="right") - 1, 0)
+        return np.asarray(past[step] + (time - self.start_s[step]) * self.value[step])
+
+    def _require(self, time: Floats) -> None:
+        if time.size == 0:
+            return
+        low, high = float(time.min()), float(time.max())
+        if low < self.start_s[0] or high > self.end_s:
+            raise InvalidInput(
+                f"is known from {self.start_s[0]:g} s to {self.end_s:g} s,"
+                f" but {low:g} s to {high:g} s is needed",
+                item="curve",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class ZonePrices:
+    """What electricity costs in one zone: money per kWh and grams of CO2 per kWh.
+
+    Policies see the forecast, bills the actual curve. A missing forecast is the actual curve.
+    """
+
+    price: Curve | None = None
+    carbon: Curve | None = None
+    price_forecast: Curve | None = None
+    carbon_forecast: Curve | None = None
+
+    @property
+    def expected_price(self) -> Curve | None:
+        """The price policies may look at."""
+        return self.price_forecast if self.price_forecast is not None else self.price
+
+    @property
+    def expected_carbon(self) -> Curve | None:
+        """The carbon intensity policies may look at."""
+        return self.carbon_forecast if self.carbon_forecast is not None else self.carbon
+
+
+@dataclass(frozen=True, slots=True)
+class Prices:
+    """Prices of every zone, by zone name; a zone that is not listed has none."""
+
+    zones: tuple[tuple[str, ZonePrices], ...] = ()
+    currency: str = "EUR"
+
+    def of(self, zone: str) -> ZonePrices:
+        """Prices of one zone."""
+        return dict(self.zones).get(zone, ZonePrices())

@@ -1,0 +1,71 @@
+"""A problem: tasks, their graph, applications, platform and prices. Frozen; everything reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.power.frontier import Frontier, frontier
+from downclock.power.library import Library
+from downclock.problem.graph import Edges
+from downclock.problem.platform import Platform
+from downclock.problem.price import Prices
+from downclock.problem.tasks import Tasks
+from downclock.units import Bools, Floats, Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Problem:
+    """What is asked. Times are seconds after ``epoch`` (None: no calendar is attached)."""
+
+    tasks: Tasks
+    library: Library
+    platform: Platform
+    edges: Edges = field(default_factory=Edges)
+    prices: Prices = field(default_factory=Prices)
+    epoch: datetime | None = None
+    name: str = "problem"
+
+    def __post_init__(self) -> None:
+        n = len(self.tasks)
+        bad = (self.tasks.application < 0) | (self.tasks.application >= len(self.library))
+        if np.any(bad):
+            raise self._task_error(int(np.argmax(bad)), "names no application of the library")
+        try:
+            self.edges.order(n)
+        except InvalidInput as error:
+            if error.field is None and error.row is not None:
+                raise self._task_error(error.row, error.rule) from None
+            raise
+
+    def runnable(self) -> Bools:
+        """Which task can run on which kind of the platform: (tasks, kinds)."""
+        table = np.zeros((len(self.tasks), len(self.platform.kinds)), dtype=bool)
+        for k, kind in enumerate(self.platform.kinds):
+            if kind.name in self.library.kinds:
+                column = self.library.kinds.index(kind.name)
+                table[:, k] = self.library.group[self.tasks.application, column] >= 0
+        return table
+
+    def frontier(self, kind: int) -> Frontier:
+        """Energy-time frontier of every task on one kind; a row per task."""
+        spec = self.platform.kinds[kind]
+        return frontier(
+            self.library, spec.name, spec.clocks, self.tasks.application, self.tasks.scale
+        )
+
+    def at(self, task: Ints, kind: Ints, points: Floats) -> tuple[Floats, Floats]:
+        """Return (time_s, power_w) of whole tasks at points; NaN where one cannot run there."""
+        time, power = np.full(len(task), np.nan), np.full(len(task), np.nan)
+        for k, spec in enumerate(self.platform.kinds):
+            mine = np.flatnonzero(kind == k)
+            rows = task[mine]
+            t, p = self.library.at(self.tasks.application[rows], spec.name, points[mine])
+            time[mine], power[mine] = t * self.tasks.scale[rows], p
+        return time, power
+
+    def _task_error(self, row: int, rule: str) -> InvalidInput:
+        return InvalidInput(rule, item=f"task '{self.tasks.name[row]}'", row=row)

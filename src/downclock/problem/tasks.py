@@ -1,0 +1,124 @@
+"""Tasks: what must be run, when it may start and when it must be done. Columnar."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.problem.spread import Spread
+from downclock.units import Bools, Floats, Ints, Names
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Tasks:
+    """A table of tasks; every field has shape (n,).
+
+    Attributes:
+        name: unique names.
+        application: index into the problem's library.
+        scale: units of work; multiplies the profile's run time. 0 is allowed (a milestone).
+        arrival_s: earliest start.
+        deadline_s: latest end; infinite where there is none.
+        processors: how many processors of one kind run it together (a gang when > 1).
+        spread: distribution of actual / estimated work, or None where estimates are exact.
+    """
+
+    name: Names
+    application: Ints
+    scale: Floats
+    arrival_s: Floats
+    deadline_s: Floats
+    processors: Ints
+    spread: Spread | None = None
+
+    def __post_init__(self) -> None:
+        for field in ("application", "processors"):
+            object.__setattr__(
+                self, field, np.ascontiguousarray(getattr(self, field), dtype=np.int64)
+            )
+        for field in ("scale", "arrival_s", "deadline_s"):
+            object.__setattr__(
+                self, field, np.ascontiguousarray(getattr(self, field), dtype=np.float64)
+            )
+        object.__setattr__(self, "name", np.asarray(self.name, dtype=object))
+        self._check()
+
+    def __len__(self) -> int:
+        return self.name.size
+
+    @classmethod
+    def of(
+        cls,
+        application: Ints,
+        *,
+        deadline_s: Floats,
+        arrival_s: Floats | float = 0.0,
+        scale: Floats | float = 1.0,
+        name: Names | None = None,
+    ) -> Tasks:
+        """Make a table from what usually differs; names default to ``t0, t1, ...``."""
+        n = len(application)
+        names = np.array([f"t{i}" for i in range(n)], dtype=object) if name is None else name
+        column = np.ones(n)
+        return cls(
+            names,
+            application,
+            column * scale,
+            column * arrival_s,
+            column * deadline_s,
+            np.ones(n, dtype=np.int64),
+        )
+
+    def _check(self) -> None:
+        """Refuse what no schedule could mean; the first bad row is named."""
+        if len(self) == 0:
+            raise InvalidInput("there are no tasks")
+        finite = np.isfinite
+        rules: list[tuple[str, Bools, str]] = [
+            ("scale", finite(self.scale) & (self.scale >= 0), "must be finite and not negative"),
+            ("arrival_s", finite(self.arrival_s), "must be finite"),
+            ("arrival_s", self.arrival_s >= 0.0, "must not be negative"),
+            ("deadline_s", ~np.isnan(self.deadline_s), "must be a number"),
+            ("processors", self.processors >= 1, "must be at least 1"),
+        ]
+        for field, good, rule in rules:
+            if not np.all(good):
+                row = int(np.argmin(good))
+                raise InvalidInput(
+                    rule,
+                    item=f"task '{self.name[row]}'",
+                    field=field,
+                    value=getattr(self, field)[row],
+                    row=row,
+                )
+        self._check_order()
+        self._check_names()
+
+    def _check_order(self) -> None:
+        late = self.deadline_s < self.arrival_s
+        if np.any(late):
+            row = int(np.argmax(late))
+            raise InvalidInput(
+                f"is before arrival_s={self.arrival_s[row]}",
+                item=f"task '{self.name[row]}'",
+                field="deadline_s",
+                value=self.deadline_s[row],
+                row=row,
+            )
+
+    def _check_names(self) -> None:
+        if len(set(self.name)) == len(self):
+            return
+        seen: dict[str, int] = {}
+        for row, name in enumerate(self.name):
+            if name in seen:
+                raise InvalidInput(
+                    f"is already the name of row {seen[name] + 1}",
+                    item=f"task '{name}'",
+                    field="name",
+                    value=name,
+                    row=row,
+                )
+            seen[name] = row

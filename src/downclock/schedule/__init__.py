@@ -1,0 +1,1 @@
+"""AN ANSWER AND ITS JUDGES: the schedule, verify and account."""

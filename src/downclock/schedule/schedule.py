@@ -1,0 +1,149 @@
+"""A schedule: segments, power spans and outcomes. Everything else is computed from it.
+
+- A **segment** says which part of which task ran where, when and at which clock.
+- A **power span** says when a server was on, waking, asleep or down. A server is in its initial
+  state (on or asleep) from time 0 to its first span; any other time without a span it sleeps.
+- An **outcome** says how each task ended.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+
+from downclock.units import Floats, Ints, Names
+
+ON, WAKING, ASLEEP, DOWN = 0, 1, 2, 3
+STATES = ("on", "waking", "asleep", "down")
+"""Power states of a server, by code."""
+
+DONE, REJECTED, FAILED, PENDING = 0, 1, 2, 3
+STATUSES = ("done", "rejected", "failed", "pending")
+"""How a task ended, by code."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Segments:
+    """Rows (n,) of work done; a gang is one row per processor, equal but for the processor.
+
+    Attributes:
+        task, processor: indices into the problem.
+        attempt: 0 for the first try; only the last attempt's shares count as work done.
+        start_s, end_s: when.
+        core, memory, volt: the operating point (see `points`).
+        share: fraction of the task done here, whatever the kind.
+    """
+
+    task: Ints
+    attempt: Ints
+    processor: Ints
+    start_s: Floats
+    end_s: Floats
+    core: Floats
+    memory: Floats
+    volt: Floats
+    share: Floats
+
+    def __post_init__(self) -> None:
+        _as_columns(self, ints=("task", "attempt", "processor"))
+
+    def __len__(self) -> int:
+        return self.task.size
+
+    @property
+    def points(self) -> Floats:
+        """Operating points (n, 3)."""
+        return np.column_stack([self.core, self.memory, self.volt])
+
+    @classmethod
+    def of(
+        cls,
+        task: Ints,
+        processor: Ints,
+        start_s: Floats,
+        end_s: Floats,
+        points: Floats,
+        share: Floats | float = 1.0,
+        attempt: Ints | int = 0,
+    ) -> Segments:
+        """Make segments from point rows (n, 3); whole tasks and first attempts by default."""
+        n = len(task)
+        return cls(
+            task,
+            np.zeros(n, dtype=np.int64) + attempt,
+            processor,
+            start_s,
+            end_s,
+            points[:, 0],
+            points[:, 1],
+            points[:, 2],
+            np.zeros(n) + share,
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PowerSpans:
+    """Power states of servers, rows (n,); ``end_s`` may be infinite: the boundary closes it."""
+
+    server: Ints
+    state: Ints
+    start_s: Floats
+    end_s: Floats
+
+    def __post_init__(self) -> None:
+        _as_columns(self, ints=("server", "state"))
+
+    def __len__(self) -> int:
+        return self.server.size
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Outcomes:
+    """How each task of the problem ended, a row per task (n,).
+
+    Attributes:
+        status: DONE, REJECTED, FAILED or PENDING.
+        reason: why, where it is not done; empty otherwise.
+        work: actual work / estimated work; 1 in plans.
+    """
+
+    status: Ints
+    reason: Names
+    work: Floats
+
+    def __post_init__(self) -> None:
+        _as_columns(self, ints=("status",), names=("reason",))
+
+    @classmethod
+    def all_done(cls, n: int) -> Outcomes:
+        """Every task done, as estimated."""
+        return cls(np.full(n, DONE), np.full(n, "", dtype=object), np.ones(n))
+
+    def __len__(self) -> int:
+        return self.status.size
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Schedule:
+    """The answer to a problem."""
+
+    segments: Segments
+    spans: PowerSpans
+    outcomes: Outcomes
+    policy: str = field(default="")
+
+    @property
+    def makespan_s(self) -> float:
+        """End of the last segment; 0 where nothing runs."""
+        return float(self.segments.end_s.max(initial=0.0))
+
+
+def _as_columns(
+    table: Segments | PowerSpans | Outcomes, ints: tuple[str, ...], names: tuple[str, ...] = ()
+) -> None:
+    for spec in fields(table):
+        kind: type = np.int64 if spec.name in ints else np.float64
+        kind = object if spec.name in names else kind
+        column = np.ascontiguousarray(getattr(table, spec.name), dtype=kind)
+        object.__setattr__(table, spec.name, column)

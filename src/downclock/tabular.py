@@ -1,0 +1,305 @@
+"""Tables from files: columns of text or numbers, and complaints that name file, line and field.
+
+`read_csv` reads UTF-8 with or without a byte order mark, any line ends, quoted fields that may
+hold commas and line breaks; blank lines are skipped, blanks around a value are dropped. What is
+not such a table is refused with one `InvalidInput`.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from numpy.typing import NDArray
+
+from downclock.errors import InvalidInput
+from downclock.files import decoded, read_bytes
+from downclock.units import Floats, Ints, Names
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+LONGEST_LINE = 1_000_000
+"""A longer line (in bytes) is taken for a mistake; see `read_csv`."""
+
+_BLOCK_BYTES = 1 << 24
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Named columns of one file, all of one length.
+
+    Attributes:
+        source: the file, for complaints.
+        data: Arrow columns by name.
+        row_count: number of rows.
+        row_line: returns the line in the file where a row (counted from 0) starts.
+    """
+
+    source: str | Path
+    data: Mapping[str, pa.ChunkedArray]
+    row_count: int
+    row_line: Callable[[int], int | None] = field(default=lambda row: None)
+
+    def __len__(self) -> int:
+        return self.row_count
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of the columns, in the file's order."""
+        return tuple(self.data)
+
+    def line(self, row: int) -> int | None:
+        """Return the line (from 1) where ``row`` (from 0) starts; None where files have none."""
+        return self.row_line(row)
+
+    def complaint(
+        self, rule: str, *, row: int, field: str, value: Any = ..., item: str | None = None
+    ) -> InvalidInput:
+        """Return the error for one cell: ``raise table.complaint(...)``."""
+        return InvalidInput(
+            rule,
+            item=item,
+            field=field,
+            value=value,
+            row=row,
+            source=self.source,
+            line=self.line(row),
+        )
+
+    def require(self, names: Sequence[str]) -> None:
+        """Refuse the file where one of these columns is missing."""
+        for name in names:
+            if name not in self.data:
+                present = ", ".join(self.columns[:40]) or "none"
+                rule = f"no column '{name}'; the columns are: {present}"
+                raise InvalidInput(rule, source=self.source)
+
+    def text(self, name: str, default: str | None = None) -> Names:
+        """Return a column as an object array of strings (n,).
+
+        A missing column or an empty cell gives ``default``; without one it is refused.
+        """
+        if name not in self.data and default is not None:
+            return np.full(len(self), default, dtype=object)
+        values = np.asarray(self._text_column(name, default).to_numpy(zero_copy_only=False))
+        return values.astype(object)
+
+    def codes(self, name: str, default: str | None = None) -> tuple[Names, Ints]:
+        """Return a text column as (distinct values in order of appearance, index of each row)."""
+        if name not in self.data and default is not None:
+            return np.array([default], dtype=object), np.zeros(len(self), dtype=np.int64)
+        encoded = self._text_column(name, default).combine_chunks().dictionary_encode()
+        if hasattr(encoded, "combine_chunks"):
+            encoded = encoded.combine_chunks()
+        distinct = np.array(encoded.dictionary.to_pylist(), dtype=object)
+        return distinct, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+
+    def floats(self, name: str, default: float | None = None) -> Floats:
+        """Return a column as floats (n,); "inf" is a number, "nan" is refused.
+
+        A missing column or an empty cell gives ``default``; without one it is refused.
+        """
+        if name not in self.data and default is not None:
+            return np.full(len(self), default, dtype=np.float64)
+        values = self._numbers(name, default, "float64", "a number")
+        nan_is_given = np.isnan(values).any() and not (default is not None and np.isnan(default))
+        if nan_is_given:
+            row = int(np.argmax(np.isnan(values)))
+            raise self.complaint("must be a number", row=row, field=name, value="nan")
+        return values
+
+    def ints(self, name: str, default: int | None = None) -> Ints:
+        """Return a column as whole numbers (n,); "3.0" is one, "3.5" is refused.
+
+        A missing column or an empty cell gives ``default``; without one it is refused.
+        """
+        if name not in self.data and default is not None:
+            return np.full(len(self), default, dtype=np.int64)
+        try:
+            return self._numbers(name, default, "int64", "a whole number")
+        except InvalidInput:
+            values = self.floats(name, None if default is None else float(default))
+        bad = ~(np.isfinite(values) & (values == np.round(values)) & (np.abs(values) < 2.0**53))
+        if np.any(bad):
+            row = int(np.argmax(bad))
+            raise self.complaint(
+                "must be a whole number", row=row, field=name, value=self._cell(name, row)
+            )
+        return values.astype(np.int64)
+
+    def _text_column(self, name: str, default: str | None) -> pa.ChunkedArray:
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        self.require([name])
+        column = self.data[name]
+        if not pa.types.is_string(column.type):
+            column = column.cast(pa.string())
+        column = pc.utf8_trim_whitespace(column)
+        empty = pc.fill_null(pc.equal(column, ""), True)
+        if pc.any(empty).as_py():
+            if default is None:
+                row = pc.index(empty, True).as_py()
+                raise self.complaint("is empty", row=row, field=name)
+            column = pc.if_else(empty, default, column)
+        return column
+
+    def _numbers(self, name: str, default: float | None, kind: str, what: str) -> NDArray[Any]:
+        """Cast a column; the first cell that is not ``what`` is refused."""
+        import pyarrow as pa
+
+        self.require([name])
+        column = self.data[name]
+        if not len(column):
+            return np.empty(0, dtype=kind)
+        if pa.types.is_string(column.type) or column.null_count:
+            column = self._text_column(name, None if default is None else repr(default))
+        try:
+            return np.asarray(column.cast(kind).to_numpy(), dtype=kind)
+        except pa.ArrowInvalid:
+            row = _first_bad(column, kind)
+        except pa.ArrowNotImplementedError:
+            row = 0
+        raise self.complaint(f"must be {what}", row=row, field=name, value=self._cell(name, row))
+
+    def _cell(self, name: str, row: int) -> Any:
+        return self.data[name][row].as_py()
+
+
+def read_csv(path: str | Path) -> Table:
+    """Read a CSV file with a header line.
+
+    Raises:
+        InvalidInput: the file cannot be read, is not UTF-8, holds a NUL byte, has no header or
+            two columns of one name, a row of another length than the header, or a line longer
+            than `LONGEST_LINE` bytes.
+    """
+    text = decoded(read_bytes(path), path)
+    data = text.encode("utf-8")
+    if b"\n" not in data:
+        data = data.replace(b"\r", b"\n")
+    _check_lines(data, path)
+    line, header = next(_records(data, path))
+    names = [" ".join(name.split()) for name in header]
+    _check_names(names, path, line)
+    columns = _parse(data, len(names), path)
+    kept = {name: column for name, column in zip(names, columns, strict=True) if name}
+    return Table(path, kept, len(columns[0]), lambda row: _start_line(data, row + 1, path))
+
+
+def read_parquet(path: str | Path) -> Table:
+    """Read a Parquet file into the same kind of table; rows have no lines there."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        stored = pq.read_table(pa.BufferReader(read_bytes(path)))
+    except pa.ArrowException as error:
+        reason = str(error).splitlines()[0]
+        raise InvalidInput(f"is not a Parquet file: {reason}", source=path) from None
+    _check_names(stored.column_names, path, None)
+    columns = dict(zip(stored.column_names, stored.columns, strict=True))
+    return Table(path, columns, stored.num_rows)
+
+
+def _check_lines(raw: bytes, path: str | Path) -> None:
+    if not raw.strip():
+        raise InvalidInput("is empty", item="the file", source=path)
+    if b"\x00" in raw:
+        at = raw.index(b"\x00")
+        line = raw.count(b"\n", 0, at) + 1
+        raise InvalidInput("holds a NUL byte: not a text file", source=path, line=line)
+    ends = np.flatnonzero(np.frombuffer(raw, dtype=np.uint8) == ord("\n"))
+    length = np.diff(np.concatenate([[-1], ends, [len(raw)]])) - 1
+    if length.max() > LONGEST_LINE:
+        line = int(np.argmax(length > LONGEST_LINE)) + 1
+        raise InvalidInput(
+            f"has {length[line - 1]} bytes; at most {LONGEST_LINE} are allowed",
+            item="the line",
+            source=path,
+            line=line,
+        )
+
+
+def _check_names(names: Sequence[str], path: str | Path, line: int | None) -> None:
+    """Refuse a header without names or with one twice; nameless columns are left out."""
+    if not any(names):
+        raise InvalidInput("names no column", item="the header", source=path, line=line)
+    seen: set[str] = set()
+    for name in names:
+        if name and name in seen:
+            rule = "the header names it twice"
+            raise InvalidInput(rule, item=f"column '{name}'", source=path, line=line)
+        seen.add(name)
+
+
+def _records(data: bytes, path: str | Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield (start line, fields) of the header and every row: slow, exact, for complaints."""
+    reader = csv.reader(io.TextIOWrapper(io.BytesIO(data), "utf-8", newline=""), strict=True)
+    start = 1
+    try:
+        for fields in reader:
+            if fields:
+                yield start, fields
+            start = reader.line_num + 1
+    except csv.Error as error:
+        raise InvalidInput(f"is not a CSV row: {error}", source=path, line=start) from None
+
+
+def _start_line(data: bytes, record: int, path: str | Path) -> int | None:
+    """Return the line where a record (the header is 0) starts."""
+    return next((line for line, _ in islice(_records(data, path), record, None)), None)
+
+
+def _parse(data: bytes, width: int, path: str | Path) -> list[pa.ChunkedArray]:
+    """Return the columns as strings, without the header."""
+    import pyarrow as pa
+    import pyarrow.csv as arrow_csv
+
+    if data.count(b'"') % 2:
+        _refuse_ragged(data, width, path)  # Arrow would take the rest of the file for one field
+    names = [str(k) for k in range(width)]
+    try:
+        table = arrow_csv.read_csv(
+            pa.BufferReader(data),
+            arrow_csv.ReadOptions(column_names=names, block_size=_BLOCK_BYTES),
+            arrow_csv.ParseOptions(newlines_in_values=b'"' in data),
+            arrow_csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False
+            ),
+        )
+    except pa.ArrowInvalid as error:
+        _refuse_ragged(data, width, path)
+        reason = str(error).splitlines()[0]
+        raise InvalidInput(f"is not a CSV table: {reason}", source=path) from None
+    return [column.slice(1) for column in table.columns]
+
+
+def _refuse_ragged(data: bytes, width: int, path: str | Path) -> None:
+    for line, fields in _records(data, path):
+        if len(fields) != width:
+            rule = f"has {len(fields)} fields, the header has {width}"
+            raise InvalidInput(rule, item="the row", source=path, line=line)
+
+
+def _first_bad(column: pa.ChunkedArray, kind: str) -> int:
+    """Return the first row that does not cast, by bisection."""
+    import pyarrow as pa
+
+    low, high = 0, len(column)
+    while high - low > 1:
+        middle = (low + high) // 2
+        try:
+            column.slice(low, middle - low).cast(kind)
+            low = middle
+        except pa.ArrowInvalid:
+            high = middle
+    return low

@@ -1,0 +1,28 @@
+"""Units and the one tolerance.
+
+Names carry their unit: ``_s`` seconds, ``_j`` joules, ``_w`` watts, ``_mhz`` megahertz,
+``_per_kwh``; no suffix means a ratio to the default clock. Times are seconds after the
+problem's epoch.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+Bools: TypeAlias = NDArray[np.bool_]
+Names: TypeAlias = NDArray[np.object_]
+
+TOLERANCE = 1e-9
+"""Two numbers are equal when they differ by at most this times max(1, their size)."""
+
+J_PER_KWH = 3.6e6
+
+
+def slack(size: Floats | float) -> Floats:
+    """Return the difference that is still nothing for numbers of this size."""
+    return TOLERANCE * np.maximum(1.0, np.abs(size))

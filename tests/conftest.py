@@ -1,0 +1,19 @@
+"""Named small problems and data shared by all tests."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """Folder with the public measurements, graphs and prices; tests skip where it is absent."""
+    folder = Path(os.environ.get("DOWNCLOCK_DATA", ROOT.parent / "shared" / "data"))
+    if not folder.is_dir():
+        pytest.skip("public data absent: set DOWNCLOCK_DATA to its folder")
+    return folder
