@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from downclock.errors import InvalidInput
