@@ -34,6 +34,11 @@ class VoltageLaw:
         f = np.asarray(core, dtype=np.float64)
         return np.asarray(self.a0 + self.a1 * f + self.a2 * f * f)
 
+    @property
+    def slowest(self) -> float:
+        """The clock where the law's voltage is least: slower clocks need no more than that."""
+        return -self.a1 / (2.0 * self.a2) if self.a2 > 0.0 else 0.0
+
     def max_core(self, volt: float) -> float:
         """Fastest clock that is stable at ``volt``; infinite where voltage never limits it."""
         if self.a2 == 0.0:
@@ -156,7 +161,7 @@ class ClockTable:
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0.0):
                 raise InvalidInput("must be positive", field=name, value=getattr(self, name))
         ratio = core / self.default_core_mhz
-        volt = self.law.min_volt(ratio)
+        volt = self.law.min_volt(np.maximum(ratio, self.law.slowest))
         points = np.column_stack([ratio, memory / self.default_memory_mhz, volt])
         object.__setattr__(self, "points", points)
 
