@@ -1,0 +1,276 @@
+"""The library's file: a JSON document of applications and their profiles by processor kind.
+
+    {"format": "downclock-library/1",
+     "source": "where the numbers come from",
+     "applications": [
+       {"name": "resnet50", "profiles": {
+         "gtx1080ti": {"model": "gpu", "p0_w": 60, "gamma_w": 30, "c_w": 100,
+                       "d_s": 4.0, "delta": 0.6, "t0_s": 0.2},
+         "xeon": {"model": "cpu", "time_s": 9.0, "c1_w": 20, "alpha": 3, "static_w": 5},
+         "a100": {"model": "table", "points": [
+           {"core": 1.0, "memory": 1.0, "time_s": 2.0, "power_w": 250}]}}}]}
+
+Fields are those of the profile classes: ``core`` and ``memory`` are ratios to the kind's default
+clocks, and so is what the model's parameters multiply.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.files import read_text, write_text_atomically
+from downclock.power.library import Library
+from downclock.power.profiles import CpuProfiles, GpuProfiles, MeasuredProfiles, Profiles
+
+FORMAT = "downclock-library/1"
+
+BUILT_IN = ("a100", "gtx1080ti")
+"""Libraries that come with Downclock: our fits of public measurements, see their ``source``."""
+
+PARAMETERS: dict[str, tuple[str, ...]] = {
+    "gpu": tuple(spec.name for spec in fields(GpuProfiles)),
+    "cpu": tuple(spec.name for spec in fields(CpuProfiles)),
+}
+"""Fields of a profile entry, per model; a table has ``points`` instead."""
+
+POINT = ("core", "memory", "time_s", "power_w")
+"""Fields of a table's point."""
+
+_CURVES: dict[str, type[GpuProfiles] | type[CpuProfiles]] = {"gpu": GpuProfiles, "cpu": CpuProfiles}
+
+
+def read_library(path: str | Path) -> Library:
+    """Read a library file."""
+    return library_of_document(_parsed(read_text(path), path), path)
+
+
+def write_library(library: Library, path: str | Path, source: str = "") -> None:
+    """Write a library file as a whole; ``source`` says where its numbers come from."""
+    document = library_document(library, source)
+    entries = ",\n".join("    " + json.dumps(entry) for entry in document["applications"])
+    head = json.dumps({"format": document["format"], "source": source}, indent=2)[:-2]
+    write_text_atomically(path, f'{head},\n  "applications": [\n{entries}\n  ]\n}}\n')
+
+
+def built_in_library(name: str) -> Library:
+    """Return a library that comes with Downclock, such as ``gtx1080ti``."""
+    if name not in BUILT_IN:
+        rule = f"is not a built-in library; they are: {', '.join(BUILT_IN)}"
+        raise InvalidInput(rule, value=name)
+    text = resources.files("downclock").joinpath("data", f"{name}.json").read_text("utf-8")
+    source = f"built-in library {name}"
+    return library_of_document(_parsed(text, source), source)
+
+
+def library_document(library: Library, source: str = "") -> dict[str, Any]:
+    """Return the library as the plain structure of its file."""
+    applications = []
+    for a, name in enumerate(library.names):
+        profiles = {
+            kind: _entry(library.groups[library.group[a, k]], int(library.row[a, k]))
+            for k, kind in enumerate(library.kinds)
+            if library.group[a, k] >= 0
+        }
+        applications.append({"name": name, "profiles": profiles})
+    return {"format": FORMAT, "source": source, "applications": applications}
+
+
+def library_of_document(document: Any, source: str | Path) -> Library:
+    """Return the library of such a structure; complaints name ``source``."""
+    try:
+        return _built(_rows(document))
+    except InvalidInput as error:
+        raise error.located(source) from None
+
+
+def library_schema() -> dict[str, Any]:
+    """Return the JSON Schema of a library file."""
+    number = {"type": "number", "minimum": 0}
+    entries = [
+        _object({"model": {"const": model}, **dict.fromkeys(names, number)})
+        for model, names in PARAMETERS.items()
+    ]
+    point = _object({name: {"type": "number", "exclusiveMinimum": 0} for name in POINT})
+    points = {"type": "array", "items": point, "minItems": 1}
+    entries.append(_object({"model": {"const": "table"}, "points": points}))
+    profiles = {"type": "object", "additionalProperties": {"oneOf": entries}}
+    application = _object({"name": {"type": "string", "minLength": 1}, "profiles": profiles})
+    applications = {"type": "array", "items": application}
+    schema = _object({"format": {"const": FORMAT}, "applications": applications})
+    schema["properties"]["source"] = {"type": "string"}
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Downclock library: applications and their profiles",
+        **schema,
+    }
+
+
+def _object(properties: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object that has exactly these properties."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def _entry(profiles: Profiles, row: int) -> dict[str, Any]:
+    if isinstance(profiles, MeasuredProfiles):
+        inside = slice(profiles.offset[row], profiles.offset[row + 1])
+        columns = [getattr(profiles, name)[inside].tolist() for name in POINT]
+        points = [dict(zip(POINT, point, strict=True)) for point in zip(*columns, strict=True)]
+        return {"model": "table", "points": points}
+    model = "gpu" if isinstance(profiles, GpuProfiles) else "cpu"
+    values = {name: float(getattr(profiles, name)[row]) for name in PARAMETERS[model]}
+    return {"model": model, **values}
+
+
+def _parsed(text: str, source: str | Path) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_distinct)
+    except InvalidInput as error:
+        raise error.located(source) from None
+    except json.JSONDecodeError as error:
+        rule = f"is not JSON: {error.msg} (column {error.colno})"
+        raise InvalidInput(rule, source=source, line=error.lineno) from None
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"is not JSON: {error}", source=source) from None
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object, unless it has a key twice: JSON would silently keep the last."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise InvalidInput("is given twice in one object", item=f"key '{twice}'")
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One application on one kind: parameters of a curve, or a table's points."""
+
+    application: str
+    kind: str
+    model: str
+    numbers: tuple[tuple[float, ...], ...]
+
+    @property
+    def item(self) -> str:
+        return f"application '{self.application}', kind '{self.kind}'"
+
+
+def _rows(document: Any) -> tuple[list[str], list[_Row]]:
+    """Return the applications' names and every profile, checked for shape and type."""
+    _mapping(document, "the document", ("format", "applications"), ("source",))
+    if document["format"] != FORMAT:
+        raise InvalidInput(f"must be '{FORMAT}'", field="format", value=document["format"])
+    if not isinstance(document["applications"], list):
+        raise InvalidInput("must be a list", field="applications")
+    names: list[str] = []
+    rows: list[_Row] = []
+    for place, application in enumerate(document["applications"]):
+        _mapping(application, f"application number {place + 1}", ("name", "profiles"))
+        name = application["name"]
+        if not (isinstance(name, str) and name):
+            item = f"application number {place + 1}"
+            raise InvalidInput("must be a text", item=item, field="name", value=name)
+        names.append(name)
+        if not isinstance(application["profiles"], dict):
+            item = f"application '{name}'"
+            raise InvalidInput("must be an object", item=item, field="profiles")
+        rows += [_row(name, kind, entry) for kind, entry in application["profiles"].items()]
+    return names, rows
+
+
+def _row(name: str, kind: str, entry: Any) -> _Row:
+    item = f"application '{name}', kind '{kind}'"
+    model = entry.get("model") if isinstance(entry, dict) else None
+    if model == "table":
+        _mapping(entry, item, ("model", "points"))
+        points = entry["points"]
+        if not (isinstance(points, list) and points):
+            raise InvalidInput("must be a list of points", item=item, field="points")
+        numbers = tuple(_numbers(point, item, POINT) for point in points)
+        if len({point[:2] for point in numbers}) < len(numbers):
+            raise InvalidInput("has one pair of clocks twice", item=item, field="points")
+        return _Row(name, kind, "table", numbers)
+    if not isinstance(model, str) or model not in PARAMETERS:
+        rule = f"must be one of {', '.join([*PARAMETERS, 'table'])}"
+        raise InvalidInput(rule, item=item, field="model", value=model)
+    return _Row(name, kind, model, (_numbers(entry, item, PARAMETERS[model], ("model",)),))
+
+
+def _mapping(
+    value: Any, item: str, required: Iterable[str], optional: tuple[str, ...] = ()
+) -> None:
+    if not isinstance(value, dict):
+        raise InvalidInput("must be an object", item=item)
+    required = tuple(required)
+    for field in required:
+        if field not in value:
+            raise InvalidInput("is missing", item=item, field=field)
+    for field in value:
+        if field not in required and field not in optional:
+            known = ", ".join([*required, *optional])
+            rule = f"is not a known field; they are: {known}"
+            raise InvalidInput(rule, item=item, field=field)
+
+
+def _numbers(
+    value: Any, item: str, names: tuple[str, ...], optional: tuple[str, ...] = ()
+) -> tuple[float, ...]:
+    _mapping(value, item, names, optional)
+    for name in names:
+        number = value[name]
+        if isinstance(number, bool) or not isinstance(number, int | float):
+            raise InvalidInput("must be a number", item=item, field=name, value=number)
+        if abs(number) > sys.float_info.max:
+            raise InvalidInput("must be finite", item=item, field=name, value=number)
+    return tuple(float(value[name]) for name in names)
+
+
+def _built(parsed: tuple[list[str], list[_Row]]) -> Library:
+    """Return the library: profiles grouped by model, found by application and kind."""
+    names, rows = parsed
+    kinds = tuple(dict.fromkeys(row.kind for row in rows))
+    models = tuple(dict.fromkeys(row.model for row in rows))
+    by_model = {model: [row for row in rows if row.model == model] for model in models}
+    library = Library(
+        np.array(names, dtype=object),
+        kinds,
+        tuple(_group(model, by_model[model]) for model in models),
+        np.full((len(names), len(kinds)), -1, dtype=np.int64),
+        np.zeros((len(names), len(kinds)), dtype=np.int64),
+    )
+    place = {name: a for a, name in enumerate(names)}
+    column = {kind: k for k, kind in enumerate(kinds)}
+    for g, model in enumerate(models):
+        for r, row in enumerate(by_model[model]):
+            at = place[row.application], column[row.kind]
+            library.group[at], library.row[at] = g, r
+    return library
+
+
+def _group(model: str, rows: list[_Row]) -> Profiles:
+    """Return the profiles of one model; what they refuse is named after its application."""
+    try:
+        if model != "table":
+            return _CURVES[model](*np.array([row.numbers[0] for row in rows]).T)
+        offset = np.concatenate([[0], np.cumsum([len(row.numbers) for row in rows])])
+        points = np.array([point for row in rows for point in row.numbers])
+        return MeasuredProfiles(offset, *points.T)
+    except InvalidInput as error:
+        item = None if error.row is None else rows[error.row].item
+        raise InvalidInput(error.rule, item=item, field=error.field, value=error.value) from None
