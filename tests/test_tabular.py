@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from downclock.errors import InvalidInput
@@ -146,6 +146,7 @@ def test_parquet_answers_the_same_questions(tmp_path: Path) -> None:
 cells = st.text(st.characters(codec="utf-8", exclude_characters="\x00\r"), max_size=6)
 
 
+@settings(deadline=None)
 @given(rows=st.lists(st.tuples(cells, st.integers(0, 9)), min_size=1, max_size=8))
 def test_whatever_the_csv_module_writes_is_read_back(
     rows: list[tuple[str, int]], tmp_path_factory: pytest.TempPathFactory
@@ -162,6 +163,7 @@ def test_whatever_the_csv_module_writes_is_read_back(
     assert [t.strip() for t in table.text("a", " ")] == [text.strip() for text, _ in rows]
 
 
+@settings(deadline=None)
 @given(good=st.integers(0, 40), after=st.integers(0, 40))
 def test_the_first_bad_number_is_the_one_named(
     good: int, after: int, tmp_path_factory: pytest.TempPathFactory
