@@ -1,0 +1,1 @@
+"""THE SCHEDULER WITHOUT A CLOCK: events in, decisions out, no I/O."""

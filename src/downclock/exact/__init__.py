@@ -1,0 +1,1 @@
+"""HOW GOOD COULD IT BE: bounds and optimal solvers."""

@@ -1,0 +1,1 @@
+"""HOW TO DECIDE: the interface, the parts of list policies, and the catalogue."""

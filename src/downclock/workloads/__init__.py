@@ -1,0 +1,1 @@
+"""WHERE PROBLEMS COME FROM: the papers' generators and readers of foreign formats."""
