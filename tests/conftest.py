@@ -6,6 +6,10 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("downclock", deadline=None, derandomize=True)
+settings.load_profile("downclock")
 
 ROOT = Path(__file__).resolve().parent.parent
 
