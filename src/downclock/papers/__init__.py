@@ -1,0 +1,1 @@
+"""The papers: one folder each, with its experiments, published numbers and verdicts."""
