@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, Literal, TypeAlias
 
-from downclock.units import Floats, Names
+from downclock.units import Floats, Names, slack
 
 Boundary: TypeAlias = Literal["last-task", "makespan"] | float
 """Where the energy window of a server ends: its last task, the makespan, or a fixed second."""
@@ -16,7 +16,7 @@ PARTS = ("run", "shared", "idle", "host", "sleep", "wake")
 """Parts of a bill, in the order of the columns of the tables."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Bill:
     """What a schedule costs. Tables (servers, 6) have a column per part, see `PARTS`.
 
@@ -158,10 +158,31 @@ class Bill:
             f"<thead><tr>{cells}</tr></thead><tbody>{lines}</tbody></table>{notes}"
         )
 
+    def __repr__(self) -> str:
+        sums = [_with_prefix(self.total_j, "J")]
+        sums += [] if self.money is None else [self._money(self.money)]
+        sums += [] if self.carbon_kg is None else [_with_prefix(1000.0 * self.carbon_kg, "g CO2")]
+        return f"Bill({', '.join(sums)}, until {self._end()})"
+
+    def _earns(self) -> bool:
+        """Tell whether negative prices made a difference."""
+        if self.money is None or self.money_clipped is None:
+            return False
+        return bool(self.money_clipped - self.money > slack(self.money_clipped))
+
+    def _money(self, value: float) -> str:
+        digits = f"{value:.2f}" if abs(value) >= 100.0 else f"{value:.4g}"
+        return f"{digits} {self.currency}"
+
     def _title(self) -> str:
-        ends = {"last-task": "each server's last task", "makespan": "the makespan"}
-        end = ends.get(str(self.boundary)) or f"{self.boundary:g} s"
-        return f"Bill until {end}"
+        return f"Bill until {self._end()}"
+
+    def _end(self) -> str:
+        if isinstance(self.boundary, str):
+            return {"last-task": "each server's last task", "makespan": "the makespan"}[
+                self.boundary
+            ]
+        return f"{self.boundary:g} s"
 
     def _table(self) -> list[list[str]]:
         """Rows of text: a head, the parts, the total."""
@@ -172,7 +193,7 @@ class Bill:
             row += [_with_prefix(joules, "J"), f"{share:.1f} %"]
         if self.money_by_part is not None and self.money is not None:
             money = [*self.money_by_part.values(), self.money]
-            _add_column(rows, "money", [f"{value:.4f} {self.currency}" for value in money])
+            _add_column(rows, "money", [self._money(value) for value in money])
         if self.carbon_by_part_kg is not None and self.carbon_kg is not None:
             carbon = [*self.carbon_by_part_kg.values(), self.carbon_kg]
             _add_column(rows, "CO2", [_with_prefix(1000.0 * value, "g") for value in carbon])
@@ -187,8 +208,8 @@ class Bill:
             notes.append(
                 f"wasted in last slots: {_with_prefix(self.waste_j, 'J')} of the run energy"
             )
-        if self.money_clipped is not None and self.money != self.money_clipped:
-            notes.append(f"without negative prices: {self.money_clipped:.4f} {self.currency}")
+        if self._earns():
+            notes.append(f"without negative prices: {self._money(self.money_clipped or 0.0)}")
         if self.unpriced:
             notes.append(f"zones without a price, counted as 0: {', '.join(self.unpriced)}")
         if self.uncounted:
