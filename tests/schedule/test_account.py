@@ -95,6 +95,14 @@ def test_time_without_spans_is_sleep_inside_the_window_only() -> None:
     assert account(problem, schedule, boundary=100.0).energy_j["sleep"] == 2.0 * (10 + 10 + 60)
 
 
+def test_a_gap_before_a_later_span_ends_with_the_window() -> None:
+    problem = cores(server(host_w=10.0, sleep_w=2.0), idle_w=0.0)
+    schedule = answer([(0, 0, 0, 10, 1)], [(0, ON, 0.0, 10.0), (0, ON, 30.0, 40.0)])
+    assert parts(account(problem, schedule)) == {"run": 80.0, "host": 200.0}
+    bill = account(problem, schedule, boundary=25.0)
+    assert parts(bill) == {"run": 80.0, "host": 200.0, "sleep": 30.0}
+
+
 def test_a_server_initially_on_stays_on_until_its_first_span() -> None:
     problem = cores(server(host_w=10.0, sleep_w=2.0, initially_on=True), idle_w=0.0)
     asleep_later = answer([(0, 0, 0, 10, 1)], [(0, ASLEEP, 15.0, 20.0)])
@@ -246,6 +254,13 @@ def test_a_curve_that_ends_too_early_is_named_with_its_zone(what: str) -> None:
         InvalidInput, match=f"{what} curve of zone 'north': is known from 0 s to 5 s"
     ):
         account(problem, answer([(0, 0, 0, 10, 1)], [FOREVER_ON]))
+
+
+def test_a_curve_may_end_before_what_draws_nothing() -> None:
+    day = Curve(np.array([0.0]), np.array([3.6]), 10.0)
+    problem = cores(server(), idle_w=0.0, prices=Prices((("default", ZonePrices(day)),)))
+    bill = account(problem, answer([(0, 0, 0, 10, 1)], [(0, ON, 0.0, 10.0)]), boundary=99.0)
+    assert bill.money == pytest.approx(80e-6)
 
 
 # What cannot be billed

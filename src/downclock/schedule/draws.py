@@ -91,22 +91,27 @@ def idle_draws(platform: Platform, segments: Segments, states: States) -> Draws:
     idle_w = platform.idle_w
     on = states.only(ON)
     per_server = np.bincount(platform.server, weights=idle_w, minlength=platform.server_count)
+    whole = state_draws(states, ON, per_server.astype(np.float64))
     rows = np.flatnonzero(idle_w[segments.processor] > 0.0)
     server = platform.server[segments.processor[rows]]
     start, end = segments.start_s[rows], segments.end_s[rows]
     segment, piece = _overlaps(on, platform.server_count, server, start, end)
     return Draws(
-        np.concatenate([on.server, server[segment]]),
-        np.concatenate([on.start_s, np.maximum(on.start_s[piece], start[segment])]),
-        np.concatenate([on.end_s, np.minimum(on.end_s[piece], end[segment])]),
-        np.concatenate([per_server[on.server], -idle_w[segments.processor[rows[segment]]]]),
+        np.concatenate([whole.server, server[segment]]),
+        np.concatenate([whole.start_s, np.maximum(on.start_s[piece], start[segment])]),
+        np.concatenate([whole.end_s, np.minimum(on.end_s[piece], end[segment])]),
+        np.concatenate([whole.watts, -idle_w[segments.processor[rows[segment]]]]),
     )
 
 
 def state_draws(states: States, state: int, watts: Floats) -> Draws:
-    """Return a draw of ``watts`` (servers,) for the time in one state."""
-    rows = states.only(state)
-    return Draws(rows.server, rows.start_s, rows.end_s, watts[rows.server])
+    """Return a draw of ``watts`` (servers,) for the time in one state; none where it is 0.
+
+    Leaving out what draws nothing lets a price curve end before the last sleep does.
+    """
+    server = states.server
+    rows = np.flatnonzero((states.state == state) & (watts[server] > 0.0))
+    return Draws(server[rows], states.start_s[rows], states.end_s[rows], watts[server[rows]])
 
 
 def server_draws(platform: Platform, states: States) -> tuple[Draws, Draws, Draws]:
