@@ -1,0 +1,343 @@
+"""Energy-time frontiers: the least energy for a given run time, and the clocks that give it.
+
+A frontier has one row per task on one processor kind. It answers three questions for one row or
+a million at once, whatever the hardware model and whether clocks are continuous or enumerated:
+energy at exactly a time, within a time, and cheapest at a price of time. Here a task keeps one
+operating point while it runs; :meth:`Frontier.mixed` lets it change clocks on the way.
+
+The work is done per application and unit of work (``Curves``) and gathered per task.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.power.library import Library
+from downclock.power.points import ClockRange, Clocks
+from downclock.power.profiles import CpuProfiles, GpuProfiles, Profiles
+from downclock.power.settings import ROUNDING, MixedSettings, Settings
+from downclock.units import Floats, Ints, slack
+
+FREE_W = 1e250
+"""Prices are kept below this, so that an infinite price of time means 'as fast as possible'."""
+
+
+class Curves(Protocol):
+    """Energy-time curves of profiles on one kind, per unit of work; arrays have shape (m,)."""
+
+    @property
+    def t_min_s(self) -> Floats:
+        """Shortest time; infinite where no clock is allowed."""
+
+    @property
+    def t_max_s(self) -> Floats:
+        """Longest time."""
+
+    @property
+    def e_min_time_j(self) -> Floats:
+        """Least energy at the shortest time."""
+
+    @property
+    def e_max_time_j(self) -> Floats:
+        """Least energy at the longest time."""
+
+    @property
+    def optimum(self) -> Settings:
+        """Least energy whatever the time."""
+
+    def at(self, rows: Ints, time_s: Floats, slack_s: Floats) -> Settings:
+        """Least energy in a time that differs from ``time_s`` by at most ``slack_s``."""
+
+    def within(self, rows: Ints, limit_s: Floats) -> Settings:
+        """Least energy in at most ``limit_s``, up to rounding."""
+
+    def cheapest(self, rows: Ints, time_price_w: Floats) -> Settings:
+        """Least energy + price × time."""
+
+    def mixed_at(self, rows: Ints, time_s: Floats, slack_s: Floats) -> MixedSettings:
+        """As ``at``, of the convex hull."""
+
+    def mixed_within(self, rows: Ints, limit_s: Floats) -> MixedSettings:
+        """As ``within``, of the convex hull."""
+
+    def ladder(self) -> tuple[Ints, Floats, Floats]:
+        """Offsets (m + 1,), times and energies of enumerated points, sorted by time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frontier:
+    """Energy-time frontiers of n tasks on one processor kind, one operating point each.
+
+    Attributes:
+        t_min_s, t_opt_s, t_max_s: shortest, cheapest and longest time (n,); infinite where the
+            task cannot run on the kind.
+        e_min_time_j, e_opt_j, e_max_time_j: least energy at those times (n,).
+        scale: units of work of each task (n,).
+        curves: what answers, one per hardware model in use.
+        part: index into ``curves`` (n,); -1 where the task cannot run on the kind.
+        row: row inside those curves (n,).
+    """
+
+    t_min_s: Floats
+    t_opt_s: Floats
+    t_max_s: Floats
+    e_min_time_j: Floats
+    e_opt_j: Floats
+    e_max_time_j: Floats
+    scale: Floats
+    curves: tuple[Curves, ...]
+    part: Ints
+    row: Ints
+
+    def __len__(self) -> int:
+        return self.scale.size
+
+    def at(self, time_s: Floats | float, rows: Ints | None = None) -> Settings:
+        """Least energy in exactly ``time_s``.
+
+        Infeasible outside [t_min_s, t_max_s] and, on enumerated clocks, where no clock has that
+        time within the tolerance (the time returned is then that clock's).
+        """
+        rows = self._rows(rows)
+        asked = _column(time_s, rows.size, "time_s")
+        answer = Settings.none(rows.size)
+        for curves, mine, inner in self._parts(rows):
+            unit, room = _per_work(asked[mine], self.scale[rows[mine]], curves, inner)
+            answer.put(mine, curves.at(inner, unit, room), self.scale[rows[mine]])
+        _snap(answer.time_s, asked)
+        return answer
+
+    def within(self, limit_s: Floats | float, rows: Ints | None = None) -> Settings:
+        """Least energy in at most ``limit_s``; infeasible where even t_min_s is longer."""
+        rows = self._rows(rows)
+        limit = _column(limit_s, rows.size, "limit_s")
+        answer = Settings.none(rows.size)
+        for curves, mine, inner in self._parts(rows):
+            unit = _limit_per_work(limit[mine], self.scale[rows[mine]])
+            answer.put(mine, curves.within(inner, unit), self.scale[rows[mine]])
+        np.minimum(answer.time_s, limit, out=answer.time_s)
+        return answer
+
+    def cheapest(self, time_price_w: Floats | float, rows: Ints | None = None) -> Settings:
+        """Least energy + price × time.
+
+        Args:
+            time_price_w: watts, one or one per row. 0 gives the free optimum; a positive price
+                hurries (a host that waits for the task), a negative one stretches (-idle_w: the
+                task replaces the idle power of a server that is awake anyway).
+            rows: the rows asked about; all when not given.
+        """
+        rows = self._rows(rows)
+        price = _column(time_price_w, rows.size, "time_price_w")
+        price = np.clip(price, -FREE_W, FREE_W)
+        answer = Settings.none(rows.size)
+        for curves, mine, inner in self._parts(rows):
+            unit = _cheapest(curves, inner, price[mine])
+            answer.put(mine, unit, self.scale[rows[mine]])
+        return answer
+
+    def mixed(self) -> MixedFrontier:
+        """Return the convex hulls: clocks may change while a task runs."""
+        return MixedFrontier(self)
+
+    def ladder(self) -> tuple[Ints, Floats, Floats]:
+        """Return offsets (n + 1,), times and energies of the rows with enumerated clocks.
+
+        Every reachable time of a row once, rising, with the least energy at exactly that time;
+        energy may rise and fall. Rows with continuous clocks have none.
+        """
+        sizes = np.zeros(len(self), dtype=np.int64)
+        ladders = [curves.ladder() for curves in self.curves]
+        for p, (offset, _, _) in enumerate(ladders):
+            mine = self.part == p
+            sizes[mine] = np.diff(offset)[self.row[mine]]
+        offsets = np.concatenate([[0], np.cumsum(sizes)])
+        times, energies = np.empty(offsets[-1]), np.empty(offsets[-1])
+        for p, (offset, time, energy) in enumerate(ladders):
+            mine = np.flatnonzero(self.part == p)
+            source = _spread(offset[self.row[mine]], sizes[mine])
+            target = _spread(offsets[mine], sizes[mine])
+            scale = np.repeat(self.scale[mine], sizes[mine])
+            times[target], energies[target] = time[source] * scale, energy[source] * scale
+        return offsets, times, energies
+
+    def _rows(self, rows: Ints | None) -> Ints:
+        return np.arange(len(self)) if rows is None else np.asarray(rows, dtype=np.int64)
+
+    def _parts(self, rows: Ints) -> Iterator[tuple[Curves, Ints | slice, Ints]]:
+        """Yield (curves, where in ``rows``, rows of the curves) for each model."""
+        part, row = self.part[rows], self.row[rows]
+        for p, curves in enumerate(self.curves):
+            mine = np.flatnonzero(part == p)
+            if mine.size == rows.size:
+                yield curves, slice(None), row
+            elif mine.size:
+                yield curves, mine, row[mine]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MixedFrontier:
+    """Convex hulls of a :class:`Frontier`: a task may change clocks while it runs.
+
+    On continuous clocks the frontier is convex already (see ``kernels.gpu_clock`` and
+    ``frontier_cpu``), so one point is best; enumerated clocks mix two neighbours of the hull.
+    """
+
+    one_point: Frontier
+
+    def __len__(self) -> int:
+        return len(self.one_point)
+
+    def at(self, time_s: Floats | float, rows: Ints | None = None) -> MixedSettings:
+        """Least energy in exactly ``time_s``; infeasible outside [t_min_s, t_max_s]."""
+        one = self.one_point
+        rows = one._rows(rows)
+        asked = _column(time_s, rows.size, "time_s")
+        answer = MixedSettings.none(rows.size)
+        for curves, mine, inner in one._parts(rows):
+            unit, room = _per_work(asked[mine], one.scale[rows[mine]], curves, inner)
+            answer.put(mine, curves.mixed_at(inner, unit, room), one.scale[rows[mine]])
+        _snap(answer.time_s, asked)
+        return answer
+
+    def within(self, limit_s: Floats | float, rows: Ints | None = None) -> MixedSettings:
+        """Least energy in at most ``limit_s``; infeasible where even t_min_s is longer."""
+        one = self.one_point
+        rows = one._rows(rows)
+        limit = _column(limit_s, rows.size, "limit_s")
+        answer = MixedSettings.none(rows.size)
+        for curves, mine, inner in one._parts(rows):
+            unit = _limit_per_work(limit[mine], one.scale[rows[mine]])
+            answer.put(mine, curves.mixed_within(inner, unit), one.scale[rows[mine]])
+        np.minimum(answer.time_s, limit, out=answer.time_s)
+        return answer
+
+    def cheapest(self, time_price_w: Floats | float, rows: Ints | None = None) -> MixedSettings:
+        """Least energy + price × time: a corner of the hull, so one point is enough."""
+        return MixedSettings.of(self.one_point.cheapest(time_price_w, rows))
+
+
+def frontier(
+    library: Library, kind: str, clocks: Clocks, application: Ints, scale: Floats
+) -> Frontier:
+    """Return the frontiers of tasks on a processor kind.
+
+    Args:
+        library: the profiles.
+        kind: name of the processor kind.
+        clocks: the clocks the kind allows.
+        application: row of each task in the library (n,).
+        scale: units of work of each task (n,): multiplies time, and so energy.
+    """
+    application = np.asarray(application, dtype=np.int64)
+    scale = _column(scale, application.size, "scale")
+    part, row = np.full(application.size, -1), np.full(application.size, -1)
+    curves: list[Curves] = []
+    column = library.kinds.index(kind) if kind in library.kinds else None
+    for g, profiles in enumerate(library.groups):
+        if column is None:
+            break
+        mine = np.flatnonzero(library.group[application, column] == g)
+        if mine.size:
+            used, row[mine] = _compact(library.row[application[mine], column], len(profiles))
+            part[mine] = len(curves)
+            curves.append(_curves(profiles, used, clocks))
+    return _assemble(tuple(curves), part, row, scale)
+
+
+def _curves(profiles: Profiles, used: Ints, clocks: Clocks) -> Curves:
+    """Choose what answers for a hardware model on these clocks."""
+    if isinstance(clocks, ClockRange) and isinstance(profiles, GpuProfiles):
+        from downclock.power.frontier_gpu import GpuCurves
+
+        return GpuCurves.of(profiles, used, clocks)
+    if isinstance(clocks, ClockRange) and isinstance(profiles, CpuProfiles):
+        from downclock.power.frontier_cpu import CpuCurves
+
+        return CpuCurves.of(profiles, used, clocks)
+    from downclock.power.frontier_table import TableCurves
+
+    return TableCurves.of(profiles, used, clocks)
+
+
+def _assemble(curves: tuple[Curves, ...], part: Ints, row: Ints, scale: Floats) -> Frontier:
+    """Gather the ends and the optimum of every task's curve."""
+    t_min, t_opt, t_max, e_min_time, e_opt, e_max_time = columns = np.full((6, scale.size), np.inf)
+    for p, of in enumerate(curves):
+        ends = (of.t_min_s, of.optimum.time_s, of.t_max_s)
+        energies = (of.e_min_time_j, of.optimum.energy_j, of.e_max_time_j)
+        mine = np.flatnonzero(part == p)
+        for column, per_work in zip(columns, ends + energies, strict=True):
+            ours = per_work[row[mine]]
+            reached = np.isfinite(ours)
+            column[mine] = np.where(reached, np.where(reached, ours, 0.0) * scale[mine], np.inf)
+    return Frontier(t_min, t_opt, t_max, e_min_time, e_opt, e_max_time, scale, curves, part, row)
+
+
+def _cheapest(curves: Curves, rows: Ints, price_w: Floats) -> Settings:
+    """Ask once per profile where all rows pay the same price."""
+    profiles = curves.t_min_s.size
+    if price_w.size and np.all(price_w == price_w[0]):
+        if price_w[0] == 0.0:
+            return curves.optimum.take(rows)
+        if profiles < rows.size:
+            every = np.arange(profiles)
+            return curves.cheapest(every, np.full(profiles, price_w[0])).take(rows)
+    return curves.cheapest(rows, price_w)
+
+
+def _compact(rows: Ints, size: int) -> tuple[Ints, Ints]:
+    """Return the distinct values of ``rows`` (below ``size``), and ``rows`` as places in them."""
+    used = np.zeros(size, dtype=np.bool_)
+    used[rows] = True
+    place = np.cumsum(used) - 1
+    return np.flatnonzero(used), place[rows]
+
+
+def _column(values: Floats | float, size: int, field: str) -> Floats:
+    """Return one finite or infinite number per row."""
+    column = np.asarray(values, dtype=np.float64)
+    if column.ndim == 0:
+        column = np.full(size, column)
+    if column.shape != (size,):
+        raise InvalidInput(f"must have {size} rows", field=field, value=column.shape)
+    if np.any(np.isnan(column)):
+        raise InvalidInput("is not a number", field=field, row=int(np.argmax(np.isnan(column))))
+    return np.ascontiguousarray(column)
+
+
+def _per_work(time_s: Floats, scale: Floats, curves: Curves, rows: Ints) -> tuple[Floats, Floats]:
+    """Return the time and the slack per unit of work; a task without work has time 0 only."""
+    allowed = slack(np.where(np.isfinite(time_s), time_s, 0.0))
+    idle = scale <= 0.0
+    if not np.any(idle):
+        return time_s / scale, allowed / scale
+    some = np.where(idle, 1.0, scale)
+    free = np.where(np.abs(time_s) <= allowed, curves.optimum.time_s[rows], np.inf)
+    return np.where(idle, free, time_s / some), allowed / some
+
+
+def _limit_per_work(limit_s: Floats, scale: Floats) -> Floats:
+    """Return the limit per unit of work; a task without work meets any that is not negative."""
+    idle = scale <= 0.0
+    if not np.any(idle):
+        return limit_s / scale
+    any_time = np.where(limit_s >= 0.0, np.inf, -np.inf)
+    return np.where(idle, any_time, limit_s / np.where(idle, 1.0, scale))
+
+
+def _snap(time_s: Floats, asked: Floats) -> None:
+    """Return the asked time itself where the clocks' time differs by rounding only."""
+    near = np.abs(time_s - asked) <= ROUNDING * np.abs(asked)
+    time_s[near] = asked[near]
+
+
+def _spread(start: Ints, sizes: Ints) -> Ints:
+    """Return start, start + 1, ... for each run of the given size, one after the other."""
+    first = np.concatenate([[0], np.cumsum(sizes)])[:-1]
+    return np.repeat(start - first, sizes) + np.arange(int(sizes.sum()))
