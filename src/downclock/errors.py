@@ -56,12 +56,13 @@ class InvalidInput(DownclockError):
         where = "" if self.source is None else str(self.source)
         if self.line is not None:
             where += f" line {self.line}"
-        places = [place for place in (where, self.item) if place]
+        item = None if self.item is None else _one_line(self.item)
+        places = [place for place in (where, item) if place]
         what = "" if self.field is None else self.field
         if self.value is not ...:
             what += f"={_short(self.value)}" if what else _short(self.value)
         sentence = f"{what} {self.rule}" if what else self.rule
-        return f"{', '.join(places)}: {sentence}" if places else sentence
+        return f"{', '.join(places)}: {_one_line(sentence, 800)}" if places else sentence
 
 
 class InvalidSchedule(DownclockError):
@@ -79,6 +80,12 @@ class MissingExtra(DownclockError):
 
 class AdapterError(DownclockError):
     """The outside world (Slurm, NVML, ...) did not do what was asked."""
+
+
+def _one_line(text: str, longest: int = 120) -> str:
+    """Names come from files: they may hold line breaks or go on for ever."""
+    text = text if text.isprintable() else " ".join(text.split())
+    return text if len(text) <= longest else text[: longest - 3] + "..."
 
 
 def _short(value: Any) -> str:

@@ -34,6 +34,8 @@ class Edges:
         Raises:
             InvalidInput: an edge names no task, or a cycle (its ``row`` is a task on it).
         """
+        if len(self) == 0:
+            return np.arange(n)
         from downclock.kernels.graph_order import topological_order
 
         for name, ends in (("before", self.before), ("after", self.after)):
@@ -43,9 +45,20 @@ class Edges:
                 raise InvalidInput("names no task", field=name, value=ends[row], row=row)
         order, placed = topological_order(n, self.before, self.after)
         if placed < n:
-            cyclic = np.setdiff1d(np.arange(n), order[:placed])
-            raise InvalidInput("the graph has a cycle through this task", row=int(cyclic[0]))
+            row = self._on_cycle(np.setdiff1d(np.arange(n), order[:placed]))
+            raise InvalidInput("the graph has a cycle through this task", row=row)
         return order
+
+    def _on_cycle(self, unplaced: Ints) -> int:
+        """Return a task on a cycle: go back from any unplaced one until a task comes again."""
+        left = np.isin(self.before, unplaced) & np.isin(self.after, unplaced)
+        before = dict(zip(self.after[left].tolist(), self.before[left].tolist(), strict=True))
+        seen: set[int] = set()
+        task = int(unplaced[0])
+        while task not in seen:
+            seen.add(task)
+            task = before[task]
+        return task
 
     def reach(self, n: int, seeds: Ints) -> Ints:
         """Return ``seeds`` and every task after them, sorted."""

@@ -244,7 +244,9 @@ def _expand(specs: tuple[ServerSpec, ...], index: dict[str, int]) -> tuple[Ints,
 def _server_names(specs: tuple[ServerSpec, ...]) -> Names:
     names: list[str] = []
     for spec in specs:
-        names += [spec.name] if spec.count == 1 else [f"{spec.name}{i + 1}" for i in range(spec.count)]
+        names += (
+            [spec.name] if spec.count == 1 else [f"{spec.name}{i + 1}" for i in range(spec.count)]
+        )
     if len(set(names)) != len(names):
         twice = next(name for name in names if names.count(name) > 1)
         raise InvalidInput("is the name of two servers", item=f"server '{twice}'")

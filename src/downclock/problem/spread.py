@@ -33,7 +33,7 @@ class Spread:
     def text(self, row: int) -> str:
         """Write one row the way `parse` reads it."""
         word = next(word for word, code in _WORDS.items() if code == self.shape[row])
-        return word if word == "exact" else f"{word}:{self.a[row]!r}:{self.b[row]!r}"
+        return word if word == "exact" else f"{word}:{float(self.a[row])!r}:{float(self.b[row])!r}"
 
     def draw(self, seed: int) -> Floats:
         """Draw actual / estimated work for every task."""
