@@ -1,0 +1,106 @@
+"""Problems from files: the cluster, its tasks, its prices; or everything in one file."""
+
+from __future__ import annotations
+
+from datetime import datetime, tzinfo
+from pathlib import Path
+
+from downclock.errors import InvalidInput
+from downclock.power.library import Library
+from downclock.power.library_file import built_in_library, read_library
+from downclock.problem.calendar import epoch_of, zone_of
+from downclock.problem.price import Prices
+from downclock.problem.problem import Problem
+from downclock.problem.read_cluster import BUILT_IN_PREFIX, Cluster, read_cluster
+from downclock.problem.read_prices import covering, prices_of, read_prices
+from downclock.problem.read_problem import read_problem
+from downclock.problem.read_tasks import TaskFile, read_tasks
+from downclock.problem.write_problem import write_problem
+from downclock.problem.write_tasks import write_tasks
+
+__all__ = [
+    "Cluster",
+    "TaskFile",
+    "load_problem",
+    "read_cluster",
+    "read_prices",
+    "read_problem",
+    "read_tasks",
+    "write_problem",
+    "write_tasks",
+]
+
+
+def load_problem(
+    cluster: str | Path | Cluster,
+    tasks: str | Path,
+    *,
+    library: str | Path | Library | None = None,
+    prices: str | Path | Prices | None = None,
+    epoch: str | datetime | None = None,
+    timezone: str | tzinfo | None = None,
+) -> Problem:
+    """Make a problem from a cluster file and a file of tasks.
+
+    Args:
+        cluster: a TOML file (see `downclock.problem.read_cluster`), or what was read from one.
+        tasks: CSV, Parquet or JSON (see `downclock.problem.read_tasks`).
+        library: a library file or ``builtin:NAME``; by default the one the cluster file names.
+        prices: a CSV file (see `downclock.problem.read_prices`); by default the cluster file's.
+        epoch: instant that times count from; by default the cluster file's, else the tasks'
+            first arrival where they have calendar times.
+        timezone: name of the zone that times without an offset are in; by default the cluster
+            file's, else the epoch's.
+
+    Raises:
+        InvalidInput: with file, line, object, field, value and rule.
+    """
+    where = cluster if isinstance(cluster, Cluster) else read_cluster(cluster)
+    zone = where.timezone if timezone is None else zone_of(timezone)
+    start = where.epoch if epoch is None else epoch_of(epoch, zone)
+    applications = _library(where, library)
+    file = read_tasks(tasks, applications, epoch=start, timezone=zone)
+    try:
+        return Problem(
+            file.tasks,
+            applications,
+            where.platform,
+            file.edges,
+            _prices(where, prices, file.epoch, zone),
+            file.epoch,
+            Path(tasks).stem,
+        )
+    except InvalidInput as error:
+        raise file.blame(error) from None
+
+
+def _library(cluster: Cluster, library: str | Path | Library | None) -> Library:
+    if isinstance(library, Library):
+        return library
+    if library is not None and str(library).startswith(BUILT_IN_PREFIX):
+        return built_in_library(str(library).removeprefix(BUILT_IN_PREFIX))
+    if library is not None:
+        return read_library(library)
+    if cluster.library is None:
+        rule = "names no library of applications (key 'applications'), and none is given"
+        raise InvalidInput(rule, source=cluster.source)
+    return cluster.library
+
+
+def _prices(
+    cluster: Cluster,
+    prices: str | Path | Prices | None,
+    epoch: datetime | None,
+    zone: tzinfo | None,
+) -> Prices:
+    if isinstance(prices, Prices):
+        return prices
+    platform = cluster.platform
+    if prices is None:
+        return prices_of(
+            cluster.prices, platform.zones, epoch=epoch, timezone=zone, slot_s=platform.slot_s
+        )
+    read = read_prices(
+        prices, epoch=epoch, timezone=zone, slot_s=platform.slot_s, zones=platform.zones
+    )
+    return covering(read, platform.zones, prices)

@@ -1,0 +1,300 @@
+"""Read a cluster: a TOML file of processor kinds, servers and what belongs to them.
+
+    applications = "builtin:gtx1080ti"      # or a library file, relative to this one
+    epoch = 2024-06-10T00:00:00+02:00       # optional: the instant times count from
+    timezone = "Europe/Berlin"              # optional: of times without an offset
+    slot_s = 3600.0                         # optional: starts and ends fall on slots
+
+    [[kind]]
+    name = "gtx1080ti"
+    idle_w = 37.0
+    interrupt = "none"                      # or pause, preempt, migrate
+    clock = "free"                          # or locked
+    interval = "wide"                       # clocks: see below
+
+    [[server]]
+    name = "gpu"
+    count = 8
+    processors = [{ kind = "gtx1080ti", count = 4 }]
+    wake_j = 90.0
+
+    [prices.default]
+    price = "prices.csv"
+    carbon_g_per_kwh = 380.0
+
+Clocks of a kind are one of: an ``interval`` of the papers (wide, narrow, narrow-2017); ranges of
+ratios to the default clock (``core = [0.5, 1.2]``, ``memory``, ``volt``, with a voltage ``law``:
+mei, proportional, fixed, or ``[a0, a1, a2]`` of V = a0 + a1 f + a2 f²); or enumerated clocks
+(``core_mhz`` and ``memory_mhz``: every combination; or ``clock_pairs = [[memory, core], ...]``)
+with the ``default_core_mhz`` and ``default_memory_mhz`` that ratios refer to.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+from pathlib import Path
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.power.library import Library
+from downclock.power.library_file import built_in_library, read_library
+from downclock.power.points import (
+    FIXED_VOLTAGE,
+    INTERVALS,
+    LAWS,
+    ClockRange,
+    Clocks,
+    ClockTable,
+    VoltageLaw,
+)
+from downclock.problem.calendar import epoch_of, zone_of
+from downclock.problem.columns import known_suffix
+from downclock.problem.document import Document, Fields, read_json, read_toml
+from downclock.problem.platform import Kind, Platform, ServerSpec
+from downclock.units import Floats
+
+BUILT_IN_PREFIX = "builtin:"
+
+_RANGES = ("core", "memory", "volt", "law")
+_TABLE = ("core_mhz", "memory_mhz", "clock_pairs", "default_core_mhz", "default_memory_mhz")
+KIND_KEYS = ("name", "idle_w", "interrupt", "clock", "interval", *_RANGES, *_TABLE)
+_SERVER_WATTS = ("shared_w", "shared_w_per_clock", "host_w", "sleep_w", "wake_j", "wake_s")
+SERVER_KEYS = (
+    *("name", "count", "zone", "processors", "chip_wide", "initially"),
+    *_SERVER_WATTS,
+)
+PLATFORM_KEYS = ("slot_s", "kind", "server")
+CLUSTER_KEYS = (*PLATFORM_KEYS, "name", "applications", "epoch", "timezone", "prices")
+
+CURVE_FILES = ("price", "carbon", "price_forecast", "carbon_forecast")
+"""Keys of a zone's prices that name a file."""
+
+CURVE_NUMBERS = {
+    "price_per_kwh": "price",
+    "carbon_g_per_kwh": "carbon",
+    "price_per_kwh_forecast": "price_forecast",
+    "carbon_g_per_kwh_forecast": "carbon_forecast",
+}
+"""Keys of a zone's prices that hold a constant, and the curve it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class PriceSources:
+    """Where a cluster's prices come from; they are read when the epoch is known.
+
+    Attributes:
+        file: one CSV for all zones, or None.
+        zones: per zone, the file or the constant of each curve.
+        currency: what prices are in, or None for what the files say.
+    """
+
+    file: Path | None = None
+    zones: Mapping[str, Mapping[str, Path | float]] = field(default_factory=dict)
+    currency: str | None = None
+
+    def __bool__(self) -> bool:
+        return self.file is not None or bool(self.zones)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cluster:
+    """What a cluster file holds; all but the platform is optional there."""
+
+    platform: Platform
+    library: Library | None = None
+    prices: PriceSources = field(default_factory=PriceSources)
+    epoch: datetime | None = None
+    timezone: tzinfo | None = None
+    name: str = "cluster"
+    source: str | Path = "cluster"
+
+
+def read_cluster(path: str | Path) -> Cluster:
+    """Read a cluster from TOML, or from JSON of the same structure.
+
+    Raises:
+        InvalidInput: with file, line, object, key, value and rule.
+    """
+    suffix = known_suffix(path, (".toml", ".json"))
+    document = read_toml(path) if suffix == ".toml" else read_json(path)
+    top = document.fields(None, CLUSTER_KEYS)
+    with top.blamed():
+        zone = zone_of(top.text("timezone")) if "timezone" in top else None
+        epoch = epoch_of(_stamp(top), zone) if "epoch" in top else None
+    platform = platform_of(document, top)
+    return Cluster(
+        platform,
+        _library(top, Path(path).parent),
+        _prices(top, platform, Path(path).parent),
+        epoch,
+        zone,
+        top.text("name", Path(path).stem),
+        path,
+    )
+
+
+def platform_of(document: Document, top: Fields) -> Platform:
+    """Read the platform from the keys ``kind``, ``server`` and ``slot_s`` of a table."""
+    kinds = tuple(_kind(fields) for fields in top.tables("kind", KIND_KEYS))
+    specs = tuple(_server(fields) for fields in top.tables("server", SERVER_KEYS))
+    with top.blamed():
+        try:
+            return Platform.build(kinds, specs, top.number("slot_s", None))
+        except InvalidInput as error:
+            line = _named_line(document, top, error.item)
+            raise error.located(document.source, line) from None
+
+
+def _named_line(document: Document, top: Fields, item: str | None) -> int | None:
+    """Return the line of the kind or server a complaint is about."""
+    for key, known in (("kind", KIND_KEYS), ("server", SERVER_KEYS)):
+        for fields in reversed(top.tables(key, known)):
+            if item is not None and item == fields.item:
+                return document.find_line(fields.place)
+    return None
+
+
+def _stamp(top: Fields) -> str | datetime:
+    stamp = top.raw("epoch")
+    if not isinstance(stamp, str | datetime):
+        raise top.complaint("must be a date and time", "epoch")
+    return stamp
+
+
+def _library(top: Fields, folder: Path) -> Library | None:
+    name = top.text("applications", None)
+    if name is None:
+        return None
+    with top.blamed():
+        if name.startswith(BUILT_IN_PREFIX):
+            return built_in_library(name.removeprefix(BUILT_IN_PREFIX))
+        return read_library(folder / name)
+
+
+def _kind(fields: Fields) -> Kind:
+    with fields.blamed():
+        return Kind(
+            fields.text("name"),
+            _clocks(fields),
+            fields.number("idle_w", 0.0),
+            fields.raw("interrupt", "none"),
+            fields.raw("clock", "free"),
+        )
+
+
+def _clocks(fields: Fields) -> Clocks:
+    """Read clocks in one of three ways; mixing them is refused."""
+    ways = {"interval": ("interval",), "core": _RANGES, "core_mhz": _TABLE}
+    given = [way for way, keys in ways.items() if any(k in fields for k in keys if k != "law")]
+    if len(given) != 1:
+        rule = "needs its clocks, given one way: interval, or core (ratios), or core_mhz"
+        raise fields.complaint(rule, "name", ...)
+    if given[0] == "interval":
+        interval = fields.choice("interval", tuple(INTERVALS))
+        if "law" in fields:
+            raise fields.complaint("belongs to the interval and cannot be given with it", "law")
+        return INTERVALS[interval]
+    return _range(fields) if given[0] == "core" else _table(fields)
+
+
+def _range(fields: Fields) -> ClockRange:
+    core, memory, volt = (
+        _ends(fields, "core", None),
+        _ends(fields, "memory", 1.0),
+        _ends(fields, "volt", 1.0),
+    )
+    return ClockRange(*core, *memory, *volt, _law(fields))
+
+
+def _ends(fields: Fields, key: str, default: float | None) -> tuple[float, float]:
+    """Return [min, max] of a key; a single number is both."""
+    if isinstance(fields.raw(key, default) if default else fields.raw(key), list):
+        low, high = fields.numbers(key, length=2)
+        return low, high
+    value = fields.number(key, default) if default else fields.number(key)
+    return value, value
+
+
+def _law(fields: Fields) -> VoltageLaw:
+    if isinstance(fields.raw("law", "fixed"), list):
+        return VoltageLaw(*fields.numbers("law", length=3))
+    return LAWS[fields.choice("law", tuple(LAWS), "fixed")] if "law" in fields else FIXED_VOLTAGE
+
+
+def _table(fields: Fields) -> ClockTable:
+    """Enumerated clocks: pairs as they are, or every combination of two lists."""
+    if "clock_pairs" in fields:
+        if "core_mhz" in fields or "memory_mhz" in fields:
+            raise fields.complaint("cannot be given with core_mhz or memory_mhz", "clock_pairs")
+        memory, core = _pairs(fields)
+    else:
+        cores, memories = _list(fields, "core_mhz"), np.array([1.0])
+        if "memory_mhz" in fields:
+            memories = _list(fields, "memory_mhz")
+        core, memory = np.tile(cores, memories.size), np.repeat(memories, cores.size)
+    only = float(memory[0]) if memory.size and np.all(memory == memory[0]) else None
+    default_memory = fields.number("default_memory_mhz", only)
+    if default_memory is None:
+        default_memory = fields.number("default_memory_mhz")
+    default_core = fields.number("default_core_mhz")
+    return ClockTable(core, memory, default_core, default_memory, _law(fields))
+
+
+def _pairs(fields: Fields) -> tuple[Floats, ...]:
+    pairs = fields.raw("clock_pairs")
+    good = isinstance(pairs, list) and all(isinstance(p, list) and len(p) == 2 for p in pairs)
+    if not good or not pairs:
+        raise fields.complaint("must be a list of [memory MHz, core MHz]", "clock_pairs")
+    memory, core = zip(*pairs, strict=True)
+    return tuple(np.array([fields.as_float("clock_pairs", x) for x in xs]) for xs in (memory, core))
+
+
+def _list(fields: Fields, key: str) -> Floats:
+    value = fields.raw(key)
+    return np.array(fields.numbers(key) if isinstance(value, list) else [fields.number(key)])
+
+
+def _server(fields: Fields) -> ServerSpec:
+    entries = fields.tables("processors", ("kind", "count"), f"{fields.item}, processors")
+    processors = tuple((entry.text("kind"), entry.integer("count", 1)) for entry in entries)
+    initially = fields.choice("initially", ("on", "asleep"), "asleep")
+    with fields.blamed():
+        return ServerSpec(
+            fields.text("name"),
+            processors,
+            fields.integer("count", 1),
+            fields.text("zone", "default"),
+            fields.flag("chip_wide", False),
+            initially_on=initially == "on",
+            **{key: fields.number(key, 0.0) for key in _SERVER_WATTS},
+        )
+
+
+def _prices(top: Fields, platform: Platform, folder: Path) -> PriceSources:
+    if "prices" not in top:
+        return PriceSources()
+    known = ("file", "currency", *platform.zones)
+    fields = top.table("prices", "prices", known)
+    zones = {zone: _zone(fields, zone, folder) for zone in platform.zones if zone in fields}
+    file = fields.text("file", None)
+    if file is not None and zones:
+        raise fields.complaint("cannot be given with prices of single zones", "file")
+    return PriceSources(
+        None if file is None else folder / file, zones, fields.text("currency", None)
+    )
+
+
+def _zone(prices: Fields, zone: str, folder: Path) -> dict[str, Path | float]:
+    fields = prices.table(zone, f"prices of zone '{zone}'", (*CURVE_FILES, *CURVE_NUMBERS))
+    sources: dict[str, Path | float] = {
+        key: folder / fields.text(key) for key in CURVE_FILES if key in fields
+    }
+    for key, curve in CURVE_NUMBERS.items():
+        if key in fields:
+            if curve in sources:
+                raise fields.complaint(f"cannot be given with '{curve}'", key)
+            sources[curve] = fields.number(key)
+    return sources
