@@ -1,0 +1,319 @@
+"""Schedules in files: JSON, Parquet or CSV, with names of tasks, processors and servers.
+
+Segments, power spans and outcomes are rows with these fields (defaults in brackets):
+
+- segment: ``task``, ``processor`` (server name / place in it from 1), ``start_s``, ``end_s``,
+  ``core`` [1], ``memory`` [1], ``volt`` [1], ``share`` [1], ``attempt`` [0];
+- span: ``server``, ``state`` (on, waking, asleep, down), ``start_s``, ``end_s`` (empty: open);
+- outcome: ``task``, ``status`` (done, rejected, failed, pending), ``reason``, ``work`` [1]. A
+  task that is not listed is done, with the work that was estimated.
+
+JSON has one list of each. CSV and Parquet are one table whose column ``record`` says which of
+the three a row is; without that column every row is a segment. Nothing is lost in any of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.files import write_text_atomically
+from downclock.problem.columns import (
+    known_suffix,
+    read_table,
+    refuse_unknown_columns,
+    table_of_rows,
+)
+from downclock.problem.document import read_json, suggestion
+from downclock.problem.problem import Problem
+from downclock.problem.write_tasks import json_text, write_columns
+from downclock.schedule.schedule import (
+    DONE,
+    STATES,
+    STATUSES,
+    Outcomes,
+    PowerSpans,
+    Schedule,
+    Segments,
+)
+from downclock.tabular import Table
+from downclock.units import Ints, Names
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = "downclock-schedule/1"
+
+RECORDS = ("segment", "span", "outcome")
+
+TEXT = {
+    "segment": ("task", "processor"),
+    "span": ("server", "state"),
+    "outcome": ("task", "status", "reason"),
+}
+NUMBERS = {
+    "segment": ("attempt", "start_s", "end_s", "core", "memory", "volt", "share"),
+    "span": ("start_s", "end_s"),
+    "outcome": ("work",),
+}
+COLUMNS = (
+    *("record", "policy", "task", "attempt", "processor", "server", "state", "start_s", "end_s"),
+    *("core", "memory", "volt", "share", "status", "reason", "work"),
+)
+
+
+def write_schedule(schedule: Schedule, problem: Problem, path: str | Path) -> None:
+    """Write a schedule by the file's suffix: ``.json``, ``.parquet`` or ``.csv``.
+
+    Raises:
+        InvalidInput: it refers to a task, processor or server the problem does not have.
+    """
+    suffix = known_suffix(path, (".json", ".parquet", ".pq", ".csv"))
+    try:
+        tables = _named(schedule, problem)
+        _refuse_not_finite(tables)
+    except InvalidInput as error:
+        raise error.located(path) from None
+    if suffix == ".json":
+        head = {"format": FORMAT, "problem": problem.name, "policy": schedule.policy}
+        lists = {f"{record}s": _rows(table) for record, table in tables.items()}
+        write_text_atomically(path, json_text(head, lists))
+    else:
+        write_columns(_stacked(tables, schedule.policy), path)
+
+
+def read_schedule(path: str | Path, problem: Problem) -> Schedule:
+    """Read a schedule of ``problem`` by the file's suffix.
+
+    Only the file is judged here; whether the schedule obeys the rules is for `verify` to say.
+
+    Raises:
+        InvalidInput: with file, line, field, value and rule.
+    """
+    suffix = known_suffix(path, (".json", ".parquet", ".pq", ".csv"))
+    tables, policy = _read_json(path) if suffix == ".json" else _read_table(path)
+    task_place = {name: row for row, name in enumerate(problem.tasks.name.tolist())}
+    return Schedule(
+        _segments(tables["segment"], problem, task_place),
+        _spans(tables["span"], problem),
+        _outcomes(tables["outcome"], problem, task_place),
+        policy,
+    )
+
+
+def processor_names(problem: Problem) -> Names:
+    """Return every processor's name: its server's, and its place in it from 1."""
+    platform = problem.platform
+    place = np.arange(platform.processor_count) - platform.first_processor[platform.server] + 1
+    servers = platform.server_name[platform.server]
+    names = [f"{server}/{k}" for server, k in zip(servers, place.tolist(), strict=True)]
+    return np.array(names, dtype=object)
+
+
+def _named(schedule: Schedule, problem: Problem) -> dict[str, dict[str, Any]]:
+    """Return the columns of each kind of record, indices replaced by names."""
+    segments, spans, outcomes = schedule.segments, schedule.spans, schedule.outcomes
+    if len(outcomes) != len(problem.tasks):
+        rule = f"has {len(outcomes)} rows; the problem has {len(problem.tasks)} tasks"
+        raise InvalidInput(rule, item="the table of outcomes")
+    told = np.flatnonzero(
+        (outcomes.status != DONE) | (outcomes.work != 1.0) | (outcomes.reason != "")
+    )
+    states, statuses = np.array(STATES, dtype=object), np.array(STATUSES, dtype=object)
+    return {
+        "segment": {
+            "task": _picked("segment", "task", problem.tasks.name, segments.task),
+            "attempt": segments.attempt,
+            "processor": _picked(
+                "segment", "processor", processor_names(problem), segments.processor
+            ),
+            **{name: getattr(segments, name) for name in NUMBERS["segment"][1:]},
+        },
+        "span": {
+            "server": _picked("span", "server", problem.platform.server_name, spans.server),
+            "state": _picked("span", "state", states, spans.state),
+            "start_s": spans.start_s,
+            "end_s": spans.end_s,
+        },
+        "outcome": {
+            "task": problem.tasks.name[told],
+            "status": _picked("outcome", "status", statuses, outcomes.status[told]),
+            "reason": outcomes.reason[told],
+            "work": outcomes.work[told],
+        },
+    }
+
+
+def _picked(record: str, field: str, names: Names, index: Ints) -> Names:
+    bad = (index < 0) | (index >= names.size)
+    if np.any(bad):
+        row = int(np.argmax(bad))
+        rule, item = f"is no {field} of the problem", f"{record} {row + 1}"
+        raise InvalidInput(rule, item=item, field=field, value=int(index[row]), row=row)
+    return np.asarray(names[index])
+
+
+def _refuse_not_finite(tables: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse numbers a file cannot hold; only the end of a span may be infinite."""
+    for record, columns in tables.items():
+        for field in NUMBERS[record]:
+            column = np.asarray(columns[field], dtype=np.float64)
+            good = np.isfinite(column)
+            if (record, field) == ("span", "end_s"):
+                good |= column == np.inf
+            if not np.all(good):
+                row = int(np.argmin(good))
+                item = f"{record} {row + 1}"
+                raise InvalidInput("must be finite", item=item, field=field, value=column[row])
+
+
+def _rows(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
+    lists = [_plain(column) for column in columns.values()]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
+
+
+def _plain(column: Any) -> list[Any]:
+    """Return a column as a list; an infinite number (an open span's end) is None."""
+    values = column.tolist()
+    if column.dtype == np.float64 and not np.all(np.isfinite(column)):
+        return [None if value == np.inf else value for value in values]
+    return list(values)
+
+
+def _stacked(tables: Mapping[str, Mapping[str, Any]], policy: str) -> dict[str, pa.ChunkedArray]:
+    """Return all records as the columns of one table; cells a record has no use for are null."""
+    import pyarrow as pa
+
+    sizes = {
+        record: len(columns["task" if "task" in columns else "server"])
+        for record, columns in tables.items()
+    }
+    kinds = dict.fromkeys(COLUMNS, pa.string())
+    kinds |= dict.fromkeys([name for names in NUMBERS.values() for name in names], pa.float64())
+    kinds["attempt"] = pa.int64()
+    stacked = {}
+    for name in COLUMNS:
+        chunks = []
+        for record, columns in tables.items():
+            fixed = {"record": record, "policy": policy}.get(name)
+            if fixed is not None:
+                chunks.append(pa.repeat(pa.scalar(fixed, pa.string()), sizes[record]))
+            elif name in columns:
+                chunks.append(_arrow(columns[name], kinds[name]))
+            else:
+                chunks.append(pa.nulls(sizes[record], kinds[name]))
+        stacked[name] = pa.chunked_array(chunks, kinds[name])
+    return stacked
+
+
+def _arrow(column: Any, kind: Any) -> pa.Array:
+    import pyarrow as pa
+
+    mask = np.isposinf(column) if column.dtype == np.float64 else None
+    return pa.array(column, kind, mask=mask)
+
+
+def _read_json(path: str | Path) -> tuple[dict[str, Table], str]:
+    document = read_json(path)
+    top = document.fields(None, ("format", "problem", "policy", *(f"{r}s" for r in RECORDS)))
+    top.choice("format", (FORMAT,))
+    top.raw("segments")
+    tables = {
+        record: table_of_rows(
+            document,
+            top.raw(f"{record}s", []),
+            (f"{record}s",),
+            text=TEXT[record],
+            numbers=NUMBERS[record],
+        )
+        for record in RECORDS
+    }
+    return tables, top.text("policy", "")
+
+
+def _read_table(path: str | Path) -> tuple[dict[str, Table], str]:
+    """Split one table into the three kinds of record."""
+    table = read_table(path)
+    refuse_unknown_columns(table, COLUMNS)
+    words, code = table.codes("record", "segment")
+    for k, word in enumerate(words):
+        if word not in RECORDS:
+            rule = f"must be one of {', '.join(RECORDS)}"
+            row = int(np.argmax(code == k))
+            raise table.complaint(rule, row=row, field="record", value=word)
+    policies = table.codes("policy", "")[0]
+    tables = {}
+    for record in RECORDS:
+        is_this = np.array([word == record for word in words], dtype=bool)
+        rows = np.flatnonzero(is_this[code]) if len(words) else code
+        tables[record] = _subset(table, rows, (*TEXT[record], *NUMBERS[record]))
+    return tables, str(policies[0]) if len(policies) else ""
+
+
+def _subset(table: Table, rows: Ints, names: Sequence[str]) -> Table:
+    data = {name: table.data[name] for name in names if name in table.data}
+    if len(rows) != len(table):
+        data = {name: column.take(rows) for name, column in data.items()}
+    return Table(table.source, data, len(rows), lambda row: table.line(int(rows[row])))
+
+
+def _segments(table: Table, problem: Problem, tasks: Mapping[str, int]) -> Segments:
+    if not len(table):
+        none = np.empty(0, dtype=np.int64)
+        return Segments.of(none, none, np.empty(0), np.empty(0), np.empty((0, 3)))
+    processors = {name: p for p, name in enumerate(processor_names(problem).tolist())}
+    return Segments(
+        _indices(table, "task", tasks),
+        table.ints("attempt", 0),
+        _indices(table, "processor", processors),
+        table.floats("start_s"),
+        table.floats("end_s"),
+        *(table.floats(name, 1.0) for name in ("core", "memory", "volt", "share")),
+    )
+
+
+def _spans(table: Table, problem: Problem) -> PowerSpans:
+    if not len(table):
+        none = np.empty(0, dtype=np.int64)
+        return PowerSpans(none, none, np.empty(0), np.empty(0))
+    servers = {name: s for s, name in enumerate(problem.platform.server_name.tolist())}
+    states = {state: k for k, state in enumerate(STATES)}
+    return PowerSpans(
+        _indices(table, "server", servers),
+        _indices(table, "state", states),
+        table.floats("start_s"),
+        table.floats("end_s", np.inf),
+    )
+
+
+def _outcomes(table: Table, problem: Problem, tasks: Mapping[str, int]) -> Outcomes:
+    outcomes = Outcomes.all_done(len(problem.tasks))
+    if not len(table):
+        return outcomes
+    task = _indices(table, "task", tasks)
+    first = np.unique(task, return_index=True)[1]
+    if first.size != task.size:
+        row = int(np.setdiff1d(np.arange(task.size), first)[0])
+        name = problem.tasks.name[task[row]]
+        raise table.complaint("has two outcomes", row=row, field="task", value=name)
+    statuses = {status: k for k, status in enumerate(STATUSES)}
+    outcomes.status[task] = _indices(table, "status", statuses)
+    outcomes.reason[task] = table.text("reason", "")
+    outcomes.work[task] = table.floats("work", 1.0)
+    return outcomes
+
+
+def _indices(table: Table, field: str, place: Mapping[str, int]) -> Ints:
+    """Return the index each cell names."""
+    words, code = table.codes(field)
+    index = np.array([place.get(word, -1) for word in words], dtype=np.int64)[code]
+    if np.any(index < 0):
+        row = int(np.argmax(index < 0))
+        word = str(words[code[row]])
+        rule = f"is no {field} of the problem{suggestion(word, list(place))}"
+        raise table.complaint(rule, row=row, field=field, value=word)
+    return index
