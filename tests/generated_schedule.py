@@ -118,7 +118,7 @@ def _end(built: Builder, task: int, status: int, reason: str) -> None:
 def _run(built: Builder, task: int) -> None:
     """Place the attempts of a task; drop them all where the deadline would be missed."""
     fates = [built.rng.uniform() < 0.8]
-    while not fates[-1] and len(fates) < 3:
+    while not fates[-1] and len(fates) < 3 and built.rng.uniform() < 0.7:
         fates.append(built.rng.uniform() < 0.6)
     ready = float(built.finish_s[task])
     mine: list[tuple[int, int, Placed]] = []

@@ -61,6 +61,13 @@ class Runs:
         """Attempt of each bundle (b,)."""
         return np.repeat(np.arange(self.attempt.size - 1), np.diff(self.attempt))
 
+    def distinct(self) -> Ints:
+        """Number of different processors in each bundle (b,); rows are sorted by processor."""
+        again = np.diff(self.rows.processor, prepend=-1) == 0
+        again[self.first] = False
+        repeats = np.add.reduceat(again, self.first, dtype=np.int64) if len(self.rows) else 0
+        return np.asarray(np.diff(self.bundle) - repeats)
+
     def bundle_end_s(self) -> Floats:
         """Latest end in each bundle (b,)."""
         if len(self.rows) == 0:

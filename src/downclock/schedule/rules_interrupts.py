@@ -38,7 +38,7 @@ def steps(case: Case) -> Steps:
     after = runs.following()
     size = np.diff(runs.bundle)
     needed = case.problem.tasks.processors[rows.task[runs.first]]
-    proper = case.clear[rows.task[runs.first]] & (size == needed)
+    proper = case.clear[rows.task[runs.first]] & (size == needed) & (runs.distinct() == needed)
     end_s, start_s = runs.bundle_end_s(), rows.start_s[runs.first]
     in_turn = start_s[after] >= end_s[after - 1] - slack(end_s[after - 1])
     after = after[proper[after] & proper[after - 1] & in_turn]

@@ -50,13 +50,10 @@ def two_places(case: Case) -> Iterator[Finding]:
 def gang(case: Case) -> Iterator[Finding]:
     """A gang starts together on as many different processors as it needs, all alike."""
     runs, rows = case.runs, case.runs.rows
-    size = np.diff(runs.bundle)
+    size, distinct = np.diff(runs.bundle), runs.distinct()
     needed = case.problem.tasks.processors[rows.task[runs.first]]
     first = np.repeat(runs.first, size)
     in_gang = np.repeat(needed > 1, size)
-    same = np.zeros(len(rows), dtype=bool)
-    same[1:] = (rows.processor[1:] == rows.processor[:-1]) & (first[1:] == first[:-1])
-    distinct = size - np.add.reduceat(same, runs.first) if len(rows) else size
     wrong = (needed > 1) & case.clear[rows.task[runs.first]]
     wrong &= (size != needed) | (distinct != needed)
     yield Finding(

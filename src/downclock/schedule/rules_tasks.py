@@ -144,10 +144,12 @@ def work(case: Case) -> Iterator[Finding]:
 
 def _attempt_shares(case: Case) -> Floats:
     """Sum of shares of each attempt; a gang counts once."""
-    runs = case.runs
-    if len(runs.rows) == 0:
+    runs, rows = case.runs, case.runs.rows
+    if len(rows) == 0:
         return np.empty(0)
-    return np.add.reduceat(runs.rows.share[runs.first], runs.attempt[:-1])
+    counts = case.problem.tasks.processors[rows.task] == 1
+    counts[runs.first] = True
+    return np.add.reduceat(np.where(counts, rows.share, 0.0), runs.attempt_row)
 
 
 def attempts(case: Case) -> Iterator[Finding]:
