@@ -74,9 +74,9 @@ def lower_hull(offset: Ints, time: Floats, energy: Floats) -> Bools:
 
 
 @compiled
-def best_so_far(offset: Ints, energy: Floats) -> Ints:
+def best_so_far(offset: Ints, energy: Floats) -> NDArray[np.int32]:
     """Return, per entry, the first entry of least energy among it and those before it."""
-    best = np.empty(energy.size, dtype=np.int64)
+    best = np.empty(energy.size, dtype=np.int32)
     for row in range(offset.size - 1):
         least = offset[row]
         for k in range(offset[row], offset[row + 1]):

@@ -5,14 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from downclock.power.points import ClockRange, Clocks, ClockTable
 from downclock.power.profiles import MeasuredProfiles, Profiles
 from downclock.power.settings import ROUNDING, MixedSettings, Settings
 from downclock.units import Bools, Floats, Ints
 
-CHUNK = 1 << 22
-"""Entries evaluated at once, so that a million applications need no huge scratch arrays."""
+CHUNK = 1 << 16
+"""Entries evaluated at once: scratch arrays stay in the cache, whatever the library's size."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -28,7 +29,7 @@ class Ladder:
     offset: Ints
     time_s: Floats
     energy_j: Floats
-    source: Ints
+    source: NDArray[np.int32]
 
     def __len__(self) -> int:
         return self.offset.size - 1
@@ -49,7 +50,7 @@ class TableCurves:
 
     points: Floats
     steps: Ladder
-    best: Ints
+    best: NDArray[np.int32]
     hull: Ladder
     hull_slope: Floats
     t_min_s: Floats
@@ -165,7 +166,9 @@ def _all_steps(profiles: Profiles, used: Ints, clocks: Clocks) -> tuple[Floats, 
 
 
 def _volt(clocks: Clocks, core: Floats) -> Floats:
-    return clocks.volt(core) if isinstance(clocks, ClockRange) else clocks.law.min_volt(core)
+    if isinstance(clocks, ClockRange):
+        return clocks.volt(core)
+    return clocks.law.min_volt(np.maximum(core, clocks.law.slowest))
 
 
 def _modelled(profiles: Profiles, rows: Ints, points: Floats) -> tuple[Floats, Floats, Ints]:
@@ -190,14 +193,17 @@ def _measured(
 
 def _steps(time: Floats, energy: Floats, source: Ints) -> Ladder:
     """Sort each row by time and keep the least energy of equal times."""
-    order = np.lexsort((energy, time), axis=-1)
-    time = np.take_along_axis(time, order, axis=1)
-    keep = np.isfinite(time)
-    keep[:, 1:] &= time[:, 1:] != time[:, :-1]
+    order = np.argsort(time, axis=1)
+    sorted_time = np.take_along_axis(time, order, axis=1)
+    again = (sorted_time[:, 1:] == sorted_time[:, :-1]) & np.isfinite(sorted_time[:, 1:])
+    tied = np.flatnonzero(np.any(again, axis=1))
+    order[tied] = np.lexsort((energy[tied], time[tied]), axis=-1)
+    keep = np.isfinite(sorted_time)
+    keep[:, 1:] &= ~again
     offset = np.concatenate([[0], np.cumsum(keep.sum(axis=1))])
     energy = np.take_along_axis(energy, order, axis=1)
     source = np.take_along_axis(source, order, axis=1)
-    return Ladder(offset, time[keep], energy[keep], source[keep])
+    return Ladder(offset, sorted_time[keep], energy[keep], source[keep].astype(np.int32))
 
 
 def _concatenate(ladders: list[Ladder]) -> Ladder:
@@ -240,7 +246,7 @@ def _ends(ladder: Ladder) -> Ints:
     return np.where(np.diff(ladder.offset) > 0, ladder.offset[1:] - 1, -1)
 
 
-def _through(best: Ints, entry: Ints) -> Ints:
+def _through(best: NDArray[np.int32], entry: Ints) -> Ints:
     """Return the best so far of each entry; -1 stays -1."""
     found = entry >= 0
     entry[found] = best[entry[found]]
