@@ -167,8 +167,12 @@ class ClockTable:
 
     def allows(self, points: Floats) -> Bools:
         """Tell which points (n, 3) are one of the pairs."""
-        allowed = {tuple(row) for row in np.round(self.points[:, :2], 9)}
-        return np.array([tuple(row) in allowed for row in np.round(points[:, :2], 9)], dtype=bool)
+        allowed = np.zeros(len(points), dtype=np.bool_)
+        for core, memory, _ in self.points:
+            allowed |= (np.abs(points[:, CORE] - core) <= TOLERANCE) & (
+                np.abs(points[:, MEMORY] - memory) <= TOLERANCE
+            )
+        return allowed
 
     @property
     def default(self) -> Floats:
