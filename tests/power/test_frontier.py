@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from downclock.errors import InvalidInput
+from downclock.kernels.gpu_clock import gpu_cheapest, gpu_energy_at, gpu_time, gpu_time_range
 from downclock.power.frontier import Frontier, frontier
+from downclock.power.frontier_gpu import gpu_box
 from downclock.power.library import Library
 from downclock.power.points import (
     MEI_LAW,
@@ -23,7 +25,7 @@ from downclock.power.points import (
 )
 from downclock.power.profiles import CpuProfiles, GpuProfiles, MeasuredProfiles, Profiles
 from downclock.power.settings import Settings
-from tests.power.random_tasks import RANGES, cpu_profiles, gpu_profiles, one_library
+from tests.power.random_tasks import RANGES, clock_table, cpu_profiles, gpu_profiles, one_library
 
 
 def _frontier(profiles: Profiles, clocks: Clocks, scale: float = 1.0) -> Frontier:
@@ -308,32 +310,54 @@ def test_continuous_clocks_need_no_mixing() -> None:
     np.testing.assert_array_equal(mixed.first, mixed.second)
 
 
-WITHOUT_NUMBA = """
-import sys
-sys.modules["numba"] = None
-import numpy as np
-from downclock.power.frontier import frontier
-from tests.power.random_tasks import RANGES, gpu_profiles, one_library
-profiles = gpu_profiles(np.random.default_rng(9), 40)
-line = frontier(one_library(profiles), "gpu", RANGES["floor"], np.arange(40), np.ones(40))
-limit = 0.5 * (line.t_min_s + line.t_opt_s)
-print(repr([float(line.e_opt_j.sum()), float(line.within(limit).energy_j.sum())]))
-"""
+def energies() -> list[float]:
+    """Answers of every kernel, for a comparison with and without numba."""
+    rng = np.random.default_rng(9)
+    profiles = gpu_profiles(rng, 40)
+    line, table = _frontier(profiles, RANGES["floor"]), _frontier(profiles, clock_table(rng))
+    limit = 0.5 * (line.t_min_s + line.t_opt_s)
+    middle = 0.5 * (table.t_min_s + table.t_opt_s)
+    answers = (
+        line.cheapest(-30.0),
+        line.within(limit),
+        table.cheapest(-30.0),
+        table.within(middle),
+        table.at(table.t_max_s),
+        table.mixed().within(middle),
+    )
+    return [float(np.sum(answer.energy_j)) for answer in answers]
 
 
 def test_plain_python_gives_the_same_numbers() -> None:
+    plain = (
+        "import sys; sys.modules['numba'] = None;"
+        "from tests.power.test_frontier import energies; print(*energies())"
+    )
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", WITHOUT_NUMBA],
+        [sys.executable, "-c", plain],
         capture_output=True,
         text=True,
         check=True,
         cwd=Path(__file__).parents[2],
     )
-    line = _frontier(gpu_profiles(np.random.default_rng(9), 40), RANGES["floor"])
-    limit = 0.5 * (line.t_min_s + line.t_opt_s)
-    ours = [line.e_opt_j.sum(), line.within(limit).energy_j.sum()]
-    plain = [float(x) for x in done.stdout.strip(" []\n").split(",")]
-    np.testing.assert_allclose(plain, ours, rtol=1e-12)
+    np.testing.assert_allclose([float(x) for x in done.stdout.split()], energies(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["wide", "floor"])
+def test_the_scalar_kernels_answer_as_the_frontier_does(name: str) -> None:
+    """Scheduling kernels call these inside their own loops."""
+    profiles, box = _gpu(delta=0.4), gpu_box(RANGES[name])
+    task = (60.0, 30.0, 100.0, 100.0, 0.4, 5.0)
+    line = _frontier(profiles, RANGES[name])
+    time, energy, core, memory = gpu_cheapest(*task, box, -20.0)
+    stretched = line.cheapest(-20.0)
+    assert (time, energy) == (stretched.time_s[0], stretched.energy_j[0])
+    assert (core, memory) == tuple(stretched.points[0, :2])
+    shortest, longest = gpu_time_range(*task[3:], box)
+    assert (shortest, longest) == (line.t_min_s[0], line.t_max_s[0])
+    energy, core, memory = gpu_energy_at(*task, box, 110.0)
+    assert energy == line.at(110.0).energy_j[0]
+    assert gpu_time(*task[3:], core, memory) == pytest.approx(110.0, rel=1e-14)
 
 
 def _assert_same(one: Settings, other: Settings) -> None:
