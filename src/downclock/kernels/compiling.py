@@ -7,10 +7,13 @@ from typing import Any, TypeVar
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_njit: Any = None
 try:
-    from numba import njit as _njit
+    import numba
+
+    _njit = numba.njit
 except ImportError:
-    _njit = None
+    pass
 
 
 def compiled(function: F) -> F:
