@@ -1,9 +1,9 @@
 """How long the two judges take: `python -m benchmarks.judges [TASKS]`.
 
-Tasks of the built-in GTX 1080 Ti applications run at default clocks, back to back, on servers of
-four processors that wake once and sleep in the middle. Times grow with the number of tasks in
-process; the largest size is also written to Parquet, then read and judged by a fresh process,
-whose peak memory is printed. Times are wall clock.
+Tasks of the built-in GTX 1080 Ti applications run at default clocks, one after another, on servers
+of four processors that wake at time 0 and stay on. Both judges are timed in process for growing
+sizes; the largest is also written to Parquet, then read and judged by a fresh process, whose peak
+memory is printed. Times are wall clock.
 """
 
 from __future__ import annotations
