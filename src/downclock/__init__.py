@@ -1,1 +1,136 @@
-"""Downclock."""
+"""Downclock: plan jobs so that they finish on time on the fewest joules, and prove how close.
+
+    import downclock as dc
+
+    problem = dc.load_problem("cluster.toml", "jobs.csv")
+    schedule = dc.plan(problem, dc.policy("edl"))
+    dc.require_valid(problem, schedule)
+    print(dc.account(problem, schedule))
+
+The package, from the ground up; a folder imports only from those above it:
+
+- ``errors``, ``units``, ``files``, ``tabular``: deliberate errors, the one tolerance, files.
+- ``kernels``: hot loops; arrays in, arrays out.
+- ``power``: how fast and how hungry: operating points, profiles, energy-time frontiers, fit.
+- ``problem``: what is asked: tasks, graph, platform, prices, and their files.
+- ``workloads``: where problems come from: the papers' generators, readers of foreign formats.
+- ``schedule``: an answer and its two judges, ``verify`` and ``account``.
+- ``exact``: how good could it be: lower bounds and optimal solvers.
+- ``policies``: how to decide: the parts, the catalogue.
+- ``engine``: the scheduler without a clock: events in, decisions out.
+- ``report``: what people see.
+- ``papers``: the papers' experiments and their verdicts.
+- ``cli``: one verb a command.
+
+Every public name is here too, imported when it is first used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from downclock.engine.engine import plan as plan
+    from downclock.errors import DownclockError as DownclockError
+    from downclock.errors import InvalidInput as InvalidInput
+    from downclock.errors import InvalidSchedule as InvalidSchedule
+    from downclock.errors import MissingExtra as MissingExtra
+    from downclock.exact.bounds import per_task_bound_j as per_task_bound_j
+    from downclock.policies.catalog import CATALOG as CATALOG
+    from downclock.policies.catalog import policy as policy
+    from downclock.power.fit import fit as fit
+    from downclock.power.frontier import Frontier as Frontier
+    from downclock.power.library import Library as Library
+    from downclock.power.library_file import built_in_library as built_in_library
+    from downclock.power.library_file import read_library as read_library
+    from downclock.power.library_file import write_library as write_library
+    from downclock.power.measurements import Measurements as Measurements
+    from downclock.power.measurements import read_measurements as read_measurements
+    from downclock.power.points import ClockRange as ClockRange
+    from downclock.power.points import ClockTable as ClockTable
+    from downclock.power.points import VoltageLaw as VoltageLaw
+    from downclock.power.profiles import CpuProfiles as CpuProfiles
+    from downclock.power.profiles import GpuProfiles as GpuProfiles
+    from downclock.power.profiles import MeasuredProfiles as MeasuredProfiles
+    from downclock.problem.files import load_problem as load_problem
+    from downclock.problem.files import read_cluster as read_cluster
+    from downclock.problem.files import read_prices as read_prices
+    from downclock.problem.files import read_problem as read_problem
+    from downclock.problem.files import read_tasks as read_tasks
+    from downclock.problem.files import write_problem as write_problem
+    from downclock.problem.files import write_tasks as write_tasks
+    from downclock.problem.graph import Edges as Edges
+    from downclock.problem.platform import Kind as Kind
+    from downclock.problem.platform import Platform as Platform
+    from downclock.problem.platform import ServerSpec as ServerSpec
+    from downclock.problem.price import Curve as Curve
+    from downclock.problem.price import Prices as Prices
+    from downclock.problem.price import ZonePrices as ZonePrices
+    from downclock.problem.problem import Problem as Problem
+    from downclock.problem.spread import Spread as Spread
+    from downclock.problem.tasks import Tasks as Tasks
+    from downclock.report.summary import Summary as Summary
+    from downclock.report.summary import summarise as summarise
+    from downclock.schedule.account import account as account
+    from downclock.schedule.bill import Bill as Bill
+    from downclock.schedule.files import read_schedule as read_schedule
+    from downclock.schedule.files import write_schedule as write_schedule
+    from downclock.schedule.schedule import Outcomes as Outcomes
+    from downclock.schedule.schedule import PowerSpans as PowerSpans
+    from downclock.schedule.schedule import Schedule as Schedule
+    from downclock.schedule.schedule import Segments as Segments
+    from downclock.schedule.verdict import Verdict as Verdict
+    from downclock.schedule.verdict import Violation as Violation
+    from downclock.schedule.verify import require_valid as require_valid
+    from downclock.schedule.verify import verify as verify
+
+    __version__: str
+
+_HOMES = {
+    "engine.engine": "plan",
+    "errors": "DownclockError InvalidInput InvalidSchedule MissingExtra",
+    "exact.bounds": "per_task_bound_j",
+    "policies.catalog": "CATALOG policy",
+    "power.fit": "fit",
+    "power.frontier": "Frontier",
+    "power.library": "Library",
+    "power.library_file": "built_in_library read_library write_library",
+    "power.measurements": "Measurements read_measurements",
+    "power.points": "ClockRange ClockTable VoltageLaw",
+    "power.profiles": "CpuProfiles GpuProfiles MeasuredProfiles",
+    "problem.files": "load_problem read_cluster read_prices read_problem read_tasks"
+    " write_problem write_tasks",
+    "problem.graph": "Edges",
+    "problem.platform": "Kind Platform ServerSpec",
+    "problem.price": "Curve Prices ZonePrices",
+    "problem.problem": "Problem",
+    "problem.spread": "Spread",
+    "problem.tasks": "Tasks",
+    "report.summary": "Summary summarise",
+    "schedule.account": "account",
+    "schedule.bill": "Bill",
+    "schedule.files": "read_schedule write_schedule",
+    "schedule.schedule": "Outcomes PowerSpans Schedule Segments",
+    "schedule.verdict": "Verdict Violation",
+    "schedule.verify": "require_valid verify",
+}
+_HOME = {name: f"downclock.{home}" for home, names in _HOMES.items() for name in names.split()}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first used, so that ``import downclock`` is quick."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("downclock")
+    if name not in _HOME:
+        raise AttributeError(f"module 'downclock' has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """Every public name, for completion in notebooks."""
+    return sorted({*globals(), *_HOME, "__version__"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime
+from html import escape
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from downclock.problem.tasks import Tasks
 from downclock.units import Bools, Floats, Ints
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Problem:
     """What is asked. Times are seconds after ``epoch`` (None: no calendar is attached)."""
 
@@ -66,6 +67,29 @@ class Problem:
             t, p = self.library.at(self.tasks.application[rows], spec.name, points[mine])
             time[mine], power[mine] = t * self.tasks.scale[rows], p
         return time, power
+
+    def __repr__(self) -> str:
+        platform = self.platform
+        kinds = ", ".join(kind.name for kind in platform.kinds)
+        edges = f", {len(self.edges)} edges" if len(self.edges) else ""
+        return (
+            f"Problem '{self.name}': {len(self.tasks)} tasks{edges} on {platform.server_count}"
+            f" servers with {platform.processor_count} processors ({kinds})"
+        )
+
+    def _repr_html_(self) -> str:
+        tasks = self.tasks
+        last = np.max(tasks.deadline_s[np.isfinite(tasks.deadline_s)], initial=-np.inf)
+        rows = {
+            "tasks": f"{len(tasks)} of {len(self.library)} applications, {len(self.edges)} edges",
+            "arrivals": f"{tasks.arrival_s.min():g} s to {tasks.arrival_s.max():g} s",
+            "last deadline": f"{last:g} s" if np.isfinite(last) else "none",
+            "servers": f"{self.platform.server_count}",
+            "processors": f"{self.platform.processor_count}",
+            "zones with prices": ", ".join(name for name, _ in self.prices.zones) or "none",
+        }
+        cells = "".join(f"<tr><th>{k}</th><td>{escape(v)}</td></tr>" for k, v in rows.items())
+        return f"<table><caption>Problem {escape(self.name)}</caption>{cells}</table>"
 
     def _task_error(self, row: int, rule: str) -> InvalidInput:
         return InvalidInput(rule, item=f"task '{self.tasks.name[row]}'", row=row)

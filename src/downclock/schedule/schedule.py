@@ -9,8 +9,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from html import escape
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from downclock.units import Floats, Ints, Names
 
@@ -124,7 +127,7 @@ class Outcomes:
         return self.status.size
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Schedule:
     """The answer to a problem."""
 
@@ -138,6 +141,29 @@ class Schedule:
         """End of the last segment; 0 where nothing runs."""
         return float(self.segments.end_s.max(initial=0.0))
 
+    def __repr__(self) -> str:
+        ends = ", ".join(f"{count} {status}" for status, count in self._ends().items() if count)
+        by = f" by {self.policy}" if self.policy else ""
+        return (
+            f"Schedule{by}: {ends}; {len(self.segments)} segments, {len(self.spans)} power spans,"
+            f" makespan {self.makespan_s:g} s"
+        )
+
+    def _repr_html_(self) -> str:
+        rows = {
+            **{f"tasks {status}": f"{count}" for status, count in self._ends().items() if count},
+            "segments": f"{len(self.segments)}",
+            "power spans": f"{len(self.spans)}",
+            "makespan": f"{self.makespan_s:g} s",
+        }
+        cells = "".join(f"<tr><th>{k}</th><td>{v}</td></tr>" for k, v in rows.items())
+        return f"<table><caption>Schedule by {escape(self.policy)}</caption>{cells}</table>"
+
+    def _ends(self) -> dict[str, int]:
+        """Number of tasks by status."""
+        status = self.outcomes.status
+        return {name: int(np.sum(status == code)) for code, name in enumerate(STATUSES)}
+
 
 def _as_columns(
     table: Segments | PowerSpans | Outcomes, ints: tuple[str, ...], names: tuple[str, ...] = ()
@@ -145,5 +171,5 @@ def _as_columns(
     for spec in fields(table):
         kind: type = np.int64 if spec.name in ints else np.float64
         kind = object if spec.name in names else kind
-        column = np.ascontiguousarray(getattr(table, spec.name), dtype=kind)
+        column: NDArray[Any] = np.ascontiguousarray(getattr(table, spec.name), dtype=kind)
         object.__setattr__(table, spec.name, column)

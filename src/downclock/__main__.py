@@ -1,0 +1,7 @@
+"""``python -m downclock`` is the command line."""
+
+import sys
+
+from downclock.cli import main
+
+sys.exit(main())

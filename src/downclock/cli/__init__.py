@@ -1,0 +1,28 @@
+"""The command line: one verb a command; each parses, calls one library function, prints.
+
+``main`` is the door: it turns every way a command can end into an exit code and, where something
+went wrong, one line on standard error.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from downclock.cli.app import app
+from downclock.cli.endings import ending_of
+from downclock.cli.session import Session
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command and return its exit code."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without Unicode still gets its text
+    session = Session()
+    try:
+        args = None if arguments is None else list(arguments)
+        code = app.main(args, prog_name="downclock", standalone_mode=False, obj=session)
+        return code if isinstance(code, int) else 0
+    except BaseException as error:
+        return ending_of(error, session)

@@ -1,0 +1,102 @@
+"""The command ``downclock`` and its subcommands, each loaded when it is asked for."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import click
+
+COMMANDS = {
+    "plan": "Plan jobs on a cluster and show what the plan costs.",
+    "verify": "Judge a schedule: list every rule it breaks.",
+    "account": "Bill a schedule: energy, money, CO2.",
+    "fit": "Fit job profiles to measurements.",
+    "generate": "Draw a task set of the papers.",
+    "show": "Describe a problem, cluster, library or schedule.",
+    "policies": "List the policies and their parameters.",
+    "completion": "Print the completion script of a shell.",
+}
+"""Every command and its line in the help; the module of the same name holds it."""
+
+EPILOG = """\b
+Example:
+  downclock plan cluster.toml jobs.csv --output schedule.json
+
+\b
+Exit codes:
+  0    fine
+  1    the answer is no (verify: the schedule breaks a rule)
+  2    bad input; one line on standard error says file, line, field, value and rule
+  3    internal error; please report it
+  130  interrupted
+"""
+
+
+class Commands(click.Group):
+    """A group that imports a command only to run it, so that help is quick."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """All names, in the order people need them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import one command."""
+        if cmd_name not in COMMANDS:
+            return None
+        command = importlib.import_module(f"downclock.cli.{cmd_name}").command
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the list of commands without importing any."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Complete a command's name without importing any."""
+        from click.shell_completion import CompletionItem
+
+        items: list[Any] = [
+            CompletionItem(name, help=text)
+            for name, text in COMMANDS.items()
+            if name.startswith(incomplete)
+        ]
+        return (
+            items
+            if not incomplete.startswith("-")
+            else click.Command.shell_complete(self, ctx, incomplete)
+        )
+
+
+def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if wanted and not ctx.resilient_parsing:
+        from downclock import __version__
+
+        click.echo(f"downclock {__version__}")
+        ctx.exit()
+
+
+@click.group(
+    cls=Commands,
+    epilog=EPILOG,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+)
+@click.option(
+    "--debug",
+    is_flag=True,
+    envvar="DOWNCLOCK_DEBUG",
+    help="Show where an error happened (or DOWNCLOCK_DEBUG=1).",
+)
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show the version.",
+)
+@click.pass_context
+def app(ctx: click.Context, debug: bool) -> None:
+    """Plan jobs so that they finish on time on the fewest joules."""
+    ctx.obj.debug = debug

@@ -1,0 +1,68 @@
+"""How a command may end when it does not end well: an exit code and one line."""
+
+from __future__ import annotations
+
+import sys
+
+import click
+
+from downclock.cli.session import Session
+from downclock.errors import DownclockError, InvalidSchedule
+
+BAD_INPUT, INTERNAL, INTERRUPTED = 2, 3, 130
+
+LONGEST = 300
+"""Characters of an internal error's own text that are shown."""
+
+
+def ending_of(error: BaseException, session: Session) -> int:
+    """Say what happened in one line on standard error and return the exit code."""
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else INTERNAL
+    if isinstance(error, KeyboardInterrupt | click.Abort):
+        saved = f"saved: {', '.join(session.saved)}" if session.saved else "nothing was written"
+        _say(f"interrupted; {saved}")
+        return INTERRUPTED
+    if session.debug:
+        _traceback(error)
+    if isinstance(error, click.UsageError):
+        _say(f"error: {error.format_message()} (see {_help_of(error)})")
+        return BAD_INPUT
+    if isinstance(error, click.ClickException):
+        _say(f"error: {error.format_message()}")
+        return BAD_INPUT
+    # An invalid schedule that reaches this place was made here: commands that read one say so.
+    if isinstance(error, DownclockError) and not isinstance(error, InvalidSchedule):
+        _say(f"error: {error}")
+        return BAD_INPUT
+    _say(_report(error, session.debug))
+    return INTERNAL
+
+
+def _say(text: str) -> None:
+    """Print exactly one line, whatever the text holds."""
+    line = " ".join(text.split())
+    click.echo("".join(c if c.isprintable() else "?" for c in line), err=True)
+
+
+def _help_of(error: click.UsageError) -> str:
+    path = "downclock" if error.ctx is None else error.ctx.command_path
+    return f"{path} --help"
+
+
+def _report(error: BaseException, debug: bool) -> str:
+    from downclock import __version__
+
+    what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+    what = what if len(what) <= LONGEST else what[: LONGEST - 3] + "..."
+    where = "" if debug else "; DOWNCLOCK_DEBUG=1 shows where it happened"
+    return (
+        f"internal error in downclock {__version__}: {what}; this is a bug, please report it with"
+        f" the command and, if you may share them, its files{where}"
+    )
+
+
+def _traceback(error: BaseException) -> None:
+    import traceback
+
+    traceback.print_exception(error, file=sys.stderr)

@@ -1,0 +1,159 @@
+"""Arguments and options that several commands share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from downclock.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from downclock.problem.problem import Problem
+    from downclock.schedule.bill import Boundary
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+SCHEDULE_SUFFIXES = (".json", ".parquet", ".pq", ".csv")
+
+
+def _read_boundary(ctx: click.Context, param: click.Parameter, text: str) -> Boundary:
+    """Read ``last-task``, ``makespan`` or a number of seconds."""
+    if text == "last-task":
+        return "last-task"
+    if text == "makespan":
+        return "makespan"
+    try:
+        seconds = float(text.removesuffix("s"))
+    except ValueError:
+        seconds = -1.0
+    if not 0.0 <= seconds < float("inf"):
+        rule = f"{text!r} is not last-task, makespan or a number of seconds."
+        raise click.BadParameter(rule, ctx, param)
+    return seconds
+
+
+def _complete_boundary(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    return [word for word in ("last-task", "makespan") if word.startswith(incomplete)]
+
+
+boundary = click.option(
+    "--boundary",
+    callback=_read_boundary,
+    default="last-task",
+    show_default=True,
+    metavar="last-task|makespan|SECONDS",
+    shell_complete=_complete_boundary,
+    help="Where a server's energy window ends.",
+)
+
+form = click.option(
+    "--format",
+    "form",
+    type=click.Choice(["table", "json", "csv"]),
+    default="table",
+    show_default=True,
+    help="How to print the result.",
+)
+
+result_file = click.option(
+    "--output",
+    type=click.Path(),
+    metavar="FILE",
+    help="Write the result there instead of printing it.",
+)
+
+
+def quiet(command: F) -> F:
+    """Add ``--quiet``, which the session obeys."""
+    return click.option(
+        "-q",
+        "--quiet",
+        is_flag=True,
+        expose_value=False,
+        callback=_set_quiet,
+        help="Print nothing but errors.",
+    )(command)
+
+
+def _set_quiet(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
+    if ctx.obj is not None:
+        ctx.obj.quiet = wanted
+
+
+def problem_files(metavar: str) -> Callable[[F], F]:
+    """Add the files of a problem, and the options that replace parts of it."""
+
+    def add(command: F) -> F:
+        for decorate in (
+            click.option(
+                "--prices",
+                "--price",
+                type=click.Path(),
+                metavar="FILE",
+                help="Prices and CO2 intensity (CSV) instead of the cluster's.",
+            ),
+            click.option(
+                "--library",
+                metavar="FILE|builtin:NAME",
+                help="Applications instead of the cluster's.",
+            ),
+            click.argument("files", nargs=-1, required=True, metavar=metavar, type=click.Path()),
+        ):
+            command = decorate(command)
+        return command
+
+    return add
+
+
+def load(files: Sequence[str], library: str | None, prices: str | None) -> Problem:
+    """Read a problem: a cluster and a file of jobs, or one problem file."""
+    from downclock.problem.files import load_problem, read_problem
+
+    if len(files) == 2:
+        return load_problem(files[0], files[1], library=library, prices=prices)
+    if len(files) != 1:
+        raise click.UsageError("give a cluster and a file of jobs, or one problem file")
+    if Path(files[0]).suffix == ".toml":
+        raise click.UsageError(f"{files[0]} is a cluster: give a file of jobs after it")
+    if library is not None:
+        raise click.UsageError("a problem file holds its applications: --library does not apply")
+    problem = read_problem(files[0])
+    return problem if prices is None else _repriced(problem, prices)
+
+
+def _repriced(problem: Problem, prices: str) -> Problem:
+    from downclock.problem.read_prices import covering, read_prices
+
+    platform = problem.platform
+    read = read_prices(prices, epoch=problem.epoch, slot_s=platform.slot_s, zones=platform.zones)
+    return replace(problem, prices=covering(read, platform.zones, prices))
+
+
+def load_with_schedule(files: Sequence[str], library: str | None, prices: str | None) -> Any:
+    """Read a problem and, from the last file, a schedule of it."""
+    from downclock.schedule.files import read_schedule
+
+    if len(files) not in (2, 3):
+        raise click.UsageError("give the problem (one file, or cluster and jobs) and a schedule")
+    problem = load(files[:-1], library, prices)
+    return problem, read_schedule(files[-1], problem)
+
+
+def require_writable(path: str | None, suffixes: Sequence[str]) -> None:
+    """Refuse an output file before the work is done for it."""
+    if path is None:
+        return
+    target = Path(path)
+    if target.suffix.lower() not in suffixes:
+        raise InvalidInput(f"must end in {', '.join(suffixes)}", field="output", value=path)
+    if target.is_dir():
+        raise InvalidInput("is a folder, not a file", source=path)
+    if not target.parent.is_dir():
+        raise InvalidInput("its folder does not exist", source=path)
+    if not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise InvalidInput("may not be written (no permission)", source=path)

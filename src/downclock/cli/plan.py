@@ -1,0 +1,80 @@
+"""``downclock plan``: from jobs and a cluster to a verified, billed schedule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from downclock.cli import options
+
+if TYPE_CHECKING:
+    from downclock.cli.session import Session
+    from downclock.report.tables import Form
+    from downclock.schedule.bill import Boundary
+
+EPILOG = """\b
+Example:
+  downclock plan cluster.toml jobs.csv --policy edl:theta=0.9 --output schedule.json
+"""
+
+
+def _complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    from downclock.policies.catalog import CATALOG
+
+    return [name for name in CATALOG if name.startswith(incomplete)]
+
+
+@click.command("plan", epilog=EPILOG)
+@options.problem_files("CLUSTER JOBS | PROBLEM")
+@click.option(
+    "--policy",
+    "spec",
+    metavar="SPEC",
+    shell_complete=_complete_policy,
+    help="How to decide; see `downclock policies`. [default: the catalogue's]",
+)
+@options.boundary
+@click.option("--seed", type=int, help="Seed of policies that draw; the others ignore it.")
+@click.option(
+    "--output",
+    type=click.Path(),
+    metavar="FILE",
+    help="Write the schedule (.json, .parquet or .csv).",
+)
+@options.form
+@options.quiet
+@click.pass_obj
+def command(
+    session: Session,
+    files: tuple[str, ...],
+    library: str | None,
+    prices: str | None,
+    spec: str | None,
+    boundary: Boundary,
+    seed: int | None,
+    output: str | None,
+    form: Form,
+) -> None:
+    """Plan jobs on a cluster and show what the plan costs.
+
+    Takes a cluster (TOML) and jobs (CSV, Parquet or JSON), or one problem file (JSON). Prints the
+    energy by part beside running at full speed (race) and at the best single clock (static-cap)
+    under the same sleep rule, deadlines met, each rejected job with its reason, servers, wakes,
+    money and CO2 where prices are known, the lower bound and the gap to it.
+
+    Every plan is verified before it is shown or written.
+    """
+    from downclock.policies.catalog import DEFAULT
+    from downclock.report.summary import BASELINES, summarise, with_seed
+    from downclock.schedule.files import write_schedule
+
+    options.require_writable(output, options.SCHEDULE_SUFFIXES)
+    problem = options.load(files, library, prices)
+    baselines = () if session.quiet else BASELINES
+    chosen = with_seed(spec or DEFAULT, seed)
+    summary = summarise(problem, chosen, boundary=boundary, baselines=baselines)
+    if output is not None:
+        write_schedule(summary.plan.schedule, problem, output)
+        session.wrote(output)
+    session.show(summary.page(), form)

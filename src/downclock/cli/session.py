@@ -1,0 +1,74 @@
+"""What the commands of one run share: notes to the user, and files that were saved."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from downclock.report.tables import Form, Page
+
+
+@dataclass(slots=True)
+class Session:
+    """One run of the command line."""
+
+    debug: bool = False
+    quiet: bool = False
+    saved: list[str] = field(default_factory=list)
+
+    def note(self, text: str) -> None:
+        """Tell the user something that is not the result."""
+        if not self.quiet:
+            click.echo(text, err=True)
+
+    def wrote(self, path: str | Path) -> None:
+        """Remember that a file is complete, and say so."""
+        self.saved.append(str(path))
+        self.note(f"wrote {path}")
+
+    def show(self, page: Page, form: Form, output: str | None = None) -> None:
+        """Print a result, or write it to a file as a whole."""
+        from downclock.files import write_text_atomically
+        from downclock.report.tables import rendered
+
+        if output is not None:
+            write_text_atomically(output, rendered(page, form))
+            self.wrote(output)
+        elif not self.quiet:
+            _print(rendered(page, form, width=width(), style=_style()))
+
+
+def width() -> int:
+    """Columns of the terminal; ``COLUMNS`` overrides, 100 where there is no terminal."""
+    import shutil
+
+    return max(40, shutil.get_terminal_size((100, 24)).columns)
+
+
+def blocks() -> bool:
+    """Tell whether standard output can show block characters."""
+    try:
+        "·░█".encode(sys.stdout.encoding or "ascii")
+    except (UnicodeEncodeError, LookupError):
+        return False
+    return True
+
+
+def _style() -> bool:
+    """Bold only on a terminal, and not where NO_COLOR asks for none."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+
+
+def _print(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # The reader (head, less) has seen enough; nothing may be flushed at exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

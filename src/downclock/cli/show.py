@@ -1,0 +1,98 @@
+"""``downclock show``: describe any file of ours."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from downclock.cli import options
+from downclock.cli.session import blocks, width
+from downclock.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from downclock.cli.session import Session
+    from downclock.report.tables import Form, Page
+
+EPILOG = """\b
+Examples:
+  downclock show library.json
+  downclock show cluster.toml jobs.csv
+  downclock show cluster.toml jobs.csv schedule.json
+"""
+
+
+@click.command("show", epilog=EPILOG)
+@options.problem_files("LIBRARY | CLUSTER | PROBLEM | CLUSTER JOBS | ... SCHEDULE")
+@options.result_file
+@options.form
+@options.quiet
+@click.pass_obj
+def command(
+    session: Session,
+    files: tuple[str, ...],
+    library: str | None,
+    prices: str | None,
+    output: str | None,
+    form: Form,
+) -> None:
+    """Describe a problem, cluster, library or schedule.
+
+    One file: a library, a cluster or a problem (builtin:NAME is a library that comes with
+    Downclock). A schedule comes after the files of its problem and is drawn as a chart.
+    """
+    session.show(_page(files, library, prices), form, output)
+
+
+def _page(files: tuple[str, ...], library: str | None, prices: str | None) -> Page:
+    from downclock.report.describe import problem_page, schedule_page
+    from downclock.report.gantt import BLOCKS, LETTERS
+
+    if len(files) == 1:
+        return _one_file(files[0], library, prices)
+    if len(files) == 2 and _kind_of(files[0]) == "cluster":
+        return problem_page(options.load(files, library, prices))
+    problem, schedule = options.load_with_schedule(files, library, prices)
+    letters = BLOCKS if blocks() else LETTERS
+    return schedule_page(problem, schedule, width=width(), letters=letters)
+
+
+def _one_file(path: str, library: str | None, prices: str | None) -> Page:
+    from downclock.power.library_file import built_in_library, read_library
+    from downclock.problem.files import read_cluster
+    from downclock.report.describe import library_page, platform_page, problem_page
+
+    if path.startswith("builtin:"):
+        name = path.removeprefix("builtin:")
+        return library_page(built_in_library(name), name)
+    kind = _kind_of(path)
+    if kind == "cluster":
+        return platform_page(read_cluster(path).platform, Path(path).stem)
+    if kind == "library":
+        return library_page(read_library(path), Path(path).stem)
+    if kind == "problem":
+        return problem_page(options.load((path,), library, prices))
+    rule = f"holds a {kind}: give the files of its problem before it"
+    raise InvalidInput(rule, source=path)
+
+
+def _kind_of(path: str) -> str:
+    """Tell what a file holds: by its suffix, or by what its JSON says of itself."""
+    suffix = Path(path).suffix.lower()
+    if suffix == ".toml":
+        return "cluster"
+    if suffix in (".csv", ".parquet", ".pq", ".txt"):
+        return "table of jobs or a schedule"
+    from downclock.problem.document import read_json
+
+    data = read_json(path).data
+    if isinstance(data, dict) and "kind" in data and "server" in data:
+        return "cluster"
+    known = ("problem", "library", "schedule", "tasks")
+    format_ = data.get("format") if isinstance(data, dict) else None
+    for name in known:
+        if format_ == f"downclock-{name}/1":
+            return name
+    rule = f"is none of {', '.join(f'downclock-{name}/1' for name in known)}"
+    raise InvalidInput(rule, source=path, field="format", value=format_)

@@ -1,0 +1,55 @@
+"""``downclock verify``: is this schedule an answer to this problem?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from downclock.cli import options
+
+if TYPE_CHECKING:
+    from downclock.cli.session import Session
+    from downclock.report.tables import Form
+
+EPILOG = """\b
+Examples:
+  downclock verify cluster.toml jobs.csv schedule.json
+  downclock verify problem.json schedule.parquet --format json
+"""
+
+
+@click.command("verify", epilog=EPILOG)
+@options.problem_files("CLUSTER JOBS SCHEDULE | PROBLEM SCHEDULE")
+@click.option(
+    "--most",
+    type=click.IntRange(min=1),
+    default=1000,
+    show_default=True,
+    help="Violations listed per rule; the rest is counted.",
+)
+@options.result_file
+@options.form
+@options.quiet
+@click.pass_obj
+def command(
+    session: Session,
+    files: tuple[str, ...],
+    library: str | None,
+    prices: str | None,
+    most: int,
+    output: str | None,
+    form: Form,
+) -> int:
+    """Judge a schedule: list every rule it breaks.
+
+    The judge knows nothing of how schedules are made. Exit code 0: the schedule is valid; 1: it
+    breaks a rule.
+    """
+    from downclock.report.describe import verdict_page
+    from downclock.schedule.verify import verify
+
+    problem, schedule = options.load_with_schedule(files, library, prices)
+    verdict = verify(problem, schedule, most=most)
+    session.show(verdict_page(problem, verdict), form, output)
+    return 0 if verdict.ok else 1

@@ -1,0 +1,321 @@
+"""Problems, clusters, libraries, schedules, verdicts, bills and fits as pages to read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from downclock.policies.catalog import CATALOG
+from downclock.power.fit import Fit
+from downclock.power.library import Library
+from downclock.power.points import ClockRange, Clocks
+from downclock.power.profiles import CpuProfiles, GpuProfiles
+from downclock.problem.platform import Platform
+from downclock.problem.price import Curve, Prices
+from downclock.problem.problem import Problem
+from downclock.report.gantt import BLOCKS, gantt
+from downclock.report.quantities import count, duration, energy, percent
+from downclock.report.tables import Page, Table
+from downclock.schedule.bill import PARTS, Bill
+from downclock.schedule.schedule import STATUSES, Schedule
+from downclock.schedule.verdict import Verdict
+from downclock.units import Floats
+
+
+def problem_page(problem: Problem) -> Page:
+    """What is asked, in a screen."""
+    tasks = problem.tasks
+    unlimited = int(np.sum(np.isinf(tasks.deadline_s)))
+    facts = {
+        "tasks": f"{len(tasks):,}",
+        "applications used": f"{np.unique(tasks.application).size} of {len(problem.library)}",
+        "edges": f"{len(problem.edges):,}",
+        "arrivals": f"{duration(tasks.arrival_s.min())} to {duration(tasks.arrival_s.max())}",
+        "deadlines": _deadlines(tasks.deadline_s),
+        "tasks without a deadline": f"{unlimited:,}",
+        "largest gang": count(int(tasks.processors.max()), "processor"),
+        "epoch": "none" if problem.epoch is None else problem.epoch.isoformat(),
+    }
+    cluster = platform_page(problem.platform)
+    data = {
+        "problem": problem.name,
+        "tasks": len(tasks),
+        "applications": len(problem.library),
+        "edges": len(problem.edges),
+        "first_arrival_s": tasks.arrival_s.min(),
+        "last_arrival_s": tasks.arrival_s.max(),
+        "tasks_without_deadline": unlimited,
+        "epoch": None if problem.epoch is None else problem.epoch.isoformat(),
+        "zones_with_prices": [name for name, _ in problem.prices.zones],
+        **cluster.data,
+    }
+    title = (f"Problem {problem.name}",)
+    notes = _price_lines(problem.prices)
+    return Page(title, (_facts(facts), *cluster.tables), notes, data, [_flat(data)])
+
+
+def platform_page(platform: Platform, name: str = "cluster") -> Page:
+    """The servers and the kinds of processors in them."""
+    kinds = [
+        (kind.name, _clocks(kind.clocks), f"{kind.idle_w:g} W", kind.interrupt, kind.clock)
+        for kind in platform.kinds
+    ]
+    servers = [
+        (
+            spec.name,
+            f"{spec.count:,}",
+            ", ".join(f"{n} x {kind}" for kind, n in spec.processors),
+            f"{spec.host_w:g} W",
+            f"{spec.sleep_w:g} W",
+            f"{energy(spec.wake_j)}, {spec.wake_s:g} s",
+        )
+        for spec in platform.specs
+    ]
+    tables = (
+        Table(
+            ("kind", "clocks", "idle", "interrupt", "clock"),
+            tuple(kinds),
+            count(platform.processor_count, "processor"),
+            text=(0, 1, 3, 4),
+        ),
+        Table(
+            ("server", "count", "processors", "host", "asleep", "wake"),
+            tuple(servers),
+            count(platform.server_count, "server"),
+            text=(0, 2),
+        ),
+    )
+    data = {
+        "servers": platform.server_count,
+        "processors": platform.processor_count,
+        "kinds": [kind.name for kind in platform.kinds],
+        "zones": list(platform.zones),
+        "slot_s": platform.slot_s,
+    }
+    return Page((f"Cluster {name}",), tables, (), data, [_flat(data)])
+
+
+def library_page(library: Library, name: str = "library") -> Page:
+    """Every application on every kind: its model, and time and power of a unit of work."""
+    records = [
+        _profile(library, application, kind)
+        for application in range(len(library))
+        for kind in range(len(library.kinds))
+        if library.group[application, kind] >= 0
+    ]
+    rows = tuple(
+        (
+            str(record["application"]),
+            str(record["kind"]),
+            str(record["model"]),
+            duration(record["time_s"]),
+            f"{record['power_w']:.5g} W",
+        )
+        for record in records
+    )
+    head = ("application", "kind", "model", "time of a unit", "power")
+    line = f"Library {name}: {count(len(library), 'application')}; times and powers at the"
+    return Page(
+        (f"{line} default clocks (a table: at its fastest point)",),
+        (Table(head, rows, text=(0, 1, 2)),),
+        (),
+        {"library": name, "applications": records},
+        records,
+    )
+
+
+def schedule_page(
+    problem: Problem, schedule: Schedule, *, width: int = 100, letters: str = BLOCKS
+) -> Page:
+    """How tasks end, and a chart of who runs when."""
+    status = schedule.outcomes.status
+    ends = {name: int(np.sum(status == k)) for k, name in enumerate(STATUSES)}
+    said = ", ".join(f"{number:,} {name}" for name, number in ends.items() if number)
+    line = (
+        f"Schedule of {problem.name} by {schedule.policy or 'an unnamed policy'}: {said};"
+        f" {count(len(schedule.segments), 'segment')}, makespan {duration(schedule.makespan_s)}"
+    )
+    data = {
+        "problem": problem.name,
+        "policy": schedule.policy,
+        "segments": len(schedule.segments),
+        "spans": len(schedule.spans),
+        **ends,
+        "makespan_s": schedule.makespan_s,
+    }
+    chart = gantt(problem, schedule, width=width, letters=letters)
+    return Page((line, "", *chart), data=data, records=[_flat(data)])
+
+
+def verdict_page(problem: Problem, verdict: Verdict) -> Page:
+    """Every broken rule."""
+    platform, tasks = problem.platform, problem.tasks
+    records = [
+        {
+            "rule": v.rule,
+            "message": v.message,
+            "task": _named(tasks.name, v.task),
+            "processor": None if v.processor is None else _processor(platform, v.processor),
+            "server": _named(platform.server_name, v.server),
+        }
+        for v in verdict.violations
+    ]
+    data = {
+        "valid": verdict.ok,
+        "checked": verdict.checked,
+        "violations": verdict.total,
+        "by_rule": dict(verdict.counts),
+        "listed": records,
+    }
+    if verdict.ok:
+        return Page((str(verdict),), data=data, records=records or [{"rule": None}])
+    rows = tuple((v.rule, v.message) for v in verdict.violations)
+    table = Table(("rule", "what is wrong"), rows, text=(0, 1))
+    return Page((str(verdict).splitlines()[0],), (table,), data=data, records=records)
+
+
+def bill_page(bill: Bill) -> Page:
+    """A bill, with a row per server for CSV and all details for JSON."""
+    data = bill.as_dict(details=True)
+    records = [
+        {"server": name, **{f"{p}_j": j for p, j in zip(PARTS, parts, strict=True)}, **rest}
+        for name, parts, rest in zip(
+            bill.server_name, bill.server_j, _server_rest(data["servers"]), strict=True
+        )
+    ]
+    return Page(tuple(str(bill).splitlines()), data=data, records=records)
+
+
+def fit_page(fit: Fit) -> Page:
+    """The errors of every fitted application."""
+    rows = tuple(
+        (
+            report.application,
+            report.model,
+            f"{report.points}",
+            percent(report.time_mape),
+            percent(report.time_worst),
+            percent(report.power_mape),
+            percent(report.power_worst),
+            report.note,
+        )
+        for report in fit.reports
+    )
+    head = (
+        *("application", "model", "points", "time error", "worst", "power error", "worst"),
+        "note",
+    )
+    time = np.mean([report.time_mape for report in fit.reports])
+    power = np.mean([report.power_mape for report in fit.reports])
+    line = (
+        f"{count(len(fit.reports), 'application')} fitted; mean absolute error"
+        f" {percent(float(time))} of time, {percent(float(power))} of power"
+    )
+    records = [
+        {name: getattr(report, name) for name in report.__dataclass_fields__}
+        for report in fit.reports
+    ]
+    return Page(
+        (line,), (Table(head, rows, text=(0, 1, 7)),), (), {"applications": records}, records
+    )
+
+
+def policies_page(default: str) -> Page:
+    """The catalogue."""
+    records = [
+        {
+            "policy": entry.name,
+            "summary": entry.summary,
+            "parameters": ",".join(f"{k}={_value(v)}" for k, v in entry.defaults.items()),
+        }
+        for entry in CATALOG.values()
+    ]
+    rows = tuple(tuple(record.values()) for record in records)
+    return Page(
+        (f"{len(rows)} policies; the default is {default}",),
+        (Table(("policy", "what it does", "parameters and defaults"), rows, text=(0, 1, 2)),),
+        ("A spec is a name with parameters, such as edl:theta=0.9,rho=120.",),
+        {"default": default, "policies": records},
+        records,
+    )
+
+
+def _facts(facts: Mapping[str, str]) -> Table:
+    return Table(("", ""), tuple(facts.items()), text=(0, 1))
+
+
+def _deadlines(deadline_s: Floats) -> str:
+    finite = deadline_s[np.isfinite(deadline_s)]
+    return f"{duration(finite.min())} to {duration(finite.max())}" if finite.size else "none"
+
+
+def _clocks(clocks: Clocks) -> str:
+    if isinstance(clocks, ClockRange):
+        return (
+            f"core {clocks.core_min:.3g} to {clocks.core_max:.3g},"
+            f" memory {clocks.memory_min:.3g} to {clocks.memory_max:.3g} of default"
+        )
+    core = clocks.core_mhz
+    return f"{count(core.size, 'pair')}, core {core.min():g} to {core.max():g} MHz"
+
+
+def _price_lines(prices: Prices) -> tuple[str, ...]:
+    lines = []
+    for zone, curves in prices.zones:
+        for what, curve in (("price", curves.price), ("CO2 intensity", curves.carbon)):
+            if curve is not None:
+                lines.append(f"zone {zone}: {what} {_curve(curve, what, prices.currency)}")
+    return tuple(lines)
+
+
+def _curve(curve: Curve, what: str, currency: str) -> str:
+    unit = f"{currency}/kWh" if what == "price" else "g/kWh"
+    low, high = curve.value.min(), curve.value.max()
+    return f"{low:g} to {high:g} {unit} until {duration(curve.end_s)}"
+
+
+def _profile(library: Library, application: int, kind: int) -> dict[str, Any]:
+    profiles = library.groups[library.group[application, kind]]
+    row = library.row[application, kind]
+    if isinstance(profiles, GpuProfiles | CpuProfiles):
+        model = "gpu" if isinstance(profiles, GpuProfiles) else "cpu"
+        time, power = profiles.at(np.array([row]), np.ones((1, 3)))
+        time_s, power_w = float(time[0]), float(power[0])
+    else:
+        first, last = profiles.offset[row], profiles.offset[row + 1]
+        fastest = first + int(np.argmin(profiles.time_s[first:last]))
+        model = f"table of {last - first} points"
+        time_s, power_w = float(profiles.time_s[fastest]), float(profiles.power_w[fastest])
+    return {
+        "application": str(library.names[application]),
+        "kind": library.kinds[kind],
+        "model": model,
+        "time_s": time_s,
+        "power_w": power_w,
+    }
+
+
+def _server_rest(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: row[name] for name in ("total_j", "money", "carbon_kg")} for row in rows]
+
+
+def _named(names: Any, index: int | None) -> str | None:
+    return None if index is None or not 0 <= index < len(names) else str(names[index])
+
+
+def _processor(platform: Platform, processor: int) -> str | None:
+    known = 0 <= processor < platform.processor_count
+    return platform.processor_name(processor) if known else None
+
+
+def _value(default: Any) -> str:
+    return {True: "on", False: "off"}[default] if isinstance(default, bool) else f"{default}"
+
+
+def _flat(data: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        name: " ".join(map(str, value)) if isinstance(value, list) else value
+        for name, value in data.items()
+    }

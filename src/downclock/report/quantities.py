@@ -1,0 +1,65 @@
+"""Quantities as text: five digits at most, always with a unit."""
+
+from __future__ import annotations
+
+import math
+
+
+def energy(joules: float) -> str:
+    """Joules with the prefix that suits them."""
+    return prefixed(joules, "J")
+
+
+def prefixed(value: float, unit: str) -> str:
+    """Write a quantity with a metric prefix: 12300000 J is ``12.3 MJ``."""
+    if not math.isfinite(value):
+        return f"{value} {unit}"
+    for prefix, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if abs(value) >= size * 0.999995:
+            return f"{_digits(value / size)} {prefix}{unit}"
+    return f"{_short(value)} {unit}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds, and hours or days where that is how people say it."""
+    if not math.isfinite(seconds):
+        return f"{seconds} s"
+    if abs(seconds) < 600.0:
+        return f"{_short(seconds)} s"
+    if abs(seconds) < 2 * 86400.0:
+        return f"{_short(seconds / 3600.0)} h"
+    return f"{_short(seconds / 86400.0)} days"
+
+
+def percent(fraction: float) -> str:
+    """A fraction as per cent, with more digits where it is small."""
+    if not math.isfinite(fraction):
+        return "none"
+    value = 100.0 * fraction
+    return f"{value:.2f} %" if abs(value) < 10.0 else f"{value:.1f} %"
+
+
+def money(amount: float, currency: str) -> str:
+    """An amount of money; more decimals where it is small."""
+    return f"{amount:.2f} {currency}" if abs(amount) >= 100.0 else f"{amount:.4f} {currency}"
+
+
+def count(number: int, noun: str) -> str:
+    """``1 task``, ``2 tasks``, ``no tasks``."""
+    if number == 0:
+        return f"no {noun}s"
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _digits(value: float) -> str:
+    """Five significant digits, without an exponent where a person would not write one."""
+    if value != 0.0 and not 1e-4 <= abs(value) < 1e6:
+        return f"{value:.4g}"
+    whole = len(str(int(abs(value))))
+    return f"{value:.{max(0, 5 - whole)}f}"
+
+
+def _short(value: float) -> str:
+    """The same without zeros at the end."""
+    text = _digits(value)
+    return text.rstrip("0").rstrip(".") if "." in text and "e" not in text else text

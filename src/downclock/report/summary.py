@@ -1,0 +1,312 @@
+"""The summary of a plan: its bill beside those of the usual ways, and beside the lower bound."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from downclock.engine.engine import plan
+from downclock.exact.bounds import per_task_bound_j
+from downclock.policies.catalog import CATALOG, policy
+from downclock.problem.problem import Problem
+from downclock.report.quantities import count, duration, energy, money, percent, prefixed
+from downclock.report.tables import Page, Table
+from downclock.schedule.account import account
+from downclock.schedule.bill import PARTS, Bill, Boundary
+from downclock.schedule.schedule import DONE, REJECTED, Schedule
+from downclock.schedule.verify import require_valid
+from downclock.units import Floats, Ints
+
+BASELINES = ("race", "static-cap")
+"""What a plan is compared with: full speed, and the best single clock for all jobs."""
+
+SHOWN = 20
+"""Rejected tasks listed for people; JSON lists all."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Planned:
+    """One policy's plan: verified, billed, and bounded from below.
+
+    Attributes:
+        policy: its spec.
+        schedule: the plan; `verify` found nothing wrong with it.
+        bill: what it costs.
+        bound_j: no valid schedule of the tasks it runs needs less.
+        planning_s: how long planning took, the first compilation of kernels included.
+    """
+
+    policy: str
+    schedule: Schedule
+    bill: Bill
+    bound_j: float
+    planning_s: float
+
+    @property
+    def gap(self) -> float:
+        """Energy above the lower bound, as a fraction of it."""
+        return self.bill.total_j / self.bound_j - 1.0 if self.bound_j > 0.0 else np.inf
+
+    @property
+    def done(self) -> int:
+        """Number of tasks that run."""
+        return int(np.sum(self.schedule.outcomes.status == DONE))
+
+    @property
+    def rejected(self) -> Ints:
+        """Tasks that do not run."""
+        return np.flatnonzero(self.schedule.outcomes.status == REJECTED)
+
+
+def planned(
+    problem: Problem,
+    spec: str,
+    *,
+    boundary: Boundary = "last-task",
+    least_j: Floats | None = None,
+) -> Planned:
+    """Plan, verify, bill and bound.
+
+    Args:
+        problem: what is asked.
+        spec: the policy, see `downclock.policies.catalog`.
+        boundary: where the energy window of a server ends.
+        least_j: `per_task_bound_j` of the problem, where it is known already.
+
+    Raises:
+        InvalidInput: an unknown policy, or one that cannot plan such problems.
+        InvalidSchedule: the policy's plan breaks a rule; that is a bug.
+    """
+    chosen = policy(spec)
+    start = time.perf_counter()
+    schedule = plan(problem, chosen)
+    planning_s = time.perf_counter() - start
+    require_valid(problem, schedule)
+    least = per_task_bound_j(problem) if least_j is None else least_j
+    bound_j = float(least[schedule.outcomes.status == DONE].sum())
+    bill = account(problem, schedule, boundary=boundary)
+    return Planned(spec, schedule, bill, bound_j, planning_s)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Summary:
+    """A plan beside its baselines.
+
+    Attributes:
+        problem: what was asked.
+        plan: the plan.
+        baselines: other plans of the same problem under the same sleep rule.
+        without: (policy, reason) of baselines that cannot plan such a problem.
+    """
+
+    problem: Problem
+    plan: Planned
+    baselines: tuple[Planned, ...] = ()
+    without: tuple[tuple[str, str], ...] = ()
+
+    def page(self) -> Page:
+        """The summary as sentences, tables, plain values and flat rows."""
+        notes = [f"{name} cannot plan this: {reason}" for name, reason in self.without]
+        return Page(
+            lines=(self._headline(),),
+            tables=(self._table(), *_rejections(self.problem, self.plan)),
+            notes=(*notes, *_price_notes(self.plan.bill)),
+            data=self._data(),
+            records=[_record(self.problem, each) for each in self._all],
+        )
+
+    def __str__(self) -> str:
+        return str(self.page())
+
+    def _repr_html_(self) -> str:
+        return self.page()._repr_html_()
+
+    @property
+    def _all(self) -> tuple[Planned, ...]:
+        return (self.plan, *self.baselines)
+
+    def _headline(self) -> str:
+        platform = self.problem.platform
+        asked = count(len(self.problem.tasks), "task")
+        where = count(platform.server_count, "server")
+        processors = count(platform.processor_count, "processor")
+        return (
+            f"{self.problem.name}: {asked} on {where} ({processors}), planned by"
+            f" {self.plan.policy} in {duration(self.plan.planning_s)}; the plan is valid"
+        )
+
+    def _table(self) -> Table:
+        bills = [each.bill for each in self._all]
+        used = [part for part in PARTS if any(bill.energy_j[part] for bill in bills)]
+        rows: list[tuple[str, ...] | None] = [
+            (f"{part} energy", *(energy(bill.energy_j[part]) for bill in bills)) for part in used
+        ]
+        rows += [None, ("total energy", *(energy(bill.total_j) for bill in bills))]
+        rows += self._comparison_rows()
+        rows.append(None)
+        rows += [
+            (name, *(say(each) for each in self._all)) for name, say in _facts(self.problem, bills)
+        ]
+        head = ("", *(each.policy for each in self._all))
+        return Table(head, tuple(rows))
+
+    def _comparison_rows(self) -> list[tuple[str, ...]]:
+        total = self.plan.bill.total_j
+        saved = [
+            percent(1.0 - total / each.bill.total_j) if each.bill.total_j else "none"
+            for each in self.baselines
+        ]
+        rows = [("saved by the plan", "", *saved)] if saved else []
+        rows.append(("lower bound", *(energy(each.bound_j) for each in self._all)))
+        rows.append(("gap to the bound", *(percent(each.gap) for each in self._all)))
+        return rows
+
+    def _data(self) -> dict[str, Any]:
+        mine = self.plan.bill.total_j
+        return {
+            "problem": self.problem.name,
+            "tasks": len(self.problem.tasks),
+            "servers": self.problem.platform.server_count,
+            "processors": self.problem.platform.processor_count,
+            "valid": True,
+            "plan": _details(self.problem, self.plan),
+            "baselines": [
+                {
+                    **_details(self.problem, each),
+                    "saved": 1.0 - mine / each.bill.total_j if each.bill.total_j else None,
+                }
+                for each in self.baselines
+            ],
+            "not_compared": [{"policy": name, "reason": why} for name, why in self.without],
+        }
+
+
+def summarise(
+    problem: Problem,
+    spec: str,
+    *,
+    boundary: Boundary = "last-task",
+    baselines: Sequence[str] = BASELINES,
+) -> Summary:
+    """Plan with a policy and with the baselines, under the same sleep rule.
+
+    Raises:
+        InvalidInput: an unknown policy, or one that cannot plan such problems.
+    """
+    least_j = per_task_bound_j(problem)
+    mine = planned(problem, spec, boundary=boundary, least_j=least_j)
+    others: list[Planned] = []
+    without: list[tuple[str, str]] = []
+    for name in baselines:
+        other = with_sleep_rule_of(spec, name)
+        if other.partition(":")[0] == spec.partition(":")[0]:
+            continue
+        objection = policy(other).objection(problem)
+        if objection is None:
+            others.append(planned(problem, other, boundary=boundary, least_j=least_j))
+        else:
+            without.append((other, objection))
+    return Summary(problem, mine, tuple(others), tuple(without))
+
+
+def with_sleep_rule_of(spec: str, baseline: str) -> str:
+    """Return the baseline's spec with the patience (``rho``) that ``spec`` asks for, if any."""
+    given = dict(part.partition("=")[::2] for part in spec.partition(":")[2].split(",") if part)
+    if "rho" not in given or "rho" not in CATALOG[baseline].defaults:
+        return baseline
+    return f"{baseline}:rho={given['rho']}"
+
+
+def with_seed(spec: str, seed: int | None) -> str:
+    """Return the spec with a seed, where its policy has one and the spec does not give it."""
+    name, _, given = spec.partition(":")
+    if seed is None or name not in CATALOG or "seed" not in CATALOG[name].defaults:
+        return spec
+    if any(part.startswith("seed=") for part in given.split(",")):
+        return spec
+    return f"{name}:{given},seed={seed}" if given else f"{name}:seed={seed}"
+
+
+def _facts(problem: Problem, bills: list[Bill]) -> list[tuple[str, Callable[[Planned], str]]]:
+    """Rows under the energies: a name, and how to say it of a plan."""
+    tasks, servers = len(problem.tasks), problem.platform.server_count
+    deadlines = int(np.sum(np.isfinite(problem.tasks.deadline_s)))
+    rows: list[tuple[str, Callable[[Planned], str]]] = [
+        ("deadlines met", lambda each: f"{_met(problem, each)} of {deadlines}"),
+        ("tasks done", lambda each: f"{each.done} of {tasks}"),
+        ("servers used", lambda each: f"{each.bill.servers_used} of {servers}"),
+        ("server wakes", lambda each: f"{each.bill.wakes}"),
+        ("makespan", lambda each: duration(each.bill.makespan_s)),
+    ]
+    if bills[0].money is not None:
+        rows.append(("money", lambda each: money(each.bill.money or 0.0, each.bill.currency)))
+    if bills[0].carbon_kg is not None:
+        rows.append(("CO2", lambda each: prefixed(1000.0 * (each.bill.carbon_kg or 0.0), "g")))
+    return rows
+
+
+def _met(problem: Problem, each: Planned) -> int:
+    """Deadlines met; the verifier has seen that every task that is done met its own."""
+    done = each.schedule.outcomes.status == DONE
+    return int(np.sum(done & np.isfinite(problem.tasks.deadline_s)))
+
+
+def _rejections(problem: Problem, plan: Planned) -> tuple[Table, ...]:
+    if not plan.rejected.size:
+        return ()
+    reason, name = plan.schedule.outcomes.reason, problem.tasks.name
+    rows = [(str(name[task]), str(reason[task])) for task in plan.rejected[:SHOWN]]
+    more = plan.rejected.size - SHOWN
+    if more > 0:
+        rows.append(("...", f"and {more} more; --format json lists all"))
+    title = f"{count(int(plan.rejected.size), 'task')} rejected"
+    return (Table(("task", "why it does not run"), tuple(rows), title, text=(0, 1)),)
+
+
+def _price_notes(bill: Bill) -> tuple[str, ...]:
+    notes = []
+    if bill.unpriced:
+        notes.append(f"zones without a price count 0: {', '.join(bill.unpriced)}")
+    if bill.uncounted:
+        notes.append(f"zones without a CO2 intensity count 0: {', '.join(bill.uncounted)}")
+    return tuple(notes)
+
+
+def _details(problem: Problem, each: Planned) -> dict[str, Any]:
+    reason, name = each.schedule.outcomes.reason, problem.tasks.name
+    return {
+        "policy": each.policy,
+        "planning_s": each.planning_s,
+        "bound_j": each.bound_j,
+        "gap": each.gap,
+        "done": each.done,
+        "deadlines_met": _met(problem, each),
+        "rejected": [{"task": name[task], "reason": reason[task]} for task in each.rejected],
+        "bill": each.bill.as_dict(),
+    }
+
+
+def _record(problem: Problem, each: Planned) -> dict[str, Any]:
+    bill = each.bill
+    return {
+        "policy": each.policy,
+        **{f"{part}_j": joules for part, joules in bill.energy_j.items()},
+        "total_j": bill.total_j,
+        "bound_j": each.bound_j,
+        "gap": each.gap,
+        "tasks": len(problem.tasks),
+        "done": each.done,
+        "deadlines_met": _met(problem, each),
+        "rejected": int(each.rejected.size),
+        "servers_used": bill.servers_used,
+        "wakes": bill.wakes,
+        "makespan_s": bill.makespan_s,
+        "money": bill.money,
+        "currency": bill.currency if bill.money is not None else None,
+        "carbon_kg": bill.carbon_kg,
+        "planning_s": each.planning_s,
+    }

@@ -1,0 +1,162 @@
+"""Pages of tables, in the three forms people ask for: a table to read, JSON, CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from html import escape
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+Form: TypeAlias = Literal["table", "json", "csv"]
+
+WIDTH = 100
+"""Columns where there is no terminal to ask."""
+
+MOST_ROWS = 60
+"""Rows of a table that are shown to people; JSON and CSV always hold all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Text under headings. Numbers stand to the right, the columns in ``text`` to the left.
+
+    A row that is None is a line between sections.
+    """
+
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...] | None, ...]
+    title: str = ""
+    text: tuple[int, ...] = (0,)
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One answer in every form.
+
+    Attributes:
+        lines: sentences above the tables.
+        tables: for people.
+        notes: sentences below the tables.
+        data: everything, as plain values, for JSON.
+        records: flat rows with units in the names, for CSV.
+    """
+
+    lines: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    notes: tuple[str, ...] = ()
+    data: Mapping[str, Any] = field(default_factory=dict)
+    records: Sequence[Mapping[str, Any]] = ()
+
+    def __str__(self) -> str:
+        return rendered(self, "table").rstrip("\n")
+
+    def _repr_html_(self) -> str:
+        lines = "".join(f"<p>{escape(line)}</p>" for line in self.lines)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return lines + "".join(_html(table) for table in self.tables) + notes
+
+
+def rendered(page: Page, form: Form, *, width: int = WIDTH, style: bool = False) -> str:
+    """Return the page as text that ends with a line feed; ``style`` allows bold and dim."""
+    if form == "json":
+        return json.dumps(plain(page.data), indent=2, ensure_ascii=False) + "\n"
+    if form == "csv":
+        return _csv(page.records)
+    return _readable(page, width, style)
+
+
+def plain(value: Any) -> Any:
+    """Return numpy values as Python's, and numbers JSON has no word for as None."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, np.ndarray):
+        return plain(value.tolist())
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value
+
+
+def _csv(records: Sequence[Mapping[str, Any]]) -> str:
+    """Return the records under the union of their names, in order of first use."""
+    names = list(dict.fromkeys(name for record in records for name in record))
+    out = io.StringIO()
+    writer = csv.DictWriter(out, names, lineterminator="\n")
+    writer.writeheader()
+    for record in records:
+        writer.writerow({name: "" if v is None else v for name, v in plain(record).items()})
+    return out.getvalue()
+
+
+def _readable(page: Page, width: int, style: bool) -> str:
+    from rich.console import Console
+
+    out = io.StringIO()
+    console = Console(
+        file=out,
+        width=width,
+        color_system="standard" if style else None,
+        force_terminal=style,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    for line in page.lines:
+        console.print(line)
+    for table in page.tables:
+        console.print()
+        if table.title:
+            console.print(table.title, style="bold" if style else None)
+        console.print(_rich(table))
+    if page.notes:
+        console.print()
+    for note in page.notes:
+        console.print(note)
+    return _tidy(out.getvalue())
+
+
+def _tidy(text: str) -> str:
+    """Return the text without blanks at line ends, double blank lines and blank ends."""
+    lines = [line.rstrip() for line in text.split("\n")]
+    kept = [line for k, line in enumerate(lines) if line or (k and lines[k - 1])]
+    return "\n".join(kept).strip("\n") + "\n"
+
+
+def _rich(table: Table) -> Any:
+    from rich import box
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    headed = any(table.head)
+    drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_header=headed)
+    for k, name in enumerate(table.head):
+        left = k in table.text
+        drawn.add_column(Text(name), justify="left" if left else "right", no_wrap=not left)
+    for row in table.rows[:MOST_ROWS]:
+        if row is None:
+            drawn.add_section()
+        else:
+            drawn.add_row(*(Text(cell) for cell in row))
+    hidden = len(table.rows) - MOST_ROWS
+    if hidden > 0:
+        drawn.add_row(Text(f"and {hidden:,} more"))
+    return drawn
+
+
+def _html(table: Table) -> str:
+    def line(cells: Sequence[str], tag: str) -> str:
+        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+    body = "".join(line(row, "td") for row in table.rows[:MOST_ROWS] if row is not None)
+    caption = f"<caption>{escape(table.title)}</caption>" if table.title else ""
+    return f"<table>{caption}<thead>{line(table.head, 'th')}</thead><tbody>{body}</tbody></table>"

@@ -1,0 +1,224 @@
+"""The other commands: verify, account, fit, generate, show, policies, completion."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+import downclock as dc
+from tests.cli.conftest import MEASUREMENTS
+
+
+@pytest.fixture
+def schedule(run, files) -> str:
+    path = files.path("schedule.json")
+    assert run("plan", files.cluster, files.jobs, "-q", "--output", path).code == 0
+    return path
+
+
+@pytest.fixture
+def late(files, schedule) -> str:
+    """The plan with job a moved behind its deadline."""
+    data = json.loads(Path(schedule).read_text())
+    row = next(row for row in data["segments"] if row["task"] == "a")
+    row["start_s"] += 1000.0
+    row["end_s"] += 1000.0
+    return files.write("late.json", json.dumps(data))
+
+
+def test_verify_says_yes_with_code_0(run, files, schedule):
+    ran = run("verify", files.cluster, files.jobs, schedule)
+    assert ran.code == 0
+    assert ran.out.startswith("valid: ")
+
+
+def test_verify_says_no_with_code_1_and_names_task_and_rule(run, files, late):
+    ran = run("verify", files.cluster, files.jobs, late)
+    assert ran.code == 1
+    assert "invalid" in ran.out
+    assert "deadline" in ran.out
+    assert "'a'" in ran.out
+
+
+def test_verify_in_json_lists_every_violation(run, files, late):
+    data = json.loads(run("verify", files.cluster, files.jobs, late, "--format", "json").out)
+    assert data["valid"] is False
+    assert data["violations"] == sum(data["by_rule"].values())
+    assert {"deadline"} <= {row["rule"] for row in data["listed"]}
+    assert "a" in {row["task"] for row in data["listed"]}
+
+
+def test_account_prints_the_bill_of_the_library(run, files, schedule):
+    problem = dc.load_problem(files.cluster, files.jobs)
+    bill = dc.account(problem, dc.read_schedule(schedule, problem))
+    assert run("account", files.cluster, files.jobs, schedule).out == f"{bill}\n"
+    data = json.loads(run("account", files.cluster, files.jobs, schedule, "--format", "json").out)
+    assert data["total_j"] == bill.total_j
+    assert [row["task"] for row in data["tasks"]] == ["a", "b", "c", "d"]
+
+
+def test_account_in_csv_has_a_row_per_server(run, files, schedule):
+    out = run("account", files.cluster, files.jobs, schedule, "--format", "csv").out
+    rows = list(csv.DictReader(io.StringIO(out)))
+    assert [row["server"] for row in rows] == ["s1", "s2"]
+    problem = dc.load_problem(files.cluster, files.jobs)
+    bill = dc.account(problem, dc.read_schedule(schedule, problem))
+    assert sum(float(row["total_j"]) for row in rows) == pytest.approx(bill.total_j)
+
+
+def test_account_notes_on_stderr_that_a_schedule_is_not_valid(run, files, late):
+    ran = run("account", files.cluster, files.jobs, late)
+    assert ran.code == 0
+    assert ran.err.startswith("note: invalid")
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_account_refuses_a_schedule_without_power_as_bad_input(run, files, schedule):
+    data = json.loads(Path(schedule).read_text())
+    data["segments"][0]["end_s"] = -5.0
+    path = files.write("broken.json", json.dumps(data))
+    ran = run("account", files.cluster, files.jobs, path)
+    assert ran.code == 2
+    assert "broken.json" in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_results_go_to_a_file_as_a_whole(run, files, schedule):
+    path = files.path("bill.csv")
+    ran = run("account", files.cluster, files.jobs, schedule, "--format", "csv", "--output", path)
+    assert (ran.code, ran.out, ran.err) == (0, "", f"wrote {path}\n")
+    assert Path(path).read_text().startswith("server,run_j,")
+
+
+def test_fit_prints_errors_and_writes_a_library(run, files):
+    source, path = files.write("runs.csv", MEASUREMENTS), files.path("fitted.json")
+    ran = run("fit", source, "--kind", "gpu", "--default-core-mhz", "1000", "--output", path)
+    assert ran.code == 0
+    assert "slow" in ran.out
+    assert "%" in ran.out
+    library = dc.read_library(path)
+    assert (library.names.tolist(), library.kinds) == (["slow"], ("gpu",))
+
+
+def test_fit_reads_other_peoples_column_names(run, files):
+    text = MEASUREMENTS.replace("core_mhz", "sm_clock").replace("time_s", "ms")
+    source = files.write("runs.csv", text)
+    ran = run(
+        "fit",
+        source,
+        "--kind",
+        "gpu",
+        "--default-core-mhz",
+        "1000",
+        "--columns",
+        "core_mhz=sm_clock,time_ms=ms",
+        "--format",
+        "json",
+    )
+    data = json.loads(ran.out)
+    assert data["applications"][0]["points"] == 3
+
+
+def test_a_fitted_library_plans(run, files):
+    source, path = files.write("runs.csv", MEASUREMENTS), files.path("fitted.json")
+    run("fit", source, "--kind", "gpu", "--default-core-mhz", "1000", "--output", path)
+    jobs = files.write("mine.csv", "application,deadline_s\nslow,50\n")
+    ran = run("plan", files.cluster, jobs, "--library", path)
+    assert ran.code == 0
+    assert "1 of 1" in ran.out
+
+
+@pytest.mark.parametrize("workload", ["mei2021-offline", "mei2021-online", "mei2017-online"])
+def test_generate_is_seeded_and_its_problem_can_be_planned(run, files, workload):
+    def problem(seed: str, name: str) -> str:
+        path = files.path(name)
+        ran = run(
+            "generate",
+            workload,
+            "--seed",
+            seed,
+            "--utilisation",
+            "0.02",
+            "--pairs",
+            "1024",
+            "--per-server",
+            "4",
+            "--output",
+            path,
+        )
+        assert ran.code == 0
+        return Path(path).read_text()
+
+    first = problem("3", "one.json")
+    assert first == problem("3", "two.json")
+    assert first != problem("4", "three.json")
+    ran = run("plan", files.path("one.json"), "--format", "csv")
+    assert ran.code == 0
+    assert next(csv.DictReader(io.StringIO(ran.out)))["rejected"] == "0"
+
+
+def test_generate_mei2017_has_the_conference_papers_idle_power(run, files):
+    path = files.path("p.json")
+    run("generate", "mei2017-offline", "--utilisation", "0.01", "--output", path)
+    assert dc.read_problem(path).platform.kinds[0].idle_w == 85.0  # mei2017 section V-A
+
+
+def test_show_describes_every_kind_of_file(run, files, schedule):
+    dc.write_problem(dc.load_problem(files.cluster, files.jobs), files.path("problem.json"))
+    cases = [
+        ((files.cluster,), "2 servers"),
+        ((files.path("library.json"),), "1 application"),
+        (("builtin:a100",), "25 applications"),
+        ((files.cluster, files.jobs), "Problem jobs"),
+        ((files.path("problem.json"),), "Problem jobs"),
+        ((files.cluster, files.jobs, schedule), "3 done, 1 rejected"),
+        ((files.path("problem.json"), schedule), "3 done, 1 rejected"),
+    ]
+    for arguments, text in cases:
+        ran = run("show", *arguments)
+        assert (ran.code, ran.err) == (0, ""), arguments
+        assert text in ran.out
+
+
+def test_show_draws_who_runs_when(run, files):
+    """One job of 20 s on the first processor, then nothing else: all of its row is busy."""
+    jobs = files.write("one.csv", "name,application,scale\na,train,2\n")
+    path = files.path("one.json")
+    run("plan", files.cluster, jobs, "-q", "--output", path)
+    ran = run("show", files.cluster, jobs, path)
+    rows = {
+        line.split("|")[0].strip(): line.split("|")[1]
+        for line in ran.out.splitlines()
+        if line.startswith("s")
+    }
+    busy = [name for name, chart in rows.items() if set(chart) == {"█"}]
+    assert len(rows) == 4
+    assert len(busy) == 1
+    server = busy[0].split("/")[0]
+    for name, chart in rows.items():
+        if name != busy[0]:
+            assert set(chart) == {"·" if name.startswith(server) else " "}, name
+
+
+def test_show_asks_for_the_problem_of_a_schedule(run, schedule):
+    ran = run("show", schedule)
+    assert ran.code == 2
+    assert "problem" in ran.err
+
+
+def test_policies_lists_the_whole_catalogue(run):
+    data = json.loads(run("policies", "--format", "json").out)
+    assert [row["policy"] for row in data["policies"]] == list(dc.CATALOG)
+    assert data["default"] in dc.CATALOG
+    assert "static-cap" in run("policies").out
+
+
+@pytest.mark.parametrize("shell", ["zsh", "fish"])
+def test_completion_prints_a_script(run, shell):
+    ran = run("completion", shell)
+    assert ran.code == 0
+    assert "_DOWNCLOCK_COMPLETE" in ran.out
