@@ -201,7 +201,8 @@ def read_parquet(path: str | Path) -> Table:
 
     try:
         stored = pq.read_table(pa.BufferReader(read_bytes(path)))
-    except pa.ArrowException as error:
+        stored.validate(full=True)
+    except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise InvalidInput(f"is not a Parquet file: {reason}", source=path) from None
     _check_names(stored.column_names, path, None)
