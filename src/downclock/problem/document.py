@@ -39,10 +39,16 @@ class Document:
     find_line: Callable[[Place], int | None] = lambda place: None
 
     def complaint(
-        self, rule: str, place: Place = (), *, item: str | None = None, value: Any = ...
+        self,
+        rule: str,
+        place: Place = (),
+        *,
+        item: str | None = None,
+        value: Any = ...,
+        whole: bool = False,
     ) -> InvalidInput:
-        """Return the error for the value at a place; its last key is the field."""
-        field = place[-1] if place and isinstance(place[-1], str) else None
+        """Return the error for a value; its last key is the field, unless it is about the whole."""
+        field = place[-1] if place and isinstance(place[-1], str) and not whole else None
         line = self.find_line(place)
         return InvalidInput(
             rule, item=item, field=field, value=value, source=self.source, line=line
@@ -124,6 +130,10 @@ class Fields:
         shown = self._data.get(key, ...) if value is _ABSENT else value
         return self._document.complaint(rule, (*self.place, key), item=self.item, value=shown)
 
+    def whole_complaint(self, rule: str) -> InvalidInput:
+        """Return an error that is about no single key."""
+        return self._document.complaint(rule, self.place, item=self.item, whole=True)
+
     def raw(self, key: str, default: Any = _ABSENT) -> Any:
         """Return a value of any type; null counts as absent."""
         value = self._data.get(key)
@@ -131,7 +141,7 @@ class Fields:
             return value
         if default is _ABSENT:
             raise self._document.complaint(
-                f"needs the key '{key}'", self.place, item=self.item or "the file"
+                f"needs the key '{key}'", self.place, item=self.item or "the file", whole=True
             )
         return default
 
@@ -188,18 +198,19 @@ class Fields:
         try:
             yield
         except InvalidInput as error:
+            if error.source is not None:
+                raise
             place = self.place
             if error.field is not None and error.field in self._data:
                 place = (*place, error.field)
-            line = self._document.find_line(place) if error.line is None else error.line
             raise InvalidInput(
                 error.rule,
                 item=error.item or self.item,
                 field=error.field,
                 value=error.value,
                 row=error.row,
-                source=error.source or self._document.source,
-                line=line,
+                source=self._document.source,
+                line=self._document.find_line(place),
             ) from None
 
     def _typed(self, key: str, default: Any, kind: type, rule: str) -> Any:

@@ -58,6 +58,9 @@ from downclock.units import Floats
 
 BUILT_IN_PREFIX = "builtin:"
 
+MOST_PROCESSORS = 10_000_000
+"""More of them in one entry are taken for a mistake: they would not fit in memory."""
+
 _RANGES = ("core", "memory", "volt", "law")
 _TABLE = ("core_mhz", "memory_mhz", "clock_pairs", "default_core_mhz", "default_memory_mhz")
 KIND_KEYS = ("name", "idle_w", "interrupt", "clock", "interval", *_RANGES, *_TABLE)
@@ -145,7 +148,7 @@ def platform_of(document: Document, top: Fields) -> Platform:
             return Platform.build(kinds, specs, top.number("slot_s", None))
         except InvalidInput as error:
             line = _named_line(document, top, error.item)
-            raise error.located(document.source, line) from None
+            raise (error if line is None else error.located(document.source, line)) from None
 
 
 def _named_line(document: Document, top: Fields, item: str | None) -> int | None:
@@ -168,10 +171,12 @@ def _library(top: Fields, folder: Path) -> Library | None:
     name = top.text("applications", None)
     if name is None:
         return None
-    with top.blamed():
-        if name.startswith(BUILT_IN_PREFIX):
-            return built_in_library(name.removeprefix(BUILT_IN_PREFIX))
+    if not name.startswith(BUILT_IN_PREFIX):
         return read_library(folder / name)
+    try:
+        return built_in_library(name.removeprefix(BUILT_IN_PREFIX))
+    except InvalidInput as error:
+        raise top.complaint(error.rule, "applications") from None
 
 
 def _kind(fields: Fields) -> Kind:
@@ -191,7 +196,7 @@ def _clocks(fields: Fields) -> Clocks:
     given = [way for way, keys in ways.items() if any(k in fields for k in keys if k != "law")]
     if len(given) != 1:
         rule = "needs its clocks, given one way: interval, or core (ratios), or core_mhz"
-        raise fields.complaint(rule, "name", ...)
+        raise fields.whole_complaint(rule)
     if given[0] == "interval":
         interval = fields.choice("interval", tuple(INTERVALS))
         if "law" in fields:
@@ -260,12 +265,15 @@ def _list(fields: Fields, key: str) -> Floats:
 def _server(fields: Fields) -> ServerSpec:
     entries = fields.tables("processors", ("kind", "count"), f"{fields.item}, processors")
     processors = tuple((entry.text("kind"), entry.integer("count", 1)) for entry in entries)
+    count = fields.integer("count", 1)
+    if count * sum(each for _, each in processors) > MOST_PROCESSORS:
+        raise fields.whole_complaint(f"has more than {MOST_PROCESSORS} processors")
     initially = fields.choice("initially", ("on", "asleep"), "asleep")
     with fields.blamed():
         return ServerSpec(
             fields.text("name"),
             processors,
-            fields.integer("count", 1),
+            count,
             fields.text("zone", "default"),
             fields.flag("chip_wide", False),
             initially_on=initially == "on",

@@ -137,7 +137,8 @@ def _tasks(
     epoch: datetime | None,
     timezone: tzinfo | None,
 ) -> TaskFile:
-    table.require(["application"])
+    if table.columns:
+        table.require(["application"])
     if not len(table):
         raise InvalidInput("there are no tasks", source=table.source)
     names = _names(table)
@@ -309,14 +310,8 @@ def _refuse_cycle(file: TaskFile) -> None:
     except InvalidInput as error:
         row = error.row or 0
         name, line = _task(file.tasks.name, row), file.line(row)
-        raise InvalidInput(
-            error.rule,
-            item=name,
-            field="after",
-            row=row,
-            source=file.source,
-            line=line,
-        ) from None
+        rule = f"{error.rule} (column 'after')"
+        raise InvalidInput(rule, item=name, row=row, source=file.source, line=line) from None
 
 
 def _task(names: Names, row: int) -> str:

@@ -72,7 +72,8 @@ def write_columns(columns: Mapping[str, Any], path: str | Path) -> None:
     import pyarrow.csv as arrow_csv
     import pyarrow.parquet as pq
 
-    table = pa.table({name: _arrow(column) for name, column in columns.items()})
+    # One chunk a column: Arrow's CSV writer puts NUL bytes for empty chunks.
+    table = pa.table({name: _arrow(column) for name, column in columns.items()}).combine_chunks()
     sink = pa.BufferOutputStream()
     if Path(path).suffix.lower() == ".csv":
         sink.write((",".join(columns) + "\n").encode())

@@ -315,5 +315,7 @@ def _indices(table: Table, field: str, place: Mapping[str, int]) -> Ints:
         row = int(np.argmax(index < 0))
         word = str(words[code[row]])
         rule = f"is no {field} of the problem{suggestion(word, list(place))}"
+        if field in ("state", "status"):
+            rule = f"must be one of {', '.join(place)}"
         raise table.complaint(rule, row=row, field=field, value=word)
     return index
