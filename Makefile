@@ -33,7 +33,7 @@ bench: .venv/ready
 	$(BIN)/python -m benchmarks
 
 docs: .venv/ready
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:
 	rm -rf .venv out site

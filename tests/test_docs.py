@@ -1,0 +1,136 @@
+"""The documentation does what it says: its Python runs, its commands run, its samples are real.
+
+``python -m tests.test_docs`` writes the samples anew.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from downclock.cli import main
+from downclock.cli.app import COMMANDS, app
+from downclock.cli.session import Session
+from tests.conftest import ROOT
+
+PAGES = ["README.md", *(str(p.relative_to(ROOT)) for p in sorted((ROOT / "docs").rglob("*.md")))]
+COMMAND_PAGES = ["README.md", "docs/index.md", "docs/tutorial.md", "docs/guides"]
+REFERENCE = ROOT / "docs" / "reference" / "cli.md"
+
+
+def blocks(text: str, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+
+
+def our_pages() -> list[str]:
+    return [page for page in PAGES if page.startswith(tuple(COMMAND_PAGES))]
+
+
+def commands(page: str) -> Iterator[list[str]]:
+    """Commands of a page in order; lines that end in a backslash go on."""
+    for block in blocks((ROOT / page).read_text(), "console"):
+        for line in block.replace("\\\n", " ").splitlines():
+            if line.startswith("$ downclock "):
+                yield line.removeprefix("$ downclock ").split()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder like a checkout, to write into."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("page", our_pages())
+def test_every_command_on_the_page_runs(page, folder, capsys):
+    files = re.findall(
+        r"^`(\S+)`:\n\n```(?:csv|toml)\n(.*?)^```$",
+        (ROOT / page).read_text(),
+        re.MULTILINE | re.DOTALL,
+    )
+    for name, text in files:
+        (folder / name).write_text(text)
+    for arguments in commands(page):
+        assert main(arguments) == 0, (arguments, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("page", our_pages())
+def test_every_python_block_on_the_page_runs(page, folder):
+    scope: dict[str, object] = {}
+    for block in blocks((ROOT / page).read_text(), "python"):
+        exec(compile(block, page, "exec"), scope)
+
+
+def test_the_readme_needs_at_most_ten_lines_from_files_to_a_verified_bill():
+    (block,) = blocks((ROOT / "README.md").read_text(), "python")
+    lines = [line for line in block.splitlines() if line.strip()]
+    assert len(lines) <= 10
+    for name in ("load_problem", "plan(", "verify", "account"):
+        assert name in block
+
+
+def test_the_readmes_sample_is_what_the_demo_prints():
+    (sample,) = blocks((ROOT / "README.md").read_text(), "text")
+    assert _timeless(sample) == _timeless(demo())
+
+
+def test_the_reference_shows_the_help_of_every_command():
+    assert REFERENCE.read_text() == with_help(REFERENCE.read_text())
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_links_between_pages_lead_somewhere(page):
+    here = (ROOT / page).parent
+    for target in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", (ROOT / page).read_text()):
+        if not re.match(r"[a-z]+:", target):
+            assert (here / target).exists(), f"{page}: {target}"
+
+
+def demo() -> str:
+    """What `make demo` prints."""
+    arguments = ["plan", "examples/gpu-day/cluster.toml", "examples/gpu-day/jobs.csv"]
+    return _output(arguments)
+
+
+def with_help(page: str) -> str:
+    """Return the reference page with the help of every command as it is now."""
+    for name in ("", *COMMANDS):
+        text = _output([name, "--help"] if name else ["--help"])
+        start = f"<!-- help {name or 'downclock'} -->\n"
+        pattern = re.escape(start) + r"```text\n.*?^```$"
+        page, replaced = re.subn(
+            pattern, lambda _, s=start, t=text: f"{s}```text\n{t}```", page, flags=re.M | re.S
+        )
+        assert replaced == 1, f"no place for the help of {name}"
+    return page
+
+
+def _output(arguments: list[str]) -> str:
+    runner = CliRunner(env={"COLUMNS": "100"})
+    ran = runner.invoke(app, arguments, prog_name="downclock", obj=Session())
+    assert ran.exit_code == 0, ran.output
+    return ran.stdout
+
+
+def _timeless(text: str) -> str:
+    """The text without the time that planning took."""
+    return re.sub(r" in [\d.e-]+ s;", " in _ s;", text)
+
+
+def write_samples() -> None:
+    """Bring the samples in README and reference up to date."""
+    readme = ROOT / "README.md"
+    pattern = re.compile(r"^```text\n.*?^```$", re.M | re.S)
+    readme.write_text(pattern.sub(lambda _: f"```text\n{demo()}```", readme.read_text(), count=1))
+    REFERENCE.write_text(with_help(REFERENCE.read_text()))
+
+
+if __name__ == "__main__":
+    sys.exit(write_samples())
