@@ -2,10 +2,13 @@
 
 It has no clock and does no I/O. ``feed`` takes everything that no outside fact can interrupt; a
 noiseless plan is one call with the whole trace, a live cluster one call per event. The engine
-merges the decisions into a schedule.
+merges the decisions into a schedule; `downclock.engine.events` lists what happens in it.
 """
 
 from __future__ import annotations
+
+from dataclasses import fields
+from typing import TypeVar
 
 import numpy as np
 
@@ -22,6 +25,8 @@ from downclock.schedule.schedule import (
     Segments,
 )
 from downclock.units import Floats, Ints
+
+Table = TypeVar("Table", Segments, PowerSpans)
 
 
 class Engine:
@@ -42,10 +47,15 @@ class Engine:
         self.decisions.append(decided)
         return decided
 
+    @property
+    def call_me_s(self) -> float:
+        """When the policy wants to be asked again at the latest."""
+        return self.decisions[-1].call_me_s if self.decisions else 0.0
+
     def schedule(self) -> Schedule:
         """Everything decided so far, as a schedule."""
-        place = _joined([decided.place for decided in self.decisions], Segments)
-        power = _joined([decided.power for decided in self.decisions], PowerSpans)
+        place = _joined(Segments, [decided.place for decided in self.decisions])
+        power = _joined(PowerSpans, [decided.power for decided in self.decisions])
         n = len(self.problem.tasks)
         status, reason = np.full(n, PENDING), np.full(n, "", dtype=object)
         status[place.task] = DONE
@@ -76,6 +86,12 @@ def plan(problem: Problem, policy: Policy, *, cuts: Floats | None = None) -> Sch
     return engine.schedule()
 
 
-def _joined(tables: list, kind: type):  # type: ignore[no-untyped-def, type-arg]
-    names = kind.__dataclass_fields__
-    return kind(*(np.concatenate([getattr(table, name) for table in tables]) for name in names))
+def _joined(kind: type[Table], tables: list[Table]) -> Table:
+    """One table out of several."""
+    if len(tables) == 1:
+        return tables[0]
+    columns = [
+        np.concatenate([getattr(table, spec.name) for table in tables] or [np.empty(0)])
+        for spec in fields(kind)
+    ]
+    return kind(*columns)

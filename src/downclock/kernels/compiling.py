@@ -22,3 +22,15 @@ def compiled(function: F) -> F:
         return function
     kernel: F = _njit(cache=True, error_model="numpy")(function)
     return kernel
+
+
+def inner(function: F) -> F:
+    """Compile for other kernels only: without an entry from Python, in three quarters the time.
+
+    Its plain twin is ``function.py_func`` (the function itself without numba).
+    """
+    if _njit is None:
+        return function
+    options = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+    kernel: F = _njit(cache=True, error_model="numpy", **options)(function)
+    return kernel

@@ -113,13 +113,11 @@ def judged(
     digits: int | None = None,
     because: str = "",
 ) -> Row:
-    """Return a row with its verdict.
+    """Return a row with its verdict; the first arguments are those of `Row`.
 
-    Args:
-        paper, item, quantity, published, unit: as in `Row`.
-        ours: our value, or an estimate with its interval.
-        digits: decimals the paper prints; equal after rounding to them is exact.
-        because: the reason, kept where the verdict is "differs" or nothing is published.
+    ``ours`` is our value, or an estimate with its interval. ``digits`` are the decimals the paper
+    prints: equal after rounding to them is exact. ``because`` is the reason, kept where the
+    verdict is "differs" or nothing is published.
     """
     found = ours if isinstance(ours, Estimate) else Estimate(float(ours), float(ours), float(ours))
     verdict = _verdict(published, found, digits)

@@ -1,24 +1,44 @@
 """The catalogue: every policy by name, with the papers' names as entries.
 
-A spec is a name with parameters, such as ``edl`` or ``edl:theta=0.9,rho=120``.
+A spec is a name with parameters, such as ``edl`` or ``edl:theta=0.9,rho=120``. Parameters that
+several entries share:
+
+- ``rho``: seconds an idle server stays awake; ``break-even``: until idling has cost as much as
+  waking; ``never``: it never falls asleep.
+- ``dvfs``: ``on``; ``off`` runs at default clocks. ``grid``: voltage step of mei2021's public
+  code; 0 is the exact optimum.
+- ``start``: at time 0, ``batch`` places deadline-bound tasks first, each on a processor of its
+  own (mei2021 Algorithm 2), ``stream`` treats time 0 like any other (Algorithm 5).
+- ``group``: ``on`` groups the processors of time 0 into servers by length (Algorithm 3).
+- ``slot``: tasks start at multiples of so many seconds; 0: any time.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from downclock.errors import InvalidInput
 from downclock.policies.interface import Policy
-from downclock.policies.lengths import LeastEnergy, OneClock
-from downclock.policies.listing import ListPolicy
+from downclock.policies.lengths import LeastEnergy, Lengths, OneClock
+from downclock.policies.listing import Fit, ListPolicy
+from downclock.policies.order import Order
+from downclock.policies.sleep import Patience
 from downclock.policies.static_cap import StaticCap
+from downclock.policies.voltage_grid import VoltageGrid
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One line of the catalogue."""
+    """One line of the catalogue.
+
+    Attributes:
+        name: what users write.
+        summary: one line for listings.
+        make: builds the policy from the parameters.
+        defaults: every parameter with its default.
+    """
 
     name: str
     summary: str
@@ -26,44 +46,57 @@ class Entry:
     defaults: dict[str, Any]
 
 
-def _edl(theta: float, rho: float | str, dvfs: bool, start: str) -> Policy:
+def _edl(
+    theta: float, rho: float | str, dvfs: bool, start: str, group: bool, grid: float, slot: float
+) -> Policy:
     """EDL of mei2021: Algorithms 2 and 3 at time 0 (``start=batch``), else 5 throughout."""
-    batch = start == "batch"
+    batch = _one_of("start", start, ("batch", "stream")) == "batch"
     return ListPolicy(
         "edl",
-        theta=theta,
+        theta=_part("theta", theta),
         patience=_patience(rho),
-        lengths=_lengths(dvfs),
-        group=batch,
+        lengths=_lengths(dvfs, grid),
+        group=group and batch,
         prior_alone=batch,
+        slot_s=slot,
     )
 
 
-def _rival(name: str, **parts: Any) -> Callable[..., Policy]:
-    """EDF-BF, EDF-WF and LPT-FF of mei2021 section 5.3."""
+def _fitting(order: Order, by_end: Fit, by_load: Fit) -> Callable[..., Policy]:
+    """EDF-BF, EDF-WF and LPT-FF of mei2021 section 5.3; fullness by end time or by load."""
 
-    def make(rho: float | str, dvfs: bool, group: bool) -> Policy:
+    def make(
+        rho: float | str, dvfs: bool, start: str, group: bool, grid: float, by: str = "end"
+    ) -> Policy:
+        batch = _one_of("start", start, ("batch", "stream")) == "batch"
         return ListPolicy(
-            name,
+            "fitting",
+            order=order,
+            fit=by_end if _one_of("by", by, ("end", "load")) == "end" else by_load,
             patience=_patience(rho),
-            lengths=_lengths(dvfs),
-            group=group,
-            prior_alone=True,
-            **parts,
+            lengths=_lengths(dvfs, grid),
+            group=group and batch,
+            prior_alone=batch,
         )
 
     return make
 
 
-def _bin(rho: float | str, dvfs: bool, start: str) -> Policy:
-    """Algorithm 6 of mei2021: worst fit at time 0, then first fit."""
+def _bin(rho: float | str, dvfs: bool, start: str, grid: float, slot: float) -> Policy:
+    """Algorithm 6 of mei2021: worst fit at time 0, then first fit.
+
+    The worst fit chooses the least loaded processor; ``start=end-time`` asks only that the task
+    ends in time there, ``start=load`` that the load stays at most 1, as line 6 says.
+    """
+    end = _one_of("start", start, ("end-time", "load")) == "end-time"
     return ListPolicy(
         "bin",
         fit="first",
-        first_fit="worst" if start == "end-time" else "lightest",
+        first_fit="worst" if end else "lightest",
         patience=_patience(rho),
-        lengths=_lengths(dvfs),
+        lengths=_lengths(dvfs, grid),
         group=False,
+        slot_s=slot,
     )
 
 
@@ -72,21 +105,36 @@ def _race(rho: float | str) -> Policy:
 
 
 def _static_cap(rho: float | str) -> Policy:
-    return StaticCap(replace(_as_list(_race(rho)), name="static-cap"))
+    return StaticCap("static-cap", ListPolicy("static-cap", patience=_patience(rho)))
 
 
-def _as_list(policy: Policy) -> ListPolicy:
-    assert isinstance(policy, ListPolicy)
-    return policy
+def _lengths(dvfs: bool, grid: float) -> Lengths:
+    if not dvfs:
+        return OneClock()
+    return VoltageGrid(grid) if grid else LeastEnergy()
 
 
-def _lengths(dvfs: bool) -> LeastEnergy | OneClock:
-    return LeastEnergy() if dvfs else OneClock()
+def _patience(rho: float | str) -> Patience:
+    if isinstance(rho, str):
+        return "never" if _one_of("rho", rho, ("break-even", "never")) == "never" else "break-even"
+    if not rho >= 0.0:
+        raise InvalidInput("must not be negative", field="rho", value=rho)
+    return float(rho)
 
 
-def _patience(rho: float | str) -> Any:
-    return rho if isinstance(rho, str) else float(rho)
+def _part(field: str, value: float) -> float:
+    if not 0.0 < value <= 1.0:
+        raise InvalidInput("must be above 0 and at most 1", field=field, value=value)
+    return value
 
+
+def _one_of(field: str, value: str, choices: tuple[str, ...]) -> str:
+    if value not in choices:
+        raise InvalidInput(f"must be one of {', '.join(choices)}", field=field, value=value)
+    return value
+
+
+_SHARED: dict[str, Any] = {"rho": 0.0, "dvfs": True, "start": "batch", "group": True, "grid": 0.0}
 
 CATALOG: dict[str, Entry] = {
     entry.name: entry
@@ -99,60 +147,92 @@ CATALOG: dict[str, Entry] = {
             "edl",
             "EDL theta-readjustment (mei2021, mei2017)",
             _edl,
-            {"theta": 1.0, "rho": 0.0, "dvfs": True, "start": "batch"},
+            {"theta": 1.0, **_SHARED, "slot": 0.0},
         ),
         Entry(
             "edf-bf",
             "earliest deadline, best fit (mei2021)",
-            _rival("edf-bf", fit="best"),
-            {"rho": 0.0, "dvfs": True, "group": True},
+            _fitting("deadline", "best", "fullest"),
+            {**_SHARED, "by": "end"},
         ),
         Entry(
             "edf-wf",
             "earliest deadline, worst fit (mei2021)",
-            _rival("edf-wf", fit="worst"),
-            {"rho": 0.0, "dvfs": True, "group": True},
+            _fitting("deadline", "soonest", "worst"),
+            {**_SHARED, "by": "load"},
         ),
         Entry(
             "lpt-ff",
             "longest task, first fit (mei2021)",
-            _rival("lpt-ff", order="longest", fit="first"),
-            {"rho": 0.0, "dvfs": True, "group": True},
+            _fitting("longest", "first", "first"),
+            _SHARED,
         ),
         Entry(
             "bin",
             "bin packing: worst fit at time 0, then first fit (mei2021 Algorithm 6)",
             _bin,
-            {"rho": 0.0, "dvfs": True, "start": "end-time"},
+            {"rho": 0.0, "dvfs": True, "start": "end-time", "grid": 0.0, "slot": 0.0},
         ),
     )
 }
 
+DEFAULT = "edl"
+"""The policy to use where none is named."""
+
 
 def policy(spec: str) -> Policy:
-    """Make a policy from its spec."""
+    """Make a policy from its spec; its name is the spec without parameters left at default."""
     name, _, text = spec.partition(":")
     if name not in CATALOG:
         raise InvalidInput(f"is not a policy ({', '.join(CATALOG)})", field="policy", value=name)
     entry = CATALOG[name]
     given = dict(_parameter(entry, part) for part in text.split(",") if part)
-    return entry.make(**{**entry.defaults, **given})
+    try:
+        made = entry.make(**{**entry.defaults, **given})
+    except InvalidInput as error:
+        item = f"policy '{name}'" if error.item is None else error.item
+        raise InvalidInput(error.rule, item=item, field=error.field, value=error.value) from None
+    return _named(made, _spec(entry, given))
+
+
+def _spec(entry: Entry, given: dict[str, Any]) -> str:
+    told = [
+        f"{key}={_text(given[key])}"
+        for key, default in entry.defaults.items()
+        if key in given and given[key] != default
+    ]
+    return f"{entry.name}:{','.join(told)}" if told else entry.name
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def _named(made: Policy, name: str) -> Policy:
+    """Give a policy that keeps its name in a field the full one."""
+    if is_dataclass(made) and any(spec.name == "name" for spec in fields(made)):
+        renamed: Policy = replace(made, name=name)
+        return renamed
+    return made
 
 
 def _parameter(entry: Entry, part: str) -> tuple[str, Any]:
     key, equals, text = part.partition("=")
+    item = f"policy '{entry.name}'"
     if key not in entry.defaults or not equals:
         known = ", ".join(entry.defaults) or "none"
         rule = f"is not a parameter of this policy ({known})"
-        raise InvalidInput(rule, item=f"policy '{entry.name}'", field=key, value=text)
+        raise InvalidInput(rule, item=item, field=key, value=text)
     default = entry.defaults[key]
     if isinstance(default, bool):
         if text not in ("on", "off"):
-            raise InvalidInput(
-                "must be on or off", item=f"policy '{entry.name}'", field=key, value=text
-            )
+            raise InvalidInput("must be on or off", item=item, field=key, value=text)
         return key, text == "on"
     try:
         return key, float(text)
     except ValueError:
-        return key, text
+        if isinstance(default, str) or key == "rho":
+            return key, text
+        raise InvalidInput("must be a number", item=item, field=key, value=text) from None

@@ -6,35 +6,36 @@ and simulated alike.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from downclock.kernels import list_board as kernel
 from downclock.policies.interface import Decisions, View
 from downclock.policies.lengths import LeastEnergy, Lengths
 from downclock.policies.order import Order, in_order
 from downclock.policies.sleep import Patience, patience_s
+from downclock.policies.wishes import Wishes
 from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import ON, WAKING, PowerSpans, Segments
 from downclock.units import Bools, Floats, Ints
 
-Fit: TypeAlias = Literal["soonest", "first", "best", "worst", "lightest"]
-_FITS: dict[str, int] = {
-    "soonest": kernel.SOONEST,
-    "first": kernel.FIRST,
-    "best": kernel.BEST,
-    "worst": kernel.WORST,
-    "lightest": kernel.LIGHTEST,
-}
+if TYPE_CHECKING:
+    from downclock.kernels.list_board import Board, Jobs
+
+Fit: TypeAlias = Literal["soonest", "first", "best", "worst", "fullest", "lightest"]
+"""Which awake processor: free soonest; the first that fits; of those that fit the one free last,
+the one with the least load, the one with the most load; the least loaded one whose load stays at
+most 1. Load is the sum of utilisations (run time over window)."""
+
+_FITS: tuple[Fit, ...] = ("soonest", "first", "best", "worst", "fullest", "lightest")
 
 
 class State(NamedTuple):
     """State of a list policy between runs."""
 
-    board: kernel.Board
+    board: Board
     fresh: bool
 
 
@@ -42,16 +43,19 @@ class State(NamedTuple):
 class ListPolicy:
     """Place each task when it arrives, on the processor the fit rule prefers.
 
+    Where none fits a sleeping server is woken; where none sleeps the task is shortened as far as
+    it takes, and rejected if even that fails.
+
     Attributes:
         name: name in the catalogue.
         order: order among tasks that arrive together.
-        fit: which awake processor; where none fits, a sleeping server is woken.
+        fit: which awake processor.
         lengths: the run time a task wants.
         theta: how far a task may be shortened to fit, as a part of its length (mei2021 Def. 2).
         patience: how long an idle server stays awake (the papers' rho).
         group: tasks that are there at time 0 are placed on processors first and the processors
             grouped into servers afterwards, by length (mei2021 Algorithms 2 and 3).
-        prior_alone: at time 0, tasks whose deadline binds get a processor of their own first.
+        prior_alone: at time 0, tasks whose deadline binds come first, each on a fresh processor.
         first_fit: fit rule for the tasks at time 0, where it differs (mei2021 Algorithm 6).
         slot_s: tasks start at multiples of this; 0: any time.
     """
@@ -59,7 +63,7 @@ class ListPolicy:
     name: str
     order: Order = "deadline"
     fit: Fit = "soonest"
-    lengths: Lengths = LeastEnergy()
+    lengths: Lengths = field(default_factory=LeastEnergy)
     theta: float = 1.0
     patience: Patience = 0.0
     group: bool = True
@@ -79,8 +83,10 @@ class ListPolicy:
 
     def start(self, view: View) -> State:
         """An empty board."""
+        from downclock.kernels.list_board import new_board
+
         platform = view.problem.platform
-        board = kernel.new_board(
+        board = new_board(
             platform.kind,
             platform.first_processor,
             len(platform.kinds),
@@ -97,156 +103,117 @@ class ListPolicy:
         return _Run(self, view).go(state, arrived, until_s)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Wishes:
-    """What every task wants, on every kind (k kinds, n tasks)."""
-
-    length_s: Floats  # (k, n) wanted run time; the shortest where the deadline cannot be met
-    kinds: Ints  # (n, k) kinds, the cheapest first; -1: none
-    best_s: Floats  # (n,) wanted run time on the first kind
-    binding: Bools  # (n,) its deadline binds
-
-    @classmethod
-    def of(cls, lengths: Lengths, view: View) -> _Wishes:
-        kinds = len(view.problem.platform.kinds)
-        shortest = np.array([view.frontier(k).t_min_s for k in range(kinds)])
-        wanted = np.array([lengths.wanted(view, k) for k in range(kinds)])
-        wanted = np.where(np.isfinite(wanted), wanted, shortest)
-        order = np.zeros((wanted.shape[1], 1), dtype=np.int64)
-        if kinds > 1:
-            cost = [view.frontier(k).within(view.window_s).energy_j for k in range(kinds)]
-            order = np.argsort(np.array(cost), axis=0, kind="stable").T
-        possible = np.take_along_axis(np.isfinite(wanted.T), order, axis=1)
-        best = np.take_along_axis(wanted.T, order[:, :1], axis=1)[:, 0]
-        return cls(wanted, np.where(possible, order, -1), best, best >= view.window_s)
-
-
 class _Run:
     """One call of a list policy: prepares columns, calls the kernel, collects decisions."""
 
     def __init__(self, policy: ListPolicy, view: View) -> None:
         self.policy, self.view = policy, view
         self.tasks = view.problem.tasks
-        self.kinds = len(view.problem.platform.kinds)
-        self.wishes = view.once(
-            ("wishes", policy.lengths), lambda: _Wishes.of(policy.lengths, view)
-        )
-        self.placed: list[tuple[Ints, kernel.Placed]] = []
+        self.wishes = Wishes.of(policy.lengths, view)
+        self.task: list[Ints] = []
+        self.placed: list[Floats] = []
         self.spans: list[Floats] = []
 
     def go(self, state: State, arrived: Ints, until_s: float) -> tuple[State, Decisions]:
+        """Place the tasks of time 0, then the others, then let servers fall asleep."""
         gangs = arrived[self.tasks.processors[arrived] > 1]
-        rest = arrived[self.tasks.processors[arrived] == 1]
-        at_zero = rest[self.tasks.arrival_s[rest] == 0.0]
-        if state.fresh and at_zero.size:
-            self._place_first(state.board, at_zero)
-            rest = rest[at_zero.size :]
+        rest = arrived[(self.tasks.processors[arrived] == 1) & (self.tasks.scale[arrived] > 0.0)]
+        at_zero = self.tasks.arrival_s[rest] == 0.0
+        if state.fresh and at_zero.any():
+            self._place_first(state.board, rest[at_zero])
+            rest = rest[~at_zero]
         self._place(state.board, rest, self.policy.fit, until_s)
         fresh = state.fresh and arrived.size == 0
         return State(state.board, fresh), self._decisions(state.board, gangs)
 
-    def _jobs(self, tasks: Ints, alone: Bools) -> kernel.Jobs:
-        offsets, rungs = self._ladders(tasks)
-        shortest = np.array([self.view.frontier(k).t_min_s[tasks] for k in range(self.kinds)])
-        return kernel.Jobs(
-            self.tasks.arrival_s[tasks],
-            self.tasks.deadline_s[tasks],
-            self.wishes.kinds[tasks],
-            self.wishes.length_s[:, tasks],
-            shortest,
-            offsets,
-            rungs,
-            alone[tasks].astype(np.int64),
-        )
-
-    def _ladders(self, tasks: Ints) -> tuple[Ints, Floats]:
-        """Run times of enumerated clocks, job by job, for every kind."""
-        offsets = np.zeros((self.kinds, tasks.size + 1), dtype=np.int64)
-        rungs: list[Floats] = [np.empty(0)]
-        base = 0
-        for k in range(self.kinds):
-            first, times, _ = self.view.frontier(k).ladder()
-            counts = np.diff(first)[tasks]
-            offsets[k, 0] = base
-            offsets[k, 1:] = base + np.cumsum(counts)
-            if counts.any():
-                entry = np.repeat(first[tasks] - (offsets[k, :-1] - base), counts)
-                rungs.append(times[entry + np.arange(entry.size)])
-            base = int(offsets[k, -1])
-        return offsets, np.concatenate(rungs)
-
     def _place(
-        self, board: kernel.Board, tasks: Ints, fit: Fit, until_s: float
-    ) -> tuple[kernel.Jobs, kernel.Placed]:
+        self, board: Board, tasks: Ints, fit: Fit, until_s: float, alone: Bools | None = None
+    ) -> tuple[Jobs, Floats]:
         """Call the kernel on ``tasks`` and keep what it says."""
-        wishes, tasks_s = self.wishes, self.tasks
-        alone = wishes.binding & (tasks_s.arrival_s == 0.0) & self.policy.prior_alone
-        ordered = in_order(
-            self.policy.order, tasks, tasks_s.arrival_s, tasks_s.deadline_s, wishes.best_s, alone
-        )
-        jobs, m = self._jobs(ordered, alone), ordered.size
-        counts = np.zeros((2, m), dtype=np.int64)
-        times = np.zeros((3, m))
-        out = kernel.Placed(counts[0], counts[1], times[0], times[1], times[2])
-        spans = np.empty((m + int(board.awake.sum()), 3))
-        rules = kernel.Rules(_FITS[fit], self.policy.theta, self.policy.slot_s)
-        count = kernel.place_run(board, jobs, rules, out, spans, until_s)
-        self.placed.append((ordered, out))
-        self.spans.append(spans[:count])
+        from downclock.kernels import list_board as kernel
+
+        alone = np.zeros(tasks.size, dtype=bool) if alone is None else alone
+        arrival_s, deadline_s = self.tasks.arrival_s[tasks], self.tasks.deadline_s[tasks]
+        best_s = self.wishes.best_s[tasks]
+        rank = in_order(self.policy.order, arrival_s, deadline_s, best_s, ~alone)
+        ordered = tasks[rank]
+        jobs = self.wishes.jobs(self.view, ordered, alone[rank])
+        out = np.zeros((5, ordered.size))
+        spans = np.zeros((1 + ordered.size + int(board.servers[kernel.AWAKE].sum()), 3))
+        rules = kernel.Rules(_FITS.index(fit), self.policy.theta, self.policy.slot_s)
+        kernel.place_run(board, jobs, rules, out, spans, until_s)
+        self.task.append(ordered)
+        self.placed.append(out)
+        self.spans.append(spans[1 : 1 + int(spans[0, 0])])
+        if until_s == np.inf:
+            self.spans.append(kernel.still_awake(board))
         return jobs, out
 
-    def _place_first(self, board: kernel.Board, tasks: Ints) -> None:
+    def _place_first(self, board: Board, tasks: Ints) -> None:
         """Place the tasks of time 0, grouping processors into servers afterwards if asked.
 
         Processors are sorted by the end of their work, longest first, within each kind (mei2021
         Algorithm 3: the minimum of idle time); servers take them in platform order.
         """
+        from downclock.kernels import list_board as kernel
+
         fit = self.policy.first_fit or self.policy.fit
+        alone = self.wishes.binding[tasks] & self.policy.prior_alone
         if not self.policy.group:
-            self._place(board, tasks, fit, 0.0)
+            self._place(board, tasks, fit, 0.0, alone)
             return
         platform = self.view.problem.platform
         flat = _flat_board(platform)
-        jobs, out = self._place(flat, tasks, fit, 0.0)
-        out.processor[:] = _seats(platform, flat.free_s)[out.processor]
+        jobs, out = self._place(flat, tasks, fit, 0.0, alone)
+        seats = _seats(platform, kernel.free_s(flat))
+        out[kernel.PROCESSOR] = seats[out[kernel.PROCESSOR].astype(np.int64)]
         kernel.seat(board, jobs, out)
 
-    def _decisions(self, board: kernel.Board, gangs: Ints) -> Decisions:
-        platform = self.view.problem.platform
-        task = np.concatenate([tasks for tasks, _ in self.placed])
-        out = [np.concatenate(parts) for parts in zip(*(o for _, o in self.placed), strict=True)]
-        status, processor, start_s, length_s, earliest_s = out
+    def _decisions(self, board: Board, gangs: Ints) -> Decisions:
+        from downclock.kernels import list_board as kernel
+
+        task = np.concatenate(self.task)
+        status, processor, start_s, length_s, earliest_s = np.concatenate(self.placed, axis=1)
         ok = status == kernel.PLACED
-        place = self._segments(task[ok], processor[ok], start_s[ok], length_s[ok])
+        seat = processor[ok].astype(np.int64)
+        place = self._segments(task[ok], seat, start_s[ok], length_s[ok])
+        refused = np.flatnonzero(~ok)
         reasons = [
-            _reason(self.tasks.deadline_s[i], code, earliest)
-            for i, code, earliest in zip(task[~ok], status[~ok], earliest_s[~ok], strict=True)
+            _reason(self.tasks.deadline_s[task[i]], status[i] == kernel.NO_TIME, earliest_s[i])
+            for i in refused
         ]
         reasons += [
             f"needs {k} processors at once; this policy plans single processors"
             for k in self.tasks.processors[gangs]
         ]
-        rejected = np.concatenate([task[~ok], gangs])
-        power = _power(platform, np.concatenate(self.spans))
         return Decisions(
-            place, power, rejected, np.array(reasons, dtype=object), float(board.sleep_at[1])
+            place,
+            _power(self.view.problem.platform, np.concatenate(self.spans)),
+            np.concatenate([task[refused], gangs]),
+            np.array(reasons, dtype=object),
+            kernel.next_sleep_s(board),
         )
 
     def _segments(self, task: Ints, processor: Ints, start_s: Floats, length_s: Floats) -> Segments:
-        kind = self.view.problem.platform.kind[processor]
-        points = np.ones((task.size, 3))
-        for k in range(self.kinds):
-            mine = np.flatnonzero(kind == k)
-            if mine.size:
-                points[mine] = self.policy.lengths.points(self.view, k, task[mine], length_s[mine])
+        platform, lengths = self.view.problem.platform, self.policy.lengths
+        if len(platform.kinds) == 1:
+            points = lengths.points(self.view, 0, task, length_s)
+        else:
+            kind, points = platform.kind[processor], np.ones((task.size, 3))
+            for k in range(len(platform.kinds)):
+                mine = np.flatnonzero(kind == k)
+                if mine.size:
+                    points[mine] = lengths.points(self.view, k, task[mine], length_s[mine])
         return Segments.of(task, processor, start_s, start_s + length_s, points)
 
 
-def _flat_board(platform: Platform) -> kernel.Board:
+def _flat_board(platform: Platform) -> Board:
     """A board where every processor is a server of its own and never falls asleep."""
+    from downclock.kernels.list_board import new_board
+
     p = platform.processor_count
     wake_s = np.where(platform.initially_on, 0.0, platform.wake_s.max(initial=0.0))
-    return kernel.new_board(
+    return new_board(
         platform.kind,
         np.arange(p + 1),
         len(platform.kinds),
@@ -259,31 +226,30 @@ def _flat_board(platform: Platform) -> kernel.Board:
 def _seats(platform: Platform, free_s: Floats) -> Ints:
     """Where each processor's work goes: the longest first, among processors that are alike."""
     seats = np.arange(platform.processor_count)
+    work_s = np.where(np.isfinite(free_s), free_s, -1.0)
     alike = 2 * platform.kind + platform.initially_on[platform.server]
     for group in np.unique(alike):
         mine = np.flatnonzero(alike == group)
-        seats[mine[np.argsort(-free_s[mine], kind="stable")]] = mine
+        seats[mine[np.argsort(-work_s[mine], kind="stable")]] = mine
     return seats
 
 
 def _power(platform: Platform, spans: Floats) -> PowerSpans:
-    """Turn (server, on, off) rows into waking and on spans."""
+    """Turn (server, on, off) rows into waking and on spans; on at -1: awake from the start."""
     server = spans[:, 0].astype(np.int64)
-    wake_s = np.where(
-        (spans[:, 1] == 0.0) & platform.initially_on[server], 0.0, platform.wake_s[server]
-    )
-    ready_s = spans[:, 1] + wake_s
+    begin_s = np.maximum(spans[:, 1], 0.0)
+    wake_s = np.where(spans[:, 1] < 0.0, 0.0, platform.wake_s[server])
     slow = wake_s > 0.0
     return PowerSpans(
         np.concatenate([server[slow], server]),
         np.concatenate([np.full(int(slow.sum()), WAKING), np.full(server.size, ON)]),
-        np.concatenate([spans[slow, 1], ready_s]),
-        np.concatenate([ready_s[slow], spans[:, 2]]),
+        np.concatenate([begin_s[slow], begin_s + wake_s]),
+        np.concatenate([(begin_s + wake_s)[slow], spans[:, 2]]),
     )
 
 
-def _reason(deadline_s: float, code: int, earliest_s: float) -> str:
+def _reason(deadline_s: float, too_tight: bool, earliest_s: float) -> str:
     if not np.isfinite(earliest_s):
-        return "no processor of this platform has a profile for it that meets the deadline"
-    why = "even at full speed" if code == kernel.NO_TIME else "as every processor is taken"
+        return "no processor of this platform has a profile for it"
+    why = "even at full speed" if too_tight else "as every processor is taken"
     return f"cannot end by its deadline {deadline_s:g} s {why}: earliest {earliest_s:g} s"

@@ -13,16 +13,14 @@ Order: TypeAlias = Literal["deadline", "longest", "given"]
 
 
 def in_order(
-    order: Order, tasks: Ints, arrival_s: Floats, deadline_s: Floats, length_s: Floats, first: Bools
+    order: Order, arrival_s: Floats, deadline_s: Floats, length_s: Floats, later: Bools
 ) -> Ints:
-    """Sort ``tasks`` by arrival, then those marked ``first``, then by the rule, then by index.
+    """Rank tasks by arrival, then those not marked ``later``, then by the rule.
 
-    The columns are those of the whole problem; ties go to the lower index.
+    All columns are those of the tasks to rank (m,); ties stay in the given order.
     """
-    keys: dict[str, Floats] = {
-        "deadline": deadline_s[tasks],
-        "longest": -length_s[tasks],
-        "given": tasks.astype(np.float64),
-    }
-    rank = np.lexsort((tasks, keys[order], ~first[tasks], arrival_s[tasks]))
-    return np.asarray(tasks[rank])
+    keys = [later, arrival_s]
+    if order != "given":
+        keys.insert(0, deadline_s if order == "deadline" else -length_s)
+    telling = [key for key in keys if key.size and np.any(key != key[0])]
+    return np.lexsort(telling) if telling else np.arange(arrival_s.size)

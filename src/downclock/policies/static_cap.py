@@ -25,12 +25,8 @@ class StaticCap:
     chosen with the whole trace in view, so it flatters this baseline.
     """
 
+    name: str
     base: ListPolicy
-
-    @property
-    def name(self) -> str:
-        """The name in the catalogue."""
-        return self.base.name
 
     def objection(self, problem: Problem) -> str | None:
         """As the list policy underneath."""
@@ -44,14 +40,18 @@ class StaticCap:
         self, state: State, view: View, arrived: Ints, until_s: float
     ) -> tuple[State, Decisions]:
         """Place with the best cap."""
-        cap = view.once(("static cap", self.base), lambda: best_cap(view))
+        cap = view.once("static cap", lambda: best_cap(view))
         return replace(self.base, lengths=cap).run(state, view, arrived, until_s)
 
 
 def best_cap(view: View) -> OneClock:
     """Return the cap with the least total run energy; cost tasks times caps."""
-    caps = _caps([kind.clocks for kind in view.problem.platform.kinds])
-    totals = [_run_energy(view, OneClock(core, memory)) for core, memory in caps]
+    problem = view.problem
+    caps = _caps([kind.clocks for kind in problem.platform.kinds])
+    needed = [
+        view.frontier(k).within(view.window_s).energy_j for k in range(len(problem.platform.kinds))
+    ]
+    totals = [_run_energy(view, OneClock(core, memory), needed) for core, memory in caps]
     core, memory = caps[int(np.argmin(totals))]
     return OneClock(float(core), float(memory))
 
@@ -69,7 +69,7 @@ def _caps(clocks: list[Clocks]) -> Floats:
     return np.unique(np.concatenate(rows), axis=0)
 
 
-def _run_energy(view: View, cap: OneClock) -> float:
+def _run_energy(view: View, cap: OneClock, needed_j: list[Floats]) -> float:
     """Sum over tasks of the cheapest kind's energy at the cap, or at the clock they need."""
     problem = view.problem
     n = len(problem.tasks)
@@ -77,9 +77,6 @@ def _run_energy(view: View, cap: OneClock) -> float:
     for k, kind in enumerate(problem.platform.kinds):
         points = np.tile(cap.point(kind.clocks), (n, 1))
         time, power = problem.at(np.arange(n), np.full(n, k), points)
-        needed = view.once(
-            ("within window", k), lambda k=k: view.frontier(k).within(view.window_s).energy_j
-        )
-        energy = np.where(time <= view.window_s, time * power, needed)
+        energy = np.where(time <= view.window_s, time * power, needed_j[k])
         best = np.fmin(best, energy)
     return float(best[np.isfinite(best)].sum())

@@ -86,6 +86,9 @@ class Cluster:
         return Platform.build((kind,), (server,))
 
 
+MEI2021 = Cluster()
+"""The journal paper's cluster (section 5.1.2), 16 pairs in a server."""
+
 MEI2017 = Cluster(idle_w=85.0, turn_on_j=200.0 * MINUTE_S)
 """The conference paper's cluster (section V-A)."""
 
@@ -96,7 +99,7 @@ def offline(
     utilisation: float = 1.6,
     task_utilisation: str | tuple[float, float] = "offline",
     library: Library | None = None,
-    cluster: Cluster = Cluster(),
+    cluster: Cluster = MEI2021,
 ) -> Problem:
     """One batch of tasks that are all there at time 0 (mei2021 section 5.3)."""
     rng = np.random.default_rng(seed)
@@ -112,7 +115,7 @@ def online(
     days: int = 1,
     task_utilisation: str | tuple[float, float] = "online",
     library: Library | None = None,
-    cluster: Cluster = Cluster(),
+    cluster: Cluster = MEI2021,
 ) -> Problem:
     """A day (or more) of Poisson arrivals after an initial batch (mei2021 section 5.4).
 
@@ -181,13 +184,14 @@ def _problem(
     else:
         application = rng.integers(len(library), size=n)
         unit_s = MINUTE_S / _mean_unit_s(library, cluster.clocks)
-    scale = rng.integers(10, 51, n) * unit_s
+    scale = rng.integers(10, 51, n).astype(np.float64) * unit_s
     point = np.tile(cluster.clocks.default, (n, 1))
     default_s = library.at(application, PAIR, point)[0] * scale
     low, high = _range(task_utilisation)
     used = low + (high - low) * (1.0 - rng.uniform(size=n))
-    tasks = Tasks.of(application, deadline_s=arrival_s + default_s / used, arrival_s=arrival_s,
-                     scale=scale)
+    tasks = Tasks.of(
+        application, deadline_s=arrival_s + default_s / used, arrival_s=arrival_s, scale=scale
+    )
     return Problem(tasks, library, platform, name=name)
 
 

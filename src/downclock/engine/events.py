@@ -1,0 +1,93 @@
+"""The event log of a schedule: what happens, in the order in which it happens.
+
+Events at the same time are ordered as mei2021 Algorithm 4 treats them: tasks leave, servers fall
+asleep, tasks arrive (and are refused), servers wake, tasks start; ties by position in the table.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from downclock.problem.problem import Problem
+from downclock.schedule.schedule import ON, REJECTED, WAKING, PowerSpans, Schedule
+from downclock.units import Bools, Floats, Ints
+
+FINISH, SLEEP, ARRIVE, REFUSE, WAKE, START = range(6)
+WORDS = ("finish", "sleep", "arrive", "refuse", "wake", "start")
+"""Kinds of event, by code, in the order in which they count at one time."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Events:
+    """Rows (n,) in order.
+
+    Attributes:
+        time_s: when.
+        kind: FINISH, SLEEP, ARRIVE, REFUSE, WAKE or START.
+        task: the task, or -1 for events of servers.
+        place: the processor of a start or finish, the server of a wake or sleep, else -1.
+    """
+
+    time_s: Floats
+    kind: Ints
+    task: Ints
+    place: Ints
+
+    def __len__(self) -> int:
+        return self.time_s.size
+
+    def lines(self, problem: Problem) -> list[str]:
+        """One line per event, for people."""
+        return [self._line(problem, row) for row in range(len(self))]
+
+    def _line(self, problem: Problem, row: int) -> str:
+        kind, task, place = int(self.kind[row]), int(self.task[row]), int(self.place[row])
+        words = [f"{self.time_s[row]:g}", WORDS[kind]]
+        if task >= 0:
+            words.append(str(problem.tasks.name[task]))
+        if kind in (WAKE, SLEEP):
+            words.append(str(problem.platform.server_name[place]))
+        elif place >= 0:
+            words.append(problem.platform.processor_name(place))
+        return " ".join(words)
+
+
+def events(problem: Problem, schedule: Schedule) -> Events:
+    """List everything that happens in a schedule; cost n log n."""
+    segments, tasks = schedule.segments, problem.tasks
+    refused = np.flatnonzero(schedule.outcomes.status == REJECTED)
+    woken, slept = _switches(problem, schedule.spans)
+    nobody = np.full(len(tasks), -1)
+    parts = [
+        _part(FINISH, segments.end_s, segments.task, segments.processor),
+        _part(SLEEP, slept[1], np.full(slept[1].size, -1), slept[0]),
+        _part(ARRIVE, tasks.arrival_s, np.arange(len(tasks)), nobody),
+        _part(REFUSE, tasks.arrival_s[refused], refused, nobody[refused]),
+        _part(WAKE, woken[1], np.full(woken[1].size, -1), woken[0]),
+        _part(START, segments.start_s, segments.task, segments.processor),
+    ]
+    time_s, kind, task, place = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    order = np.lexsort((kind, time_s))
+    whole = (column[order].astype(np.int64) for column in (kind, task, place))
+    return Events(time_s[order], *whole)
+
+
+def _part(kind: int, time_s: Floats, task: Ints, place: Ints) -> tuple[Floats, Ints, Ints, Ints]:
+    return time_s, np.full(time_s.size, kind), task, place
+
+
+def _switches(
+    problem: Problem, spans: PowerSpans
+) -> tuple[tuple[Ints, Floats], tuple[Ints, Floats]]:
+    """Servers and times of wakes and of falling asleep: ends of a chain of touching spans."""
+    awake = np.flatnonzero((spans.state == ON) | (spans.state == WAKING))
+    order = awake[np.lexsort((spans.end_s[awake], spans.start_s[awake], spans.server[awake]))]
+    server, start_s, end_s = spans.server[order], spans.start_s[order], spans.end_s[order]
+    touches = (server[1:] == server[:-1]) & (start_s[1:] == end_s[:-1])
+    begins: Bools = np.append(True, ~touches)[: server.size]
+    ends: Bools = np.append(~touches, True)[-server.size :] if server.size else begins
+    begins &= ~(problem.platform.initially_on[server] & (start_s == 0.0))
+    ends &= np.isfinite(end_s)
+    return (server[begins], start_s[begins]), (server[ends], end_s[ends])
