@@ -67,6 +67,20 @@ def test_problems_and_schedules_print_in_one_line_and_render_as_tables():
         assert html.count("<tr>") == html.count("</tr>") >= 3
 
 
+def test_the_parts_of_a_problem_and_its_bill_print_in_one_line():
+    problem = random_problem(3)
+    bill = dc.account(problem, random_schedule(problem, 3))
+    for thing, word in [
+        (problem.tasks, f"{len(problem.tasks)}"),
+        (problem.library, f"{len(problem.library)} applications"),
+        (problem.platform, f"{problem.platform.processor_count} processors"),
+        (bill, "J"),
+    ]:
+        assert word in repr(thing)
+        assert len(repr(thing).splitlines()) == 1
+        assert len(repr(thing)) < 200
+
+
 def test_names_in_html_are_escaped():
     problem = random_problem(3)
     renamed = dc.Problem(

@@ -84,8 +84,10 @@ def test_a_byte_order_mark_and_windows_line_ends_just_work(run, files):
 
 
 def test_a_folder_instead_of_a_file(run, files):
-    (files.folder / "folder.csv").mkdir()
-    assert "folder" in refused(run, files, jobs=files.path("folder.csv"))
+    for name in ("folder.csv", "folder"):
+        (files.folder / name).mkdir()
+        line = refused(run, files, jobs=files.path(name))
+        assert f"{name}: is a folder" in line
 
 
 def test_a_file_that_is_not_there(run, files):

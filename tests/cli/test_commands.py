@@ -52,6 +52,11 @@ def test_verify_in_json_lists_every_violation(run, files, late):
     assert "a" in {row["task"] for row in data["listed"]}
 
 
+def test_verify_in_csv_has_a_head_even_without_rows(run, files, schedule):
+    ran = run("verify", files.cluster, files.jobs, schedule, "--format", "csv")
+    assert ran.out == "rule,message,task,processor,server\n"
+
+
 def test_account_prints_the_bill_of_the_library(run, files, schedule):
     problem = dc.load_problem(files.cluster, files.jobs)
     bill = dc.account(problem, dc.read_schedule(schedule, problem))

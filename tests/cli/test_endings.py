@@ -112,6 +112,16 @@ def test_an_internal_error_says_how_to_report_it(run, files, monkeypatch):
         assert word in ran.err
 
 
+def test_too_large_a_problem_is_no_bug(run, files):
+    """1e12 times 2048 tasks: refused by the allocator at once."""
+    ran = run(
+        "generate", "mei2021-offline", "--utilisation", "1e12", "--output", files.path("p.json")
+    )
+    assert ran.code == 3
+    assert "not enough memory" in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
 def test_debug_shows_where(run, files, monkeypatch):
     monkeypatch.setattr("downclock.report.summary.summarise", _broken)
     ran = run("--debug", "plan", files.cluster, files.jobs)

@@ -25,18 +25,24 @@ def ending_of(error: BaseException, session: Session) -> int:
         return INTERRUPTED
     if session.debug:
         _traceback(error)
-    if isinstance(error, click.UsageError):
-        _say(f"error: {error.format_message()} (see {_help_of(error)})")
-        return BAD_INPUT
-    if isinstance(error, click.ClickException):
-        _say(f"error: {error.format_message()}")
-        return BAD_INPUT
-    # An invalid schedule that reaches this place was made here: commands that read one say so.
-    if isinstance(error, DownclockError) and not isinstance(error, InvalidSchedule):
-        _say(f"error: {error}")
+    complaint = _complaint(error)
+    if complaint is not None:
+        _say(f"error: {complaint}")
         return BAD_INPUT
     _say(_report(error, session.debug))
     return INTERNAL
+
+
+def _complaint(error: BaseException) -> str | None:
+    """Say what the user gave wrongly; None where the fault is ours."""
+    if isinstance(error, click.UsageError):
+        return f"{error.format_message()} (see {_help_of(error)})"
+    if isinstance(error, click.ClickException):
+        return error.format_message()
+    # An invalid schedule that reaches this place was made here: commands that read one say so.
+    if isinstance(error, DownclockError) and not isinstance(error, InvalidSchedule):
+        return str(error)
+    return None
 
 
 def _say(text: str) -> None:
@@ -53,6 +59,8 @@ def _help_of(error: click.UsageError) -> str:
 def _report(error: BaseException, debug: bool) -> str:
     from downclock import __version__
 
+    if isinstance(error, MemoryError):
+        return f"error: not enough memory for a problem of this size ({error})"
     what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
     what = what if len(what) <= LONGEST else what[: LONGEST - 3] + "..."
     where = "" if debug else "; DOWNCLOCK_DEBUG=1 shows where it happened"

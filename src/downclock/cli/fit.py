@@ -33,7 +33,7 @@ def _read_columns(ctx: click.Context, param: click.Parameter, text: str) -> dict
 
 
 @click.command("fit", epilog=EPILOG)
-@click.argument("files", nargs=-1, required=True, metavar="MEASUREMENTS...", type=click.Path())
+@options.input_files("MEASUREMENTS...")
 @click.option("--kind", required=True, metavar="NAME", help="Processor kind that was measured.")
 @click.option(
     "--default-core-mhz", type=float, required=True, metavar="MHZ", help="Core clock of ratio 1."

@@ -85,6 +85,27 @@ def _set_quiet(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         ctx.obj.quiet = wanted
 
 
+def input_files(metavar: str) -> Callable[[F], F]:
+    """Add the argument ``files``: one or more, none of them a folder."""
+    return click.argument(
+        "files",
+        nargs=-1,
+        required=True,
+        metavar=metavar,
+        type=click.Path(),
+        callback=_refuse_folders,
+    )
+
+
+def _refuse_folders(
+    ctx: click.Context, param: click.Parameter, files: tuple[str, ...]
+) -> tuple[str, ...]:
+    for path in files:
+        if os.path.isdir(path):
+            raise InvalidInput("is a folder, not a file", source=path)
+    return files
+
+
 def problem_files(metavar: str) -> Callable[[F], F]:
     """Add the files of a problem, and the options that replace parts of it."""
 
@@ -102,7 +123,7 @@ def problem_files(metavar: str) -> Callable[[F], F]:
                 metavar="FILE|builtin:NAME",
                 help="Applications instead of the cluster's.",
             ),
-            click.argument("files", nargs=-1, required=True, metavar=metavar, type=click.Path()),
+            input_files(metavar),
         ):
             command = decorate(command)
         return command

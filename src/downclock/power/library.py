@@ -13,7 +13,7 @@ from downclock.units import Floats, Ints, Names
 MODELS: tuple[type[Profiles], ...] = (GpuProfiles, CpuProfiles, MeasuredProfiles)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Library:
     """Applications by name and their profiles by processor kind, columnar.
 
@@ -38,6 +38,9 @@ class Library:
             seen: set[str] = set()
             twice = next(n for n in names if n in seen or seen.add(n))  # type: ignore[func-returns-value]
             raise InvalidInput("is defined twice", item=f"application '{twice}'")
+
+    def __repr__(self) -> str:
+        return f"Library: {len(self)} applications on {', '.join(self.kinds)}"
 
     def __len__(self) -> int:
         return self.names.size

@@ -94,7 +94,7 @@ class ServerSpec:
                 raise InvalidInput(rule, item=item, field=field, value=value)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Platform:
     """All processors, chips and servers.
 
@@ -160,6 +160,10 @@ class Platform:
             slot_s=slot_s,
             specs=specs,
         )
+
+    def __repr__(self) -> str:
+        kinds = ", ".join(kind.name for kind in self.kinds)
+        return f"Platform: {self.server_count} servers, {self.processor_count} processors ({kinds})"
 
     @property
     def server(self) -> Ints:

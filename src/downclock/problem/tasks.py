@@ -11,7 +11,7 @@ from downclock.problem.spread import Spread
 from downclock.units import Bools, Floats, Ints, Names
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Tasks:
     """A table of tasks; every field has shape (n,).
 
@@ -44,6 +44,11 @@ class Tasks:
             )
         object.__setattr__(self, "name", np.asarray(self.name, dtype=object))
         self._check()
+
+    def __repr__(self) -> str:
+        last = np.max(self.deadline_s[np.isfinite(self.deadline_s)], initial=-np.inf)
+        deadline = f"last deadline {last:g} s" if np.isfinite(last) else "no deadlines"
+        return f"Tasks: {len(self)}, last arrival {self.arrival_s.max():g} s, {deadline}"
 
     def __len__(self) -> int:
         return self.name.size

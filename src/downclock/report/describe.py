@@ -23,6 +23,9 @@ from downclock.schedule.schedule import STATUSES, Schedule
 from downclock.schedule.verdict import Verdict
 from downclock.units import Floats
 
+VIOLATION = ("rule", "message", "task", "processor", "server")
+"""Columns of a list of violations."""
+
 
 def problem_page(problem: Problem) -> Page:
     """What is asked, in a screen."""
@@ -157,7 +160,7 @@ def verdict_page(problem: Problem, verdict: Verdict) -> Page:
             "rule": v.rule,
             "message": v.message,
             "task": _named(tasks.name, v.task),
-            "processor": None if v.processor is None else _processor(platform, v.processor),
+            "processor": _processor(platform, v.processor),
             "server": _named(platform.server_name, v.server),
         }
         for v in verdict.violations
@@ -170,7 +173,7 @@ def verdict_page(problem: Problem, verdict: Verdict) -> Page:
         "listed": records,
     }
     if verdict.ok:
-        return Page((str(verdict),), data=data, records=records or [{"rule": None}])
+        return Page((str(verdict),), data=data, names=VIOLATION)
     rows = tuple((v.rule, v.message) for v in verdict.violations)
     table = Table(("rule", "what is wrong"), rows, text=(0, 1))
     return Page((str(verdict).splitlines()[0],), (table,), data=data, records=records)
@@ -305,9 +308,10 @@ def _named(names: Any, index: int | None) -> str | None:
     return None if index is None or not 0 <= index < len(names) else str(names[index])
 
 
-def _processor(platform: Platform, processor: int) -> str | None:
-    known = 0 <= processor < platform.processor_count
-    return platform.processor_name(processor) if known else None
+def _processor(platform: Platform, processor: int | None) -> str | None:
+    if processor is None or not 0 <= processor < platform.processor_count:
+        return None
+    return platform.processor_name(processor)
 
 
 def _value(default: Any) -> str:

@@ -45,6 +45,7 @@ class Page:
         notes: sentences below the tables.
         data: everything, as plain values, for JSON.
         records: flat rows with units in the names, for CSV.
+        names: columns of the CSV that are there even without records.
     """
 
     lines: tuple[str, ...] = ()
@@ -52,6 +53,7 @@ class Page:
     notes: tuple[str, ...] = ()
     data: Mapping[str, Any] = field(default_factory=dict)
     records: Sequence[Mapping[str, Any]] = ()
+    names: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return rendered(self, "table").rstrip("\n")
@@ -67,7 +69,7 @@ def rendered(page: Page, form: Form, *, width: int = WIDTH, style: bool = False)
     if form == "json":
         return json.dumps(plain(page.data), indent=2, ensure_ascii=False) + "\n"
     if form == "csv":
-        return _csv(page.records)
+        return _csv(page.records, page.names)
     return _readable(page, width, style)
 
 
@@ -86,9 +88,9 @@ def plain(value: Any) -> Any:
     return value
 
 
-def _csv(records: Sequence[Mapping[str, Any]]) -> str:
+def _csv(records: Sequence[Mapping[str, Any]], first: tuple[str, ...]) -> str:
     """Return the records under the union of their names, in order of first use."""
-    names = list(dict.fromkeys(name for record in records for name in record))
+    names = list(dict.fromkeys([*first, *(name for record in records for name in record)]))
     out = io.StringIO()
     writer = csv.DictWriter(out, names, lineterminator="\n")
     writer.writeheader()
