@@ -11,6 +11,9 @@ import numpy as np
 from downclock.kernels.compiling import inner
 from downclock.units import Floats
 
+LARGEST = 1e300
+"""Keys above this count as infinite."""
+
 
 def new_trees(keys: Floats) -> Floats:
     """Build a tree over each row of ``keys`` (count, n); cost count * n."""
@@ -44,7 +47,8 @@ def set_key(trees: Floats, row: int, leaf: int, key: float) -> None:
 @inner
 def first_at_most(trees: Floats, row: int, limit: float) -> int:
     """Return the first leaf with a key <= limit, or -1; infinite keys do not count."""
-    if not trees[row, 1] <= limit or trees[row, 1] == np.inf:
+    limit = min(limit, LARGEST)
+    if not trees[row, 1] <= limit:
         return -1
     node, size = 1, trees.shape[1] // 2
     while node < size:

@@ -30,8 +30,9 @@ it last began to wake (-1: on from the start); end of its last task."""
 ARRIVAL_S, DEADLINE_S, ALONE = 0, 1, 2
 """Rows of ``Jobs.times``: arrival; deadline; 1 where the job needs a fresh processor."""
 
-WANTED_S, SHORTEST_S, SHARE = 0, 1, 2
-"""Rows of ``Jobs.lengths``: wanted run time; least run time; utilisation (wanted / window)."""
+WANTED_S, SHORTEST_S, CHEAPEST_S, SHARE = 0, 1, 2, 3
+"""Rows of ``Jobs.lengths``: wanted run time; least run time; run time of least energy; utilisation
+(wanted / window)."""
 
 STATUS, PROCESSOR, START_S, LENGTH_S, EARLIEST_S = 0, 1, 2, 3, 4
 """Rows of what `place_run` writes: how it went; where; when; how long; and the earliest possible
@@ -66,7 +67,7 @@ class Jobs(NamedTuple):
 
     times: Floats  # (3, m)
     kinds: Ints  # (m, k) kinds to try, best first; -1: no more
-    lengths: Floats  # (3, k, m)
+    lengths: Floats  # (4, k, m)
     rung: Ints  # (k, m + 1) first entry of the job's ladder in ``rungs``; empty: any length
     rungs: Floats  # (entries,) run times of enumerated clocks, ascending per job
 
@@ -126,7 +127,7 @@ def fitting_length(jobs: Jobs, k: int, i: int, room_s: float, theta: float) -> f
     """Return the run time job ``i`` gets in ``room_s``, or -1.
 
     Its wanted length if there is room; else, down to ``theta`` times it, all the room (mei2021
-    Definition 2) or the slowest enumerated clock that fits.
+    Definition 2) unless less time costs less energy, or the slowest enumerated clock that fits.
     """
     wanted = jobs.lengths[WANTED_S, k, i]
     if room_s >= wanted:
@@ -136,7 +137,7 @@ def fitting_length(jobs: Jobs, k: int, i: int, room_s: float, theta: float) -> f
         return -1.0
     low, high = jobs.rung[k, i], jobs.rung[k, i + 1]
     if low == high:
-        return room_s
+        return min(room_s, jobs.lengths[CHEAPEST_S, k, i])
     found = -1.0
     for entry in range(low, high):
         if floor <= jobs.rungs[entry] <= room_s:

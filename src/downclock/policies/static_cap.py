@@ -13,8 +13,8 @@ from downclock.power.points import ClockRange, Clocks
 from downclock.problem.problem import Problem
 from downclock.units import Floats, Ints
 
-_STEPS = 25
-"""Caps tried along each clock of a continuous kind."""
+_STEPS = 9
+"""Caps tried along each clock of a continuous kind, twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,28 +45,61 @@ class StaticCap:
 
 
 def best_cap(view: View) -> OneClock:
-    """Return the cap with the least total run energy; cost tasks times caps."""
-    problem = view.problem
-    caps = _caps([kind.clocks for kind in problem.platform.kinds])
-    needed = [
-        view.frontier(k).within(view.window_s).energy_j for k in range(len(problem.platform.kinds))
-    ]
-    totals = [_run_energy(view, OneClock(core, memory), needed) for core, memory in caps]
-    core, memory = caps[int(np.argmin(totals))]
+    """Return the cap with the least total run energy; cost tasks times caps.
+
+    Continuous clocks are searched on a coarse grid and on a fine one around its best.
+    """
+    kinds = view.problem.platform.kinds
+    clocks = [kind.clocks for kind in kinds]
+    needed_j = [view.frontier(k).within(view.window_s).energy_j for k in range(len(kinds))]
+    best = _best_of(view, _coarse(clocks), needed_j)
+    fine = _fine(clocks, best)
+    core, memory = best if fine is None else _best_of(view, fine, needed_j)
     return OneClock(float(core), float(memory))
 
 
-def _caps(clocks: list[Clocks]) -> Floats:
-    """Every (core, memory) ratio worth trying (c, 2)."""
-    rows: list[Floats] = []
-    for kind in clocks:
-        if isinstance(kind, ClockRange):
-            core = np.linspace(kind.core_min, kind.core_max, _STEPS)
-            memory = np.unique(np.linspace(kind.memory_min, kind.memory_max, _STEPS))
-            rows.append(np.stack(np.meshgrid(core, memory, indexing="ij"), -1).reshape(-1, 2))
-        else:
-            rows.append(kind.points[:, :2])
+def _best_of(view: View, caps: Floats, needed_j: list[Floats]) -> Floats:
+    totals = [_run_energy(view, OneClock(core, memory), needed_j) for core, memory in caps]
+    return np.asarray(caps[int(np.argmin(totals))])
+
+
+def _coarse(clocks: list[Clocks]) -> Floats:
+    """Every enumerated (core, memory) ratio, and a grid over every range (c, 2)."""
+    rows = [
+        _grid(np.array(_low(kind)), np.array(_high(kind)))
+        if isinstance(kind, ClockRange)
+        else kind.points[:, :2]
+        for kind in clocks
+    ]
     return np.unique(np.concatenate(rows), axis=0)
+
+
+def _fine(clocks: list[Clocks], best: Floats) -> Floats | None:
+    """A grid one coarse step around the best cap, or None where no clock is continuous."""
+    ranges = [kind for kind in clocks if isinstance(kind, ClockRange)]
+    if not ranges:
+        return None
+    low, high = (
+        np.min([_low(r) for r in ranges], axis=0),
+        np.max([_high(r) for r in ranges], axis=0),
+    )
+    step = (high - low) / (_STEPS - 1)
+    caps = _grid(np.maximum(best - step, low), np.minimum(best + step, high))
+    return np.concatenate([best[None, :], caps])
+
+
+def _low(clocks: ClockRange) -> tuple[float, float]:
+    return clocks.core_min, clocks.memory_min
+
+
+def _high(clocks: ClockRange) -> tuple[float, float]:
+    return clocks.core_max, clocks.memory_max
+
+
+def _grid(low: Floats, high: Floats) -> Floats:
+    axes = np.linspace(low, high, _STEPS)
+    grid = np.meshgrid(np.unique(axes[:, 0]), np.unique(axes[:, 1]), indexing="ij")
+    return np.stack(grid, -1).reshape(-1, 2)
 
 
 def _run_energy(view: View, cap: OneClock, needed_j: list[Floats]) -> float:

@@ -108,8 +108,8 @@ def _at_core(
     head_w = g.p0_w + g.c_w * volt * volt * core
     fixed_s = g.t0_s + g.d_s * g.delta / core
     moved_s = g.d_s * (1.0 - g.delta)
-    room_s = limit_s / scale - fixed_s
     with np.errstate(divide="ignore", invalid="ignore"):
+        room_s = limit_s / scale - fixed_s
         free = np.sqrt(head_w * moved_s / (g.gamma_w * fixed_s))
         needed = np.where(room_s > 0.0, moved_s / room_s, np.inf)
     memory = np.where(

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 class Wishes:
     """Wishes of n tasks on k kinds."""
 
-    lengths: Floats  # (3, k, n) wanted and least run time, utilisation
+    lengths: Floats  # (4, k, n) wanted, least and cheapest run time, utilisation
     kinds: Ints  # (n, k) kinds, the cheapest first; -1: no more
     best_s: Floats  # (n,) wanted run time on the first kind
     binding: Bools  # (n,) the deadline binds there
@@ -42,6 +42,7 @@ class Wishes:
 def _wishes(lengths: Lengths, view: View) -> Wishes:
     kinds = len(view.problem.platform.kinds)
     shortest = np.array([view.frontier(k).t_min_s for k in range(kinds)])
+    cheapest = np.array([view.frontier(k).t_opt_s for k in range(kinds)])
     wanted = np.array([lengths.wanted(view, k) for k in range(kinds)])
     wanted = np.where(np.isfinite(wanted), wanted, shortest)
     binds = np.array([lengths.binds(view, k) for k in range(kinds)])
@@ -51,10 +52,11 @@ def _wishes(lengths: Lengths, view: View) -> Wishes:
         order = np.argsort(np.array(cost), axis=0, kind="stable").T
     possible = np.take_along_axis(np.isfinite(wanted.T), order, axis=1)
     window_s = view.window_s
-    share = np.divide(wanted, window_s, out=np.zeros_like(wanted), where=window_s > 0.0)
+    known = np.isfinite(wanted) & (window_s > 0.0)
+    share = np.divide(wanted, window_s, out=np.zeros_like(wanted), where=known)
     every = np.arange(wanted.shape[1])
     return Wishes(
-        np.array([wanted, shortest, share]),
+        np.array([wanted, shortest, cheapest, share]),
         np.ascontiguousarray(np.where(possible, order, -1)),
         wanted[order[:, 0], every],
         binds[order[:, 0], every],
@@ -80,6 +82,23 @@ def _ladders(view: View, tasks: Ints) -> tuple[Ints, Floats]:
 
 
 def _ladder(view: View, kind: int) -> tuple[Ints, Floats]:
-    """Offsets (n + 1,) and run times of every task's enumerated clocks on a kind."""
-    first, times, _ = view.once(("ladder", kind), lambda: view.frontier(kind).ladder())
-    return first, times
+    """Offsets (n + 1,) and run times of every task's enumerated clocks on a kind.
+
+    Only those that no faster clock beats: the slowest that fits is then the cheapest that fits.
+    """
+    return view.once(("ladder", kind), lambda: _worthwhile(*view.frontier(kind).ladder()))
+
+
+def _worthwhile(first: Ints, time_s: Floats, energy_j: Floats) -> tuple[Ints, Floats]:
+    """Drop entries that cost no less than a faster one of the same row; cost linear."""
+    counts = np.diff(first)
+    keep = np.zeros(time_s.size, dtype=bool)
+    least = np.full(counts.size, np.inf)
+    for place in range(int(counts.max(initial=0))):
+        rows = np.flatnonzero(counts > place)
+        entry = first[rows] + place
+        better = energy_j[entry] < least[rows]
+        keep[entry] = better
+        least[rows[better]] = energy_j[entry[better]]
+    kept = np.concatenate([[0], np.cumsum(keep)])
+    return kept[first], time_s[keep]

@@ -27,6 +27,9 @@ DAY_MINUTES = 1440
 BASE_PAIRS = 1024
 """A task set utilisation of 1 is a sum of task utilisations of 1024 (mei2021 section 5.1.3)."""
 
+MEAN_UNITS = 5.16
+"""Mean run time of an application in the printed ranges: D + t0 (section 5.1.3)."""
+
 PRINTED = {
     "p_star": (175.0, 206.0),
     "gamma": (0.1, 0.2),
@@ -67,8 +70,8 @@ class Cluster:
     turn_on_per: str = "pair"
     clocks: Clocks = WIDE
 
-    def platform(self) -> Platform:
-        """Expand to servers, all asleep at the start."""
+    def platform(self, kind: str = PAIR) -> Platform:
+        """Expand to servers of one kind of processor, all asleep at the start."""
         if self.turn_on_per not in ("pair", "server"):
             rule = "must be pair or server"
             raise InvalidInput(rule, field="turn_on_per", value=self.turn_on_per)
@@ -78,12 +81,12 @@ class Cluster:
         wakes = self.per_server if self.turn_on_per == "pair" else 1
         server = ServerSpec(
             "s",
-            ((PAIR, self.per_server),),
+            ((kind, self.per_server),),
             count=self.pairs // self.per_server,
             wake_j=self.turn_on_j * wakes,
         )
-        kind = Kind(PAIR, self.clocks, idle_w=self.idle_w, clock="locked")
-        return Platform.build((kind,), (server,))
+        spec = Kind(kind, self.clocks, idle_w=self.idle_w, clock="locked")
+        return Platform.build((spec,), (server,))
 
 
 MEI2021 = Cluster()
@@ -176,7 +179,6 @@ def _problem(
 ) -> Problem:
     """Draw a task per arrival; deadline = arrival + default run time / utilisation."""
     n = arrival_s.size
-    platform = cluster.platform()
     if library is None:
         names = np.array([f"a{i}" for i in range(n)], dtype=object)
         library = Library.of_one_kind(names, PAIR, printed_profiles(rng, n))
@@ -184,15 +186,16 @@ def _problem(
     else:
         application = rng.integers(len(library), size=n)
         unit_s = MINUTE_S / _mean_unit_s(library, cluster.clocks)
+    kind = library.kinds[0]
     scale = rng.integers(10, 51, n).astype(np.float64) * unit_s
     point = np.tile(cluster.clocks.default, (n, 1))
-    default_s = library.at(application, PAIR, point)[0] * scale
+    default_s = library.at(application, kind, point)[0] * scale
     low, high = _range(task_utilisation)
     used = low + (high - low) * (1.0 - rng.uniform(size=n))
     tasks = Tasks.of(
         application, deadline_s=arrival_s + default_s / used, arrival_s=arrival_s, scale=scale
     )
-    return Problem(tasks, library, platform, name=name)
+    return Problem(tasks, library, cluster.platform(kind), name=name)
 
 
 def _range(task_utilisation: str | tuple[float, float]) -> tuple[float, float]:
@@ -207,5 +210,6 @@ def _range(task_utilisation: str | tuple[float, float]) -> tuple[float, float]:
 def _mean_unit_s(library: Library, clocks: Clocks) -> float:
     """Scale that gives a library's applications the papers' mean run time of about 5.2 units."""
     every = np.arange(len(library))
-    time, _ = library.at(every, PAIR, np.tile(clocks.default, (every.size, 1)))
-    return float(np.mean(time)) / 5.16
+    point = np.tile(clocks.default, (every.size, 1))
+    time, _ = library.at(every, library.kinds[0], point)
+    return float(np.mean(time)) / MEAN_UNITS

@@ -1,0 +1,132 @@
+"""Laws that hold for every policy of the catalogue, on generated problems.
+
+Valid; not below the lower bound; parts sum to the total; same input, same output; cutting the run
+changes nothing; every task ends exactly once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from downclock.engine.engine import plan
+from downclock.exact.bounds import per_task_bound_j
+from downclock.policies.catalog import CATALOG, policy
+from downclock.problem.problem import Problem
+from downclock.schedule.account import account
+from downclock.schedule.schedule import DONE, REJECTED, PowerSpans, Schedule, Segments
+from downclock.schedule.verify import verify
+from downclock.workloads import mei
+from tests.generated import random_problem
+
+READINGS = (
+    "edl:theta=0.5,start=stream,rho=120",
+    "edl:theta=0.9,group=off,rho=break-even",
+    "edl:theta=0.9,grid=0.05,rho=never",
+    "edl:theta=0.8,slot=60,start=stream",
+    "edl:dvfs=off,start=stream",
+    "edf-bf:by=load,group=off",
+    "edf-bf:start=stream",
+    "edf-wf:by=end",
+    "lpt-ff:start=stream,dvfs=off",
+    "bin:start=load,rho=30",
+    "race:rho=break-even",
+)
+SPECS = (*CATALOG, *READINGS)
+SEEDS = range(12)
+
+
+def problem_of(seed: int) -> Problem:
+    """Every third a small set of the papers, the others use the whole model."""
+    if seed % 3 == 0:
+        cluster = mei.Cluster(pairs=32, per_server=(1, 2, 4, 8, 16)[seed % 5])
+        generate = mei.offline if seed % 2 else mei.online
+        return generate(seed, utilisation=0.015, task_utilisation="text", cluster=cluster)
+    return random_problem(seed, edges=False, slot_s=None, chip_wide=False, tasks=12)
+
+
+def planned(seed: int, spec: str) -> tuple[Problem, Schedule]:
+    problem, chosen = problem_of(seed), policy(spec)
+    if chosen.objection(problem) is not None:
+        pytest.skip(f"{spec} does not plan this problem: {chosen.objection(problem)}")
+    return problem, plan(problem, chosen)
+
+
+def rows(table: Segments | PowerSpans) -> np.ndarray:
+    """All columns, rows in one order."""
+    columns = np.array([getattr(table, spec.name) for spec in fields(table)])
+    return columns[:, np.lexsort(columns)]
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_plans_are_valid_and_every_task_ends_once(seed: int, spec: str) -> None:
+    problem, schedule = planned(seed, spec)
+    verdict = verify(problem, schedule)
+    assert verdict.ok, str(verdict)
+    status = schedule.outcomes.status
+    assert np.all((status == DONE) | (status == REJECTED))
+    ran = np.bincount(schedule.segments.task, minlength=status.size)
+    assert np.all((ran > 0) == ((status == DONE) & (problem.tasks.scale > 0.0)))
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_bills_add_up_and_respect_the_bound(seed: int, spec: str) -> None:
+    problem, schedule = planned(seed, spec)
+    bill = account(problem, schedule)
+    assert sum(bill.energy_j.values()) == pytest.approx(bill.total_j, rel=1e-12)
+    assert bill.task_j.sum() == pytest.approx(bill.energy_j["run"], rel=1e-12)
+    bound_j = per_task_bound_j(problem)[schedule.outcomes.status == DONE]
+    assert bill.total_j >= bound_j.sum() * (1.0 - 1e-9)
+
+
+@pytest.mark.parametrize("spec", SPECS)
+@pytest.mark.parametrize("seed", SEEDS)
+def test_cutting_or_repeating_the_run_changes_nothing(seed: int, spec: str) -> None:
+    problem, schedule = planned(seed, spec)
+    rng = np.random.default_rng(seed)
+    events = np.concatenate(
+        [problem.tasks.arrival_s, schedule.segments.end_s, schedule.spans.start_s, [0.0]]
+    )
+    events = events[np.isfinite(events)]
+    cuts = np.append(rng.choice(events, 4), rng.uniform(0.0, events.max() + 1.0, 3))
+    for other in (plan(problem, policy(spec)), plan(problem, policy(spec), cuts=cuts)):
+        assert np.array_equal(rows(other.segments), rows(schedule.segments))
+        assert np.array_equal(rows(other.spans), rows(schedule.spans))
+        assert np.array_equal(other.outcomes.status, schedule.outcomes.status)
+        assert np.array_equal(other.outcomes.reason, schedule.outcomes.reason)
+
+
+@pytest.mark.parametrize("spec", [spec for spec in SPECS if spec not in ("race", "static-cap")])
+def test_no_deadline_is_missed_on_the_papers_sets(spec: str) -> None:
+    """All utilisation ranges and server sizes; the big count is in benchmarks/no_misses.py."""
+    for seed, ranges in enumerate(mei.TASK_UTILISATION):
+        for per_server in (1, 4, 16):
+            cluster = mei.Cluster(pairs=256, per_server=per_server)
+            problem = mei.online(
+                seed,
+                utilisation=0.1,
+                initial_utilisation=0.02,
+                task_utilisation=ranges,
+                cluster=cluster,
+            )
+            schedule = plan(problem, policy(spec))
+            assert verify(problem, schedule).ok
+            late = schedule.segments.end_s > problem.tasks.deadline_s[schedule.segments.task]
+            assert not late.any()
+            assert np.all(schedule.outcomes.status == DONE)
+
+
+def test_every_entry_plans_something() -> None:
+    """The laws are not skipped away: each entry plans at least a third of the problems."""
+    for spec in CATALOG:
+        objections = [policy(spec).objection(problem_of(seed)) for seed in SEEDS]
+        assert objections.count(None) >= len(SEEDS) // 3, spec
+
+
+def test_a_refused_problem_is_named() -> None:
+    graph = random_problem(3, edges=True, tasks=12)
+    assert "graph" in str(policy("edl").objection(replace(graph, name="graph")))
