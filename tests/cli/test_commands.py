@@ -137,6 +137,37 @@ def test_a_fitted_library_plans(run, files):
     assert "1 of 1" in ran.out
 
 
+def test_the_public_1080_ti_measurements_fit(run, shared_data):
+    """30 applications; errors of an independent prototype: 0.80 % of time, 0.83 % of power."""
+    source = shared_data / "dvfs" / "hkbu" / "gtx1080ti-dvfs-real-Performance-Power.csv"
+    names = "application=appName,core_mhz=coreF,memory_mhz=memF,time_ms=time/ms,power_w=power/W"
+    clocks = ["--default-core-mhz", "1800", "--default-memory-mhz", "5000"]
+    ran = run("fit", str(source), "--kind", "gtx1080ti", *clocks, "--columns", names)
+    line = "30 applications fitted; mean absolute error 0.80 % of time, 0.83 % of power"
+    assert ran.out.splitlines()[0] == line
+
+
+def test_the_public_a100_measurements_fit_through_the_same_command(run, shared_data, files):
+    sources = sorted(map(str, (shared_data / "dvfs" / "a100").glob("GA100-dvfs-*-dcgm.csv")))
+    names = "core_mhz=sm_app_clock,time_s=run_time,power_w=power_usage"
+    path = files.path("a100.json")
+    ran = run(
+        "fit",
+        *sources,
+        "--kind",
+        "a100",
+        "--default-core-mhz",
+        "1410",
+        "--columns",
+        names,
+        "--output",
+        path,
+    )
+    assert ran.code == 0
+    assert ran.out.startswith("25 applications fitted")
+    assert len(dc.read_library(path)) == 25
+
+
 @pytest.mark.parametrize("workload", ["mei2021-offline", "mei2021-online", "mei2017-online"])
 def test_generate_is_seeded_and_its_problem_can_be_planned(run, files, workload):
     def problem(seed: str, name: str) -> str:

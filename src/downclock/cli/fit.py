@@ -10,13 +10,13 @@ from downclock.cli import options
 
 if TYPE_CHECKING:
     from downclock.cli.session import Session
-    from downclock.power.fit import Model
+    from downclock.power.fit import Model, Weighting
     from downclock.report.tables import Form
 
 EPILOG = """\b
 Example:
   downclock fit runs.csv --kind gtx1080ti --default-core-mhz 1800 --default-memory-mhz 5000 \\
-    --columns application=appName,core_mhz=coreF,memory_mhz=memF,time_ms=time/ms,power_w=power \\
+    --columns application=appName,core_mhz=coreF,memory_mhz=memF,time_ms=time/ms,power_w=power/W \\
     --output library.json
 """
 
@@ -55,6 +55,13 @@ def _read_columns(ctx: click.Context, param: click.Parameter, text: str) -> dict
     show_default=True,
     help="Smooth model, measured table, or whichever is good enough.",
 )
+@click.option(
+    "--weighting",
+    type=click.Choice(["even", "relative"]),
+    default="even",
+    show_default=True,
+    help="Least squared errors, or relative ones.",
+)
 @click.option("--source", default="", metavar="TEXT", help="Where the numbers come from.")
 @click.option("--output", type=click.Path(), metavar="FILE", help="Write the library (.json).")
 @options.form
@@ -68,6 +75,7 @@ def command(
     default_memory_mhz: float | None,
     columns: dict[str, str],
     model: Model,
+    weighting: Weighting,
     source: str,
     output: str | None,
     form: Form,
@@ -89,6 +97,7 @@ def command(
         default_core_mhz=default_core_mhz,
         default_memory_mhz=default_memory_mhz,
         model=model,
+        weighting=weighting,
     )
     if output is not None:
         write_library(fitted.library, output, source)
