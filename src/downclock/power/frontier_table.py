@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from downclock.power.points import ClockRange, Clocks, ClockTable
+from downclock.power.points import Clocks, ClockTable
 from downclock.power.profiles import MeasuredProfiles, Profiles
 from downclock.power.settings import ROUNDING, MixedSettings, Settings
 from downclock.units import Bools, Floats, Ints
@@ -148,7 +148,7 @@ def _all_steps(profiles: Profiles, used: Ints, clocks: Clocks) -> tuple[Floats, 
     """Return the point table and the ladder of the rows, evaluated a chunk of rows at a time."""
     if isinstance(profiles, MeasuredProfiles):
         core, memory = profiles.core, profiles.memory
-        points = np.column_stack([core, memory, _volt(clocks, core)])
+        points = np.column_stack([core, memory, clocks.volt(core)])
         allowed = clocks.allows(points)
         width = int(np.diff(profiles.offset)[used].max(initial=0))
     else:
@@ -163,12 +163,6 @@ def _all_steps(profiles: Profiles, used: Ints, clocks: Clocks) -> tuple[Floats, 
         else:
             ladders.append(_steps(*_modelled(profiles, part, points)))
     return points, _concatenate(ladders)
-
-
-def _volt(clocks: Clocks, core: Floats) -> Floats:
-    if isinstance(clocks, ClockRange):
-        return clocks.volt(core)
-    return clocks.law.min_volt(np.maximum(core, clocks.law.slowest))
 
 
 def _modelled(profiles: Profiles, rows: Ints, points: Floats) -> tuple[Floats, Floats, Ints]:

@@ -161,9 +161,12 @@ class ClockTable:
             if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0.0):
                 raise InvalidInput("must be positive", field=name, value=getattr(self, name))
         ratio = core / self.default_core_mhz
-        volt = self.law.min_volt(np.maximum(ratio, self.law.slowest))
-        points = np.column_stack([ratio, memory / self.default_memory_mhz, volt])
+        points = np.column_stack([ratio, memory / self.default_memory_mhz, self.volt(ratio)])
         object.__setattr__(self, "points", points)
+
+    def volt(self, core: Floats | float) -> Floats:
+        """Voltage at a core clock: the law's, and its least one at clocks that need no more."""
+        return self.law.min_volt(np.maximum(core, self.law.slowest))
 
     def allows(self, points: Floats) -> Bools:
         """Tell which points (n, 3) are one of the pairs."""

@@ -253,9 +253,9 @@ def _allowed_by(clocks: Clocks, points: Floats) -> Bools:
     if isinstance(clocks, ClockRange):
         return clocks.allows(points)
     pair, back = np.unique(points[:, 0] + 1j * points[:, 1], return_inverse=True)
-    law = clocks.law.min_volt(np.maximum(pair.real, clocks.law.slowest))
-    known = clocks.allows(np.column_stack([pair.real, pair.imag, law]))
-    return np.asarray(known[back] & (np.abs(points[:, 2] - law[back]) <= slack(law[back])))
+    volt = clocks.volt(pair.real)
+    known = clocks.allows(np.column_stack([pair.real, pair.imag, volt]))
+    return np.asarray(known[back] & (np.abs(points[:, 2] - volt[back]) <= slack(volt[back])))
 
 
 def _full_times(problem: Problem, kind: Ints, rows: Segments, work: Floats) -> Floats:
