@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 import numpy as np
 
+from downclock.power.frontier_convex import ConvexCurves
 from downclock.power.points import ClockRange
 from downclock.power.profiles import GpuProfiles
-from downclock.power.settings import ROUNDING, MixedSettings, Settings
+from downclock.power.settings import Settings
 from downclock.units import Floats, Ints
 
 
@@ -19,37 +20,35 @@ def gpu_box(clocks: ClockRange) -> Floats:
     return np.array([*bounds, clocks.volt_min, law.a0, law.a1, law.a2])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GpuCurves:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class GpuCurves(ConvexCurves):
     """Energy-time curves of the three-variable GPU model (mei2021 Eq. 1-4) on a clock range.
 
-    The curve is convex on all of [t_min_s, t_max_s] (proof in ``kernels.gpu_clock``). So a limit
-    shorter than the optimum is met exactly, and changing clocks while running saves nothing.
+    The curve is convex on all of [t_min_s, t_max_s] (proof in ``kernels.gpu_clock``).
     """
 
     profiles: GpuProfiles
     box: Floats
-    t_min_s: Floats
-    t_max_s: Floats
-    e_min_time_j: Floats
-    e_max_time_j: Floats
-    optimum: Settings
 
     @classmethod
     def of(cls, profiles: GpuProfiles, used: Ints, clocks: ClockRange) -> GpuCurves:
         """Make the curves of the rows ``used``."""
         from downclock.kernels.gpu_clock import cheapest_rows
 
-        if used.size < len(profiles):
-            columns = (getattr(profiles, spec.name)[used] for spec in fields(profiles))
-            profiles = GpuProfiles(*columns)
+        profiles = profiles if used.size == len(profiles) else profiles.take(used)
         every = np.arange(len(profiles))
         fast = profiles.at(every, _fastest(profiles, clocks))
         slow = profiles.at(every, _slowest(profiles, clocks))
         box = gpu_box(clocks)
         best = cheapest_rows(*_columns(profiles), box, every, np.zeros(every.size))
         return cls(
-            profiles, box, fast[0], slow[0], fast[0] * fast[1], slow[0] * slow[1], Settings(*best)
+            profiles=profiles,
+            box=box,
+            t_min_s=fast[0],
+            t_max_s=slow[0],
+            e_min_time_j=fast[0] * fast[1],
+            e_max_time_j=slow[0] * slow[1],
+            optimum=Settings(*best),
         )
 
     def at(self, rows: Ints, time_s: Floats, slack_s: Floats) -> Settings:
@@ -58,31 +57,11 @@ class GpuCurves:
 
         return Settings(*at_rows(*_columns(self.profiles), self.box, rows, time_s, slack_s))
 
-    def within(self, rows: Ints, limit_s: Floats) -> Settings:
-        """Least energy in at most ``limit_s``: the optimum, or exactly the limit."""
-        answer = self.optimum.take(rows)
-        tight = np.flatnonzero(limit_s < answer.time_s)
-        rounding = ROUNDING * self.t_min_s[rows[tight]]
-        answer.put(tight, self.at(rows[tight], limit_s[tight], rounding), np.ones(tight.size))
-        return answer
-
     def cheapest(self, rows: Ints, time_price_w: Floats) -> Settings:
         """Least energy + price × time."""
         from downclock.kernels.gpu_clock import cheapest_rows
 
         return Settings(*cheapest_rows(*_columns(self.profiles), self.box, rows, time_price_w))
-
-    def mixed_at(self, rows: Ints, time_s: Floats, slack_s: Floats) -> MixedSettings:
-        """One point: the curve is convex."""
-        return MixedSettings.of(self.at(rows, time_s, slack_s))
-
-    def mixed_within(self, rows: Ints, limit_s: Floats) -> MixedSettings:
-        """One point: the curve is convex."""
-        return MixedSettings.of(self.within(rows, limit_s))
-
-    def ladder(self) -> tuple[Ints, Floats, Floats]:
-        """Nothing is enumerated here."""
-        return np.zeros(self.t_min_s.size + 1, dtype=np.int64), np.empty(0), np.empty(0)
 
 
 def _columns(profiles: GpuProfiles) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:

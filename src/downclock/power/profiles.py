@@ -44,6 +44,10 @@ class GpuProfiles:
     def __len__(self) -> int:
         return self.p0_w.size
 
+    def take(self, rows: Ints) -> GpuProfiles:
+        """Return these rows."""
+        return GpuProfiles(*(getattr(self, spec.name)[rows] for spec in fields(self)))
+
     def at(self, rows: Ints, points: Floats) -> tuple[Floats, Floats]:
         """Return (time_s, power_w) of ``rows`` at ``points`` (n, 3)."""
         core, memory, volt = points[:, CORE], points[:, MEMORY], points[:, VOLT]
@@ -77,6 +81,10 @@ class CpuProfiles:
 
     def __len__(self) -> int:
         return self.time_s.size
+
+    def take(self, rows: Ints) -> CpuProfiles:
+        """Return these rows."""
+        return CpuProfiles(*(getattr(self, spec.name)[rows] for spec in fields(self)))
 
     def at(self, rows: Ints, points: Floats) -> tuple[Floats, Floats]:
         """Return (time_s, power_w) of ``rows`` at ``points`` (n, 3)."""
@@ -155,3 +163,6 @@ def _as_columns(profiles: GpuProfiles | CpuProfiles) -> None:
             raise InvalidInput(
                 "must be finite and not negative", field=spec.name, value=column[row], row=row
             )
+        if column.size != len(profiles):
+            rule = f"has {column.size} rows, the first column {len(profiles)}"
+            raise InvalidInput(rule, field=spec.name)

@@ -1,0 +1,54 @@
+"""What frontiers on continuous clocks have in common: the energy is convex in the time.
+
+So a limit shorter than the optimum is met exactly, and changing clocks while running saves
+nothing.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+
+import numpy as np
+
+from downclock.power.settings import ROUNDING, MixedSettings, Settings
+from downclock.units import Floats, Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ConvexCurves(ABC):
+    """Convex energy-time curves per unit of work; see `downclock.power.frontier.Curves`."""
+
+    t_min_s: Floats
+    t_max_s: Floats
+    e_min_time_j: Floats
+    e_max_time_j: Floats
+    optimum: Settings
+
+    @abstractmethod
+    def at(self, rows: Ints, time_s: Floats, slack_s: Floats) -> Settings:
+        """Least energy in exactly ``time_s``."""
+
+    @abstractmethod
+    def cheapest(self, rows: Ints, time_price_w: Floats) -> Settings:
+        """Least energy + price × time."""
+
+    def within(self, rows: Ints, limit_s: Floats) -> Settings:
+        """Least energy in at most ``limit_s``: the optimum, or exactly the limit."""
+        answer = self.optimum.take(rows)
+        tight = np.flatnonzero(limit_s < answer.time_s)
+        rounding = ROUNDING * self.t_min_s[rows[tight]]
+        answer.put(tight, self.at(rows[tight], limit_s[tight], rounding), np.ones(tight.size))
+        return answer
+
+    def mixed_at(self, rows: Ints, time_s: Floats, slack_s: Floats) -> MixedSettings:
+        """One point: the curve is convex."""
+        return MixedSettings.of(self.at(rows, time_s, slack_s))
+
+    def mixed_within(self, rows: Ints, limit_s: Floats) -> MixedSettings:
+        """One point: the curve is convex."""
+        return MixedSettings.of(self.within(rows, limit_s))
+
+    def ladder(self) -> tuple[Ints, Floats, Floats]:
+        """Nothing is enumerated here."""
+        return np.zeros(self.t_min_s.size + 1, dtype=np.int64), np.empty(0), np.empty(0)
