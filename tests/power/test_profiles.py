@@ -109,3 +109,9 @@ def test_two_applications_of_one_name_are_refused() -> None:
     profiles = GpuProfiles(*(np.full(2, value) for value in GPU.values()))
     with pytest.raises(InvalidInput, match="application 'train': is defined twice"):
         Library.of_one_kind(np.array(["train", "train"]), "gpu", profiles)
+
+
+def test_columns_of_different_length_are_refused() -> None:
+    columns = {name: np.array([value]) for name, value in GPU.items()}
+    with pytest.raises(InvalidInput, match="delta has 2 rows, the first column 1"):
+        GpuProfiles(**{**columns, "delta": np.array([0.2, 0.3])})

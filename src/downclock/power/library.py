@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.power.profiles import CpuProfiles, GpuProfiles, MeasuredProfiles, Profiles
+from downclock.power.profiles import Profiles
 from downclock.units import Floats, Ints, Names
-
-MODELS: tuple[type[Profiles], ...] = (GpuProfiles, CpuProfiles, MeasuredProfiles)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -35,8 +34,7 @@ class Library:
         names = np.asarray(self.names, dtype=object)
         object.__setattr__(self, "names", names)
         if len(set(names)) != names.size:
-            seen: set[str] = set()
-            twice = next(n for n in names if n in seen or seen.add(n))  # type: ignore[func-returns-value]
+            twice = Counter(names).most_common(1)[0][0]
             raise InvalidInput("is defined twice", item=f"application '{twice}'")
 
     def __repr__(self) -> str:

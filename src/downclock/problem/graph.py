@@ -24,6 +24,9 @@ class Edges:
     def __post_init__(self) -> None:
         object.__setattr__(self, "before", np.ascontiguousarray(self.before, dtype=np.int64))
         object.__setattr__(self, "after", np.ascontiguousarray(self.after, dtype=np.int64))
+        if self.before.size != self.after.size:
+            rule = f"has {self.after.size} rows, 'before' {self.before.size}"
+            raise InvalidInput(rule, item="edges", field="after")
 
     def __len__(self) -> int:
         return self.before.size

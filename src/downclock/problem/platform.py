@@ -7,6 +7,7 @@ share a price. Processors are numbered server by server, chip by chip.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
@@ -252,6 +253,6 @@ def _server_names(specs: tuple[ServerSpec, ...]) -> Names:
             [spec.name] if spec.count == 1 else [f"{spec.name}{i + 1}" for i in range(spec.count)]
         )
     if len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
+        twice = Counter(names).most_common(1)[0][0]
         raise InvalidInput("is the name of two servers", item=f"server '{twice}'")
     return np.array(names, dtype=object)

@@ -80,6 +80,11 @@ class Tasks:
         """Refuse what no schedule could mean; the first bad row is named."""
         if len(self) == 0:
             raise InvalidInput("there are no tasks")
+        for field in ("application", "scale", "arrival_s", "deadline_s", "processors"):
+            size = getattr(self, field).size
+            if size != len(self):
+                rule = f"has {size} rows for {len(self)} tasks"
+                raise InvalidInput(rule, item="tasks", field=field)
         finite = np.isfinite
         rules: list[tuple[str, Bools, str]] = [
             ("scale", finite(self.scale) & (self.scale >= 0), "must be finite and not negative"),

@@ -1,0 +1,98 @@
+"""The parts of a problem made in code: tasks, edges, platform, price curves."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from downclock.errors import InvalidInput
+from downclock.power.points import ClockRange
+from downclock.problem.graph import Edges
+from downclock.problem.platform import Kind, Platform, ServerSpec
+from downclock.problem.price import Curve
+from downclock.problem.spread import Spread
+from downclock.problem.tasks import Tasks
+
+DIAMOND = Edges(np.array([0, 0, 1, 2]), np.array([1, 2, 3, 3]))
+
+
+def test_columns_of_tasks_have_one_length() -> None:
+    names = np.array(["a", "b"], dtype=object)
+    two, three = np.zeros(2), np.zeros(3)
+    with pytest.raises(InvalidInput, match="tasks: arrival_s has 3 rows for 2 tasks"):
+        Tasks(names, two.astype(int), two, three, two, np.ones(2, dtype=int))
+
+
+def test_a_deadline_before_the_arrival_is_refused() -> None:
+    with pytest.raises(InvalidInput, match=r"task 't1': deadline_s=3.0 is before arrival_s=5.0"):
+        Tasks.of(np.zeros(2, int), arrival_s=np.array([0.0, 5.0]), deadline_s=np.array([9.0, 3.0]))
+
+
+def test_edges_have_two_ends_each() -> None:
+    with pytest.raises(InvalidInput, match="edges: after has 1 rows, 'before' 2"):
+        Edges(np.array([0, 1]), np.array([2]))
+
+
+def test_a_topological_order_puts_every_task_after_those_before_it() -> None:
+    place = np.argsort(DIAMOND.order(4))
+    assert np.all(place[DIAMOND.before] < place[DIAMOND.after])
+
+
+def test_what_a_task_reaches_is_itself_and_all_after_it() -> None:
+    assert DIAMOND.reach(4, np.array([1])).tolist() == [1, 3]
+    assert DIAMOND.reach(4, np.array([0])).tolist() == [0, 1, 2, 3]
+    assert Edges().reach(4, np.array([2])).tolist() == [2]
+
+
+def test_a_cycle_is_refused_and_a_task_on_it_is_named() -> None:
+    tail_into_cycle = Edges(np.array([0, 1, 2]), np.array([1, 2, 1]))
+    with pytest.raises(InvalidInput, match="cycle") as caught:
+        tail_into_cycle.order(3)
+    assert caught.value.row in (1, 2)
+
+
+def test_servers_expand_to_processors_and_chips() -> None:
+    """Two servers of a chip-wide pair and a single core, then one with a clock per core."""
+    kinds = (Kind("big", ClockRange(0.5, 2.0), idle_w=3.0), Kind("small", ClockRange(0.5, 1.0)))
+    platform = Platform.build(
+        kinds,
+        (
+            ServerSpec("a", (("big", 2), ("small", 1)), count=2, chip_wide=True, zone="west"),
+            ServerSpec("b", (("small", 2),), host_w=7.0, zone="east"),
+        ),
+    )
+    assert platform.kind.tolist() == [0, 0, 1, 0, 0, 1, 1, 1]
+    assert platform.chip.tolist() == [0, 0, 1, 2, 2, 3, 4, 5]
+    assert platform.server.tolist() == [0, 0, 0, 1, 1, 1, 2, 2]
+    assert platform.server_name.tolist() == ["a1", "a2", "b"]
+    assert platform.first_processor.tolist() == [0, 3, 6, 8]
+    assert platform.idle_w.tolist() == [3.0, 3.0, 0.0, 3.0, 3.0, 0.0, 0.0, 0.0]
+    assert [platform.zones[zone] for zone in platform.zone] == ["west", "west", "east"]
+    assert platform.processor_name(4) == "a2/2"
+
+
+def test_two_servers_of_one_name_are_refused() -> None:
+    kind = Kind("core", ClockRange(0.5, 1.0))
+    specs = (ServerSpec("s", (("core", 1),), count=2), ServerSpec("s2", (("core", 1),)))
+    with pytest.raises(InvalidInput, match="server 's2': is the name of two servers"):
+        Platform.build((kind,), specs)
+
+
+def test_a_curve_is_integrated_across_its_steps() -> None:
+    """10 for 2 s, then -4 for 3 s: from 1 s to 4 s that is 10 - 8."""
+    curve = Curve(np.array([0.0, 2.0]), np.array([10.0, -4.0]), 5.0)
+    assert curve.integral(np.array([1.0]), np.array([4.0])).tolist() == [2.0]
+    assert curve.clipped().integral(np.array([1.0]), np.array([4.0])).tolist() == [10.0]
+    assert curve.at(np.array([1.9, 2.0])).tolist() == [10.0, -4.0]
+    with pytest.raises(InvalidInput, match="is known from 0 s to 5 s, but 4 s to 6 s is needed"):
+        curve.at(np.array([4.0, 6.0]))
+
+
+def test_spreads_come_back_as_written_and_draw_inside_their_range() -> None:
+    texts = ["exact", "uniform:0.5:0.75", "lognormal:1.5:0.0"]
+    spread = Spread.parse(texts)
+    assert [spread.text(row) for row in range(3)] == texts
+    drawn = spread.draw(3)
+    assert drawn[0] == 1.0
+    assert 0.5 <= drawn[1] <= 0.75
+    assert drawn[2] == 1.5
