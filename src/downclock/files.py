@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
 import secrets
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 from downclock.errors import InvalidInput
 
@@ -35,6 +39,39 @@ def decoded(data: bytes, source: str | Path) -> str:
             source=source,
             line=data.count(b"\n", 0, at) + 1,
         ) from None
+
+
+def parsed_json(text: str, source: str | Path) -> Any:
+    """Return the value of a JSON text; a key given twice is refused."""
+    try:
+        return json.loads(text, object_pairs_hook=_distinct_keys)
+    except json.JSONDecodeError as error:
+        rule = f"is not JSON: {error.msg} (column {error.colno})"
+        raise InvalidInput(rule, source=source, line=error.lineno) from None
+    except InvalidInput as error:
+        raise error.located(source) from None
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"is not JSON we can read: {error}", source=source) from None
+
+
+def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object, unless it has a key twice: JSON would silently keep the last."""
+    table = dict(pairs)
+    if len(table) != len(pairs):
+        twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
+        raise InvalidInput("is given twice in one object", item=f"key '{twice}'")
+    return table
+
+
+def json_text(head: Mapping[str, Any], lists: Mapping[str, Iterable[Any]]) -> str:
+    """Return a JSON object: the head's keys, then lists with one element a line."""
+    encode = json.JSONEncoder(allow_nan=False).encode
+    parts = [f"  {encode(key)}: {encode(value)}" for key, value in head.items()]
+    for key, elements in lists.items():
+        texts = ",\n".join("    " + encode(each) for each in elements)
+        body = f"[\n{texts}\n  ]" if texts else "[]"
+        parts.append(f"  {encode(key)}: {body}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
 
 
 def write_text_atomically(path: str | Path, text: str) -> None:

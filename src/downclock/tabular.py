@@ -1,4 +1,4 @@
-"""Tables from files: columns of text or numbers, and complaints that name file, line and field.
+"""Tables in files: columns of text or numbers, and complaints that name file, line and field.
 
 `read_csv` reads UTF-8 with or without a byte order mark, any line ends, quoted fields that may
 hold commas and line breaks; blank lines are skipped, blanks around a value are dropped. What is
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from downclock.errors import InvalidInput
-from downclock.files import decoded, read_bytes
+from downclock.files import decoded, read_bytes, write_bytes_atomically
 from downclock.units import Floats, Ints, Names
 
 if TYPE_CHECKING:
@@ -208,6 +208,29 @@ def read_parquet(path: str | Path) -> Table:
     _check_names(stored.column_names, path, None)
     columns = dict(zip(stored.column_names, stored.columns, strict=True))
     return Table(path, columns, stored.num_rows)
+
+
+def write_columns(columns: Mapping[str, Any], path: str | Path) -> None:
+    """Write columns as CSV or Parquet by suffix; None is an empty cell."""
+    import pyarrow as pa
+    import pyarrow.csv as arrow_csv
+    import pyarrow.parquet as pq
+
+    # One chunk a column: Arrow's CSV writer puts NUL bytes for empty chunks.
+    table = pa.table({name: _arrow(column) for name, column in columns.items()}).combine_chunks()
+    sink = pa.BufferOutputStream()
+    if Path(path).suffix.lower() == ".csv":
+        sink.write((",".join(columns) + "\n").encode())
+        arrow_csv.write_csv(table, sink, arrow_csv.WriteOptions(include_header=False))
+    else:
+        pq.write_table(table, sink)
+    write_bytes_atomically(path, sink.getvalue().to_pybytes())
+
+
+def _arrow(column: Any) -> pa.Array:
+    import pyarrow as pa
+
+    return column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column)
 
 
 def _check_lines(raw: bytes, path: str | Path) -> None:

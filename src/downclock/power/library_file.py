@@ -16,7 +16,6 @@ clocks, and so is what the model's parameters multiply.
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, fields
@@ -27,7 +26,7 @@ from typing import Any
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.files import read_text, write_text_atomically
+from downclock.files import json_text, parsed_json, read_text, write_text_atomically
 from downclock.power.library import Library
 from downclock.power.profiles import CpuProfiles, GpuProfiles, MeasuredProfiles, Profiles
 
@@ -50,15 +49,15 @@ _CURVES: dict[str, type[GpuProfiles] | type[CpuProfiles]] = {"gpu": GpuProfiles,
 
 def read_library(path: str | Path) -> Library:
     """Read a library file."""
-    return library_of_document(_parsed(read_text(path), path), path)
+    return library_of_document(parsed_json(read_text(path), path), path)
 
 
 def write_library(library: Library, path: str | Path, source: str = "") -> None:
     """Write a library file as a whole; ``source`` says where its numbers come from."""
     document = library_document(library, source)
-    entries = ",\n".join("    " + json.dumps(entry) for entry in document["applications"])
-    head = json.dumps({"format": document["format"], "source": source}, indent=2)[:-2]
-    write_text_atomically(path, f'{head},\n  "applications": [\n{entries}\n  ]\n}}\n')
+    head = {key: document[key] for key in ("format", "source")}
+    lists = {"applications": document["applications"]}
+    write_text_atomically(path, json_text(head, lists))
 
 
 def built_in_library(name: str) -> Library:
@@ -68,7 +67,7 @@ def built_in_library(name: str) -> Library:
         raise InvalidInput(rule, value=name)
     text = resources.files("downclock").joinpath("data", f"{name}.json").read_text("utf-8")
     source = f"built-in library {name}"
-    return library_of_document(_parsed(text, source), source)
+    return library_of_document(parsed_json(text, source), source)
 
 
 def library_document(library: Library, source: str = "") -> dict[str, Any]:
@@ -133,28 +132,6 @@ def _entry(profiles: Profiles, row: int) -> dict[str, Any]:
     model = "gpu" if isinstance(profiles, GpuProfiles) else "cpu"
     values = {name: float(getattr(profiles, name)[row]) for name in PARAMETERS[model]}
     return {"model": model, **values}
-
-
-def _parsed(text: str, source: str | Path) -> Any:
-    try:
-        return json.loads(text, object_pairs_hook=_distinct)
-    except InvalidInput as error:
-        raise error.located(source) from None
-    except json.JSONDecodeError as error:
-        rule = f"is not JSON: {error.msg} (column {error.colno})"
-        raise InvalidInput(rule, source=source, line=error.lineno) from None
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"is not JSON: {error}", source=source) from None
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object, unless it has a key twice: JSON would silently keep the last."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise InvalidInput("is given twice in one object", item=f"key '{twice}'")
-    return found
 
 
 @dataclass(frozen=True, slots=True)

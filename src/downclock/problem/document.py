@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from downclock.errors import InvalidInput
-from downclock.files import read_text
+from downclock.files import parsed_json, read_text
 
 Place: TypeAlias = tuple[str | int, ...]
 """Keys and list positions that lead from the top of a document to a value."""
@@ -65,16 +65,7 @@ class Document:
 def read_json(path: str | Path) -> Document:
     """Read a JSON file; a key given twice is refused."""
     text = read_text(path)
-    try:
-        data = json.loads(text, object_pairs_hook=_distinct_keys)
-    except json.JSONDecodeError as error:
-        rule = f"is not JSON: {error.msg} (column {error.colno})"
-        raise InvalidInput(rule, source=path, line=error.lineno) from None
-    except InvalidInput as error:
-        raise error.located(path) from None
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"is not JSON we can read: {error}", source=path) from None
-    return Document(path, data, partial(_json_line, text))
+    return Document(path, parsed_json(text, path), partial(_json_line, text))
 
 
 def read_toml(path: str | Path) -> Document:
@@ -243,15 +234,6 @@ def suggestion(word: str, known: Sequence[str]) -> str:
 def _called(noun: str, row: Any, k: int) -> str:
     name = row.get("name") if isinstance(row, dict) else None
     return f"{noun} '{name}'" if isinstance(name, str) else f"{noun} {k + 1}"
-
-
-def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    table = dict(pairs)
-    if len(table) != len(pairs):
-        keys = [key for key, _ in pairs]
-        twice = next(key for key in keys if keys.count(key) > 1)
-        raise InvalidInput("is given twice in one object", item=f"key '{twice}'")
-    return table
 
 
 def _json_line(text: str, place: Place) -> int | None:

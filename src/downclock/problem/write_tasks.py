@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.files import write_bytes_atomically, write_text_atomically
+from downclock.files import json_text, write_text_atomically
 from downclock.power.library import Library
 from downclock.problem.columns import known_suffix
 from downclock.problem.graph import Edges
 from downclock.problem.read_tasks import FORMAT
 from downclock.problem.tasks import Tasks
-
-if TYPE_CHECKING:
-    import pyarrow as pa
+from downclock.tabular import write_columns
 
 
 def write_tasks(
@@ -53,40 +49,6 @@ def task_rows(tasks: Tasks, library: Library, edges: Edges | None = None) -> lis
             if names:
                 row["after"] = names
     return rows
-
-
-def json_text(head: Mapping[str, Any], lists: Mapping[str, Iterable[Any]]) -> str:
-    """Return a JSON object: the head's keys, then lists with one element a line."""
-    encode = json.JSONEncoder(allow_nan=False).encode
-    parts = [f"  {encode(key)}: {encode(value)}" for key, value in head.items()]
-    for key, elements in lists.items():
-        texts = ",\n".join("    " + encode(each) for each in elements)
-        body = f"[\n{texts}\n  ]" if texts else "[]"
-        parts.append(f"  {encode(key)}: {body}")
-    return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-def write_columns(columns: Mapping[str, Any], path: str | Path) -> None:
-    """Write columns as CSV or Parquet by suffix; None is an empty cell."""
-    import pyarrow as pa
-    import pyarrow.csv as arrow_csv
-    import pyarrow.parquet as pq
-
-    # One chunk a column: Arrow's CSV writer puts NUL bytes for empty chunks.
-    table = pa.table({name: _arrow(column) for name, column in columns.items()}).combine_chunks()
-    sink = pa.BufferOutputStream()
-    if Path(path).suffix.lower() == ".csv":
-        sink.write((",".join(columns) + "\n").encode())
-        arrow_csv.write_csv(table, sink, arrow_csv.WriteOptions(include_header=False))
-    else:
-        pq.write_table(table, sink)
-    write_bytes_atomically(path, sink.getvalue().to_pybytes())
-
-
-def _arrow(column: Any) -> pa.Array:
-    import pyarrow as pa
-
-    return column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column)
 
 
 def _columns(tasks: Tasks, library: Library) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.files import write_text_atomically
+from downclock.files import json_text, write_text_atomically
 from downclock.problem.columns import (
     known_suffix,
     read_table,
@@ -30,7 +30,6 @@ from downclock.problem.columns import (
 )
 from downclock.problem.document import read_json, suggestion
 from downclock.problem.problem import Problem
-from downclock.problem.write_tasks import json_text, write_columns
 from downclock.schedule.schedule import (
     DONE,
     STATES,
@@ -40,7 +39,7 @@ from downclock.schedule.schedule import (
     Schedule,
     Segments,
 )
-from downclock.tabular import Table
+from downclock.tabular import Table, write_columns
 from downclock.units import Ints, Names
 
 if TYPE_CHECKING:
