@@ -1,0 +1,74 @@
+"""The cheapest intervals for a fixed order on every machine: one minimum cut.
+
+With convex power the cost table is Monge, so that the problem is submodular in first and last
+slots and the cut is exact. With other power functions the cut is a good guess: its answer is
+priced again with the true table.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from downclock.exact.cost_model import SlotGraphIndex, SlotPlan, plan_cost
+from downclock.units import Floats, Ints
+
+PRECISION = float(1 << 36)
+"""What the cost of a plan is scaled to; capacities are whole numbers."""
+
+
+def machines_of(index: SlotGraphIndex, plan: SlotPlan) -> Ints:
+    """Place intervals on machines; neighbours that the graph orders anyway cost no freedom."""
+    from downclock.kernels.cost_lists import coloured
+
+    by_first = np.argsort(plan.first, kind="stable")
+    return coloured(plan.first, plan.last, by_first, index.bits, index.graph.machines)
+
+
+def order_edges(index: SlotGraphIndex, machine: Ints, first: Ints) -> tuple[Ints, Ints]:
+    """Edges of the graph and between neighbours on machines, listed by first slot."""
+    from downclock.kernels.cost_lists import machine_edges
+
+    by_first = np.argsort(first, kind="stable")
+    rows, count = machine_edges(machine, by_first, index.bits, index.graph.machines)
+    before = np.concatenate([index.before, rows[:count, 0]])
+    after = np.concatenate([index.after, rows[:count, 1]])
+    by_time = np.argsort(first[before], kind="stable")
+    return before[by_time], after[by_time]
+
+
+def best_intervals(
+    index: SlotGraphIndex,
+    table: Floats,
+    plan: SlotPlan,
+    before: Ints,
+    after: Ints,
+    *,
+    reach: int = -1,
+    stride: int = 1,
+) -> SlotPlan | None:
+    """Cheapest intervals under all edges; None where they cannot be met.
+
+    Edges must be listed by a topological order. With ``reach`` >= 0 only slots up to ``reach``
+    strides from the plan are tried; None may then only mean that these are too few.
+    """
+    from downclock.kernels.cost_cut import NEVER, cut
+    from downclock.kernels.cost_lists import window_labels
+
+    early, late, fits = index.windows(before, after)
+    if not fits:
+        return None
+    at, lab = window_labels(early, late, index.length, plan.first, plan.last, reach, stride)
+    toll = np.zeros(index.graph.slots + 1)
+    scale = PRECISION / max(plan.cost if np.isfinite(plan.cost) else _most(index, table), 1e-300)
+    value, label, _, _, _ = cut(table, index.row, at, lab, toll, before, after, scale)
+    if not value < 0.5 * NEVER / scale:
+        return None
+    slot = lab[at[:-1] + label]
+    first, last = slot[0::2].copy(), slot[1::2].copy()
+    return SlotPlan(first, last, plan_cost(index, table, first, last))
+
+
+def _most(index: SlotGraphIndex, table: Floats) -> float:
+    """Return a cost that no sensible plan exceeds."""
+    graph = index.graph
+    return float(graph.price.max() * graph.power[-1] * index.length.sum()) or 1.0

@@ -1,0 +1,231 @@
+"""First and last slots of all tasks by one minimum cut.
+
+Every task has two variables, its first slot (2i) and its last slot (2i+1), each with a rising
+list of labels: those of variable ``v`` are ``lab[lab_at[v]:lab_at[v + 1]]``. A node stands for
+"the variable is above its k-th label"; cutting the k-th arc of a variable's chain gives it the
+k-th label. What a pair (first, last) costs beyond two single terms is a sum of second differences
+of the cost table, which are not negative for convex power: each is an arc.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from downclock.kernels.compiling import compiled
+from downclock.kernels.cost_flow import grouped, max_flow, twins
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+NEVER = 1 << 46
+"""Capacity of an arc that must not be cut."""
+
+
+@compiled
+def interval_cost(table: Array, row: int, first: int, last: int) -> float:
+    """Return the cost of slots first..last; longer than the table, the rest is not used."""
+    length = min(last - first + 1, table.shape[2])
+    return np.inf if length < 1 else table[row, first, length - 1]
+
+
+@compiled
+def _node(base: int, k: int, size: int, source: int) -> int:
+    """Return the node of "above label k"; the source below the first, the sink at the last."""
+    if k < 0:
+        return source
+    return base + k if k < size - 1 else source + 1
+
+
+@compiled
+def _single_terms(
+    table: Array, row: Array, lab_at: Array, lab: Array, toll: Array, task: int,
+    first_term: Array, last_term: Array,
+) -> float:  # fmt: skip
+    """Fill both variables' own terms, least value 0; return the constant taken out."""
+    a, b, c = lab_at[2 * task], lab_at[2 * task + 1], lab_at[2 * task + 2]
+    begin, end = lab[a], lab[c - 1]
+    whole = interval_cost(table, row[task], begin, end)
+    low_first, low_last = np.inf, np.inf
+    for k in range(b - a):
+        first_term[k] = interval_cost(table, row[task], lab[a + k], end) - toll[lab[a + k]]
+        low_first = min(low_first, first_term[k])
+    for k in range(c - b):
+        value = interval_cost(table, row[task], begin, lab[b + k]) - whole
+        last_term[k] = value + toll[lab[b + k] + 1]
+        low_last = min(low_last, last_term[k])
+    for k in range(b - a):
+        first_term[k] -= low_first
+    for k in range(c - b):
+        last_term[k] -= low_last
+    return low_first + low_last
+
+
+@compiled
+def _put(tail: Array, head: Array, cap: Array, back: Array, at: int, u: int, v: int, c: int) -> int:
+    """Write a one-way arc; return the next free place."""
+    tail[at], head[at], cap[at], back[at] = u, v, c, 0
+    return at + 1
+
+
+@compiled
+def _chain(
+    lab_at: Array, var: int, source: int, term: Array, scale: float,
+    tail: Array, head: Array, cap: Array, back: Array,
+) -> None:  # fmt: skip
+    """Write the arcs of one variable at the places of its labels."""
+    size, base = lab_at[var + 1] - lab_at[var], lab_at[var] - var
+    for k in range(size):
+        a = lab_at[var] + k
+        tail[a], head[a] = _node(base, k - 1, size, source), _node(base, k, size, source)
+        cap[a] = NEVER if term[k] == np.inf else int(term[k] * scale)
+        back[a] = NEVER if 0 < k < size - 1 else 0
+
+
+@compiled
+def _pair_terms(
+    table: Array, row: int, lab_at: Array, lab: Array, task: int, source: int, scale: float,
+    tail: Array, head: Array, cap: Array, back: Array, at: int,
+) -> int:  # fmt: skip
+    """Write an arc for every positive second difference of one task; return the next place."""
+    a, b, c = lab_at[2 * task], lab_at[2 * task + 1], lab_at[2 * task + 2]
+    for k in range(b - a - 1):
+        u = a - 2 * task + k
+        here, there = lab[a + k], lab[a + k + 1]
+        upper = interval_cost(table, row, here, lab[c - 1]) - interval_cost(
+            table, row, there, lab[c - 1]
+        )
+        for j in range(c - b - 2, -1, -1):
+            v = b - 2 * task - 1 + j
+            late = interval_cost(table, row, there, lab[b + j])
+            if late == np.inf:
+                at = _put(tail, head, cap, back, at, u, v, NEVER)
+                break
+            lower = interval_cost(table, row, here, lab[b + j]) - late
+            if upper == -np.inf:
+                upper = lower
+            amount = int((upper - lower) * scale)
+            if amount > 0:
+                at = _put(tail, head, cap, back, at, u, v, amount)
+            upper = lower
+    return at
+
+
+@compiled
+def _edge(
+    lab_at: Array, lab: Array, before: int, after: int, source: int,
+    tail: Array, head: Array, cap: Array, back: Array, at: int,
+) -> int:  # fmt: skip
+    """Write arcs so that ``after`` starts in a later slot than ``before`` ends."""
+    last, first = 2 * before + 1, 2 * after
+    size, wide = lab_at[last + 1] - lab_at[last], lab_at[first + 1] - lab_at[first]
+    reached = 0
+    for k in range(size):
+        t = reached
+        while t < wide and lab[lab_at[first] + t] <= lab[lab_at[last] + k]:
+            t += 1
+        if t > reached:
+            u = _node(lab_at[last] - last, k - 1, size, source)
+            v = _node(lab_at[first] - first, t - 1, wide, source)
+            at = _put(tail, head, cap, back, at, u, v, NEVER)
+            reached = t
+    return at
+
+
+@compiled
+def cut(
+    table: Array, row: Array, lab_at: Array, lab: Array, toll: Array,
+    before: Array, after: Array, scale: float,
+) -> tuple[float, Array, Array, Array, Array]:  # fmt: skip
+    """Return (value, labels, residual terms, pair arcs, their residuals) of the minimum cut.
+
+    ``toll`` (slots + 1,) is the running sum of what holding a machine costs in each slot. The
+    value never exceeds the least cost, as capacities are rounded down; it is at least
+    ``NEVER / scale`` where no labels are allowed together. ``labels[v]`` is an index into the
+    labels of variable ``v``. Pair arcs are rows (task, k, j): above first label k, at most
+    last label j.
+    """
+    n = row.size
+    source = lab_at[2 * n] - 2 * n
+    most = 0
+    for i in range(n):
+        most += (lab_at[2 * i + 1] - lab_at[2 * i]) * (lab_at[2 * i + 2] - lab_at[2 * i + 1])
+    for e in range(before.size):
+        most += lab_at[2 * before[e] + 2] - lab_at[2 * before[e] + 1]
+    most += lab_at[2 * n]
+    tail, head = np.empty(most, np.int64), np.empty(most, np.int64)
+    cap, back = np.empty(most, np.int64), np.empty(most, np.int64)
+    widest = 0
+    for v in range(2 * n):
+        widest = max(widest, lab_at[v + 1] - lab_at[v])
+    first_term, last_term = np.empty(widest), np.empty(widest)
+    constant = 0.0
+    at = lab_at[2 * n]
+    for i in range(n):
+        constant += _single_terms(table, row, lab_at, lab, toll, i, first_term, last_term)
+        _chain(lab_at, 2 * i, source, first_term, scale, tail, head, cap, back)
+        _chain(lab_at, 2 * i + 1, source, last_term, scale, tail, head, cap, back)
+        at = _pair_terms(
+            table, row[i], lab_at, lab, i, source, scale, tail, head, cap, back, at
+        )  # fmt: skip
+    pairs = at
+    for e in range(before.size):
+        at = _edge(lab_at, lab, before[e], after[e], source, tail, head, cap, back, at)
+    first, to, residual, place = grouped(source + 2, at, tail, head, cap, back)
+    flow, side = max_flow(first, to, residual, twins(place), source, source + 1)
+    label = np.zeros(2 * n, np.int64)
+    for v in range(2 * n):
+        for k in range(lab_at[v + 1] - lab_at[v] - 1):
+            if side[lab_at[v] - v + k]:
+                label[v] += 1
+    left = np.empty(lab_at[2 * n])
+    for a in range(left.size):
+        left[a] = residual[place[a, 0]] / scale
+    arcs, over = np.empty((pairs - left.size, 2), np.int64), np.empty(pairs - left.size)
+    for a in range(left.size, pairs):
+        arcs[a - left.size, 0], arcs[a - left.size, 1] = tail[a], head[a]
+        over[a - left.size] = residual[place[a, 0]] / scale
+    return constant + flow / scale, label, left, arcs, over
+
+
+@compiled
+def surviving_intervals(
+    table: Array, row: Array, lab_at: Array, lab: Array, left: Array, arcs: Array, over: Array,
+    gap: float,
+) -> Array:  # fmt: skip
+    """Return rows (task, first, last) of the intervals that a plan within ``gap`` may use.
+
+    An interval costs at least the residuals of its labels and of the pair arcs it cuts. One
+    whose first or last slot is not used costs as much without it and is left out.
+    """
+    n = row.size
+    rows = np.empty((64, 3), np.int64)
+    count, arc = 0, 0
+    for i in range(n):
+        a, b, c = lab_at[2 * i], lab_at[2 * i + 1], lab_at[2 * i + 2]
+        extra = np.zeros((b - a + 1, c - b + 1))
+        while arc < arcs.shape[0] and arcs[arc, 0] < b - 2 * i - 1 and arcs[arc, 0] >= a - 2 * i:
+            k, j = arcs[arc, 0] - (a - 2 * i), arcs[arc, 1] - (b - 2 * i - 1)
+            extra[k + 1, j] += over[arc]
+            arc += 1
+        for k in range(1, b - a + 1):
+            for j in range(c - b - 1, -1, -1):
+                extra[k, j] += extra[k - 1, j] + extra[k, j + 1] - extra[k - 1, j + 1]
+        for k in range(b - a):
+            for j in range(c - b):
+                first, last = lab[a + k], lab[b + j]
+                cost = interval_cost(table, row[i], first, last)
+                if cost == np.inf or left[a + k] + left[b + j] + extra[k, j] > gap:
+                    continue
+                same = cost * (1.0 + 1e-12) + 1e-300
+                if interval_cost(table, row[i], first + 1, last) <= same:
+                    continue
+                if interval_cost(table, row[i], first, last - 1) <= same:
+                    continue
+                if count == rows.shape[0]:
+                    wider = np.empty((2 * count, 3), np.int64)
+                    wider[:count] = rows
+                    rows = wider
+                rows[count, 0], rows[count, 1], rows[count, 2] = i, first, last
+                count += 1
+    return rows[:count].copy()

@@ -1,0 +1,161 @@
+"""Maximum flow and minimum cut with whole capacities (push-relabel, highest node first), on arcs grouped by node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from downclock.kernels.compiling import compiled
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@compiled
+def grouped(
+    nodes: int, count: int, tail: Array, head: Array, cap: Array, back: Array
+) -> tuple[Array, Array, Array, Array]:
+    """Return (first, to, residual, place): both directions of each arc, grouped by node.
+
+    ``place[a]`` is where arc ``a`` went; its reverse is where ``twin`` of `max_flow` says.
+    """
+    first = np.zeros(nodes + 1, np.int64)
+    for a in range(count):
+        first[tail[a] + 1] += 1
+        first[head[a] + 1] += 1
+    for v in range(nodes):
+        first[v + 1] += first[v]
+    at = first[:-1].copy()
+    to = np.empty(2 * count, np.int64)
+    residual = np.empty(2 * count, np.int64)
+    place = np.empty((count, 2), np.int64)
+    for a in range(count):
+        forth, reverse = at[tail[a]], at[head[a]]
+        at[tail[a]] += 1
+        at[head[a]] += 1
+        to[forth], residual[forth] = head[a], cap[a]
+        to[reverse], residual[reverse] = tail[a], back[a]
+        place[a, 0], place[a, 1] = forth, reverse
+    return first, to, residual, place
+
+
+@compiled
+def twins(place: Array) -> Array:
+    """Return the position of the reverse of each grouped arc."""
+    twin = np.empty(2 * place.shape[0], np.int64)
+    for a in range(place.shape[0]):
+        twin[place[a, 0]], twin[place[a, 1]] = place[a, 1], place[a, 0]
+    return twin
+
+
+@compiled
+def _heights(
+    first: Array, to: Array, residual: Array, twin: Array, source: int, sink: int,
+    height: Array, count: Array, queue: Array,
+) -> None:  # fmt: skip
+    """Fill ``height`` with residual distances to the sink; the number of nodes where there is
+    none. ``count`` is the number of nodes of each height.
+    """
+    nodes = height.size
+    height[:] = nodes
+    count[:] = 0
+    height[sink] = 0
+    queue[0] = sink
+    begin, end = 0, 1
+    while begin < end:
+        v = queue[begin]
+        begin += 1
+        count[height[v]] += 1
+        for a in range(first[v], first[v + 1]):
+            u = to[a]
+            if height[u] == nodes and u != source and residual[twin[a]] > 0:
+                height[u] = height[v] + 1
+                queue[end] = u
+                end += 1
+
+
+@compiled
+def _activate(
+    height: Array, excess: Array, source: int, sink: int, bucket: Array, link: Array
+) -> int:
+    """Put every node that can still push into the bucket of its height; return the highest."""
+    nodes, top = height.size, 0
+    bucket[:] = -1
+    for v in range(nodes):
+        if excess[v] > 0 and height[v] < nodes and v != sink and v != source:
+            link[v] = bucket[height[v]]
+            bucket[height[v]] = v
+            top = max(top, height[v])
+    return top
+
+
+@compiled
+def _lift(
+    v: int, first: Array, to: Array, residual: Array, height: Array, count: Array, cursor: Array
+) -> None:
+    """Raise a node just above its lowest neighbour; out of the game where that leaves a gap."""
+    nodes = height.size
+    old, least = height[v], nodes
+    for a in range(first[v], first[v + 1]):
+        if residual[a] > 0 and height[to[a]] < least:
+            least = height[to[a]]
+            cursor[v] = a
+    count[old] -= 1
+    height[v] = least + 1 if least + 1 < nodes and count[old] > 0 else nodes
+    if height[v] < nodes:
+        count[height[v]] += 1
+
+
+@compiled
+def max_flow(
+    first: Array, to: Array, residual: Array, twin: Array, source: int, sink: int
+) -> tuple[int, Array]:
+    """Return (flow, source side) by pushing from the highest node; ``residual`` is changed.
+
+    It stops when no more can reach the sink: what is left over stays where it is, so the
+    residuals are those of a preflow, which is all a minimum cut needs.
+    """
+    nodes = first.size - 1
+    height, count = np.empty(nodes, np.int64), np.zeros(nodes + 1, np.int64)
+    queue, bucket, link = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(
+        nodes, np.int64
+    )
+    excess, cursor = np.zeros(nodes, np.int64), first[:-1].copy()
+    for a in range(first[source], first[source + 1]):
+        excess[to[a]] += residual[a]
+        residual[twin[a]] += residual[a]
+        residual[a] = 0
+    work, top = to.size + 1, 0
+    while True:
+        if work > to.size:
+            _heights(first, to, residual, twin, source, sink, height, count, queue)
+            cursor[:] = first[:-1]
+            top = _activate(height, excess, source, sink, bucket, link)
+            work = 0
+        while top > 0 and bucket[top] < 0:
+            top -= 1
+        if top == 0:
+            break
+        v = bucket[top]
+        bucket[top] = link[v]
+        while excess[v] > 0 and height[v] < nodes:
+            a = cursor[v]
+            if a == first[v + 1]:
+                work += 12 + first[v + 1] - first[v]
+                _lift(v, first, to, residual, height, count, cursor)
+                continue
+            u = to[a]
+            if residual[a] > 0 and height[v] == height[u] + 1:
+                amount = min(excess[v], residual[a])
+                if excess[u] == 0 and u != sink:
+                    link[u] = bucket[height[u]]
+                    bucket[height[u]] = u
+                excess[u] += amount
+                excess[v] -= amount
+                residual[a] -= amount
+                residual[twin[a]] += amount
+            else:
+                cursor[v] += 1
+        top = min(max(top, height[v]), nodes - 1)
+    _heights(first, to, residual, twin, source, sink, height, count, queue)
+    return excess[sink], height == nodes

@@ -1,0 +1,302 @@
+"""Cheapest schedules of task graphs under a price per slot: an answer at once, then better ones.
+
+Start with a path-stretched list schedule. Place it on machines so that ancestry costs nothing,
+find the best intervals for that order by one minimum cut, and repeat: no step makes it worse.
+Prices for machines (`CapacityPrices`) give the lower bound and new orders; small disturbances of
+the order give the rest. Every answer carries its bound.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from downclock.exact.cost_bounds import CapacityPrices, aggregate_bound
+from downclock.exact.cost_model import (
+    SlotGraph,
+    SlotGraphIndex,
+    SlotPlan,
+    Status,
+    cost_table,
+    is_valid,
+    plan_cost,
+)
+from downclock.exact.cost_order import best_intervals, machines_of, order_edges
+from downclock.exact.cost_proof import prove
+from downclock.exact.cost_stages import stage_bound
+from downclock.policies.cost_start import list_schedule, path_stretched, shortest_schedule
+from downclock.units import Floats, Ints
+
+Progress = Callable[[float, float, float], None]
+"""Called with (seconds, cost, bound) whenever one of the two improves."""
+
+SMALL = 100
+"""Up to this many tasks cuts see every slot; above, a window around the present plan."""
+
+LARGEST_CUT = 5_000_000
+"""Tasks times slots squared up to which machines are priced with all slots as labels."""
+
+NEAR = 8
+"""Slots on each side of a plan that a disturbed order may use at first."""
+
+ENOUGH = 3e-7
+"""Relative gap at which cost and bound are equal."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SlotResult:
+    """The best plan found, a lower bound and what is known of it.
+
+    Attributes:
+        plan: None where no schedule meets the deadline (or none was found).
+        bound: no schedule costs less.
+        status: "optimal" where the gap is rounding.
+        first_s: when the first valid plan was there.
+        rounds: orders tried.
+    """
+
+    plan: SlotPlan | None
+    bound: float
+    status: Status
+    seconds: float
+    first_s: float
+    rounds: int
+
+    @property
+    def cost(self) -> float:
+        """Cost of the plan; infinite where there is none."""
+        return np.inf if self.plan is None else self.plan.cost
+
+    @property
+    def gap(self) -> float:
+        """Cost above the bound, as a fraction of the bound."""
+        return self.cost / self.bound - 1.0 if self.bound > 0.0 else float(self.cost > 0.0)
+
+
+@dataclass(slots=True)
+class CostSearch:
+    """One search: tables, the best plan, the bound, and the clock."""
+
+    graph: SlotGraph
+    seed: int = 0
+    progress: Progress | None = None
+    index: SlotGraphIndex = field(init=False)
+    table: Floats = field(init=False)
+    best: SlotPlan | None = None
+    bound: float = 0.0
+    prices: CapacityPrices | None = None
+    rounds: int = 0
+    first_s: float = np.inf
+    _begun: float = field(default_factory=time.perf_counter)
+    _random: np.random.Generator = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._random = np.random.default_rng(self.seed)
+        self.index = SlotGraphIndex.of(self.graph)
+        self.table = cost_table(self.index, self._longest())
+        self.bound, _ = aggregate_bound(self.graph)
+
+    def _longest(self) -> int:
+        """Longest interval in the table: every one for small graphs, else what fits memory."""
+        slots = self.graph.slots
+        if len(self.graph) <= SMALL:
+            return slots
+        room = int(3e7 / (slots * self.index.works.size))
+        return min(slots, max(int(4 * self.index.length.max()), min(room, 256)))
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the search began."""
+        return time.perf_counter() - self._begun
+
+    @property
+    def closed(self) -> bool:
+        """Cost and bound are equal but for rounding."""
+        return self.best is not None and self.best.cost <= self.bound * (1.0 + ENOUGH)
+
+    def open(self, start: Ints | None = None) -> bool:
+        """Find a first plan, from ``start`` (first slots at full speed) too; tell whether."""
+        found = path_stretched(self.index)
+        if found is not None:
+            self.improve(found[0], found[0] + found[1] - 1)
+        if start is not None:
+            self.improve(start, start + self.index.length - 1)
+        if self.best is None:
+            first, end = shortest_schedule(self.graph, seed=self.seed)
+            if end <= self.graph.slots:
+                self.improve(first, first + self.index.length - 1)
+        return self.best is not None
+
+    def improve(self, first: Ints, last: Ints, most: int = 12) -> SlotPlan | None:
+        """Alternate machines and cuts from intervals until nothing changes; keep the best."""
+        plan = SlotPlan(first, last, plan_cost(self.index, self.table, first, last))
+        if not is_valid(self.graph, plan):
+            return None
+        for _ in range(most):
+            edges = order_edges(self.index, machines_of(self.index, plan), plan.first)
+            better = self._cut(plan, *edges)
+            if better is None or better.cost >= plan.cost * (1.0 - 1e-9):
+                break
+            plan = better
+        self.keep(plan)
+        return plan
+
+    def _cut(self, plan: SlotPlan, before: Ints, after: Ints) -> SlotPlan | None:
+        if len(self.graph) <= SMALL:
+            return best_intervals(self.index, self.table, plan, before, after)
+        for stride in (16, 8, 4, 2, 1):
+            found = best_intervals(
+                self.index, self.table, plan, before, after, reach=3, stride=stride
+            )
+            if found is not None and found.cost < plan.cost:
+                plan = found
+        return plan
+
+    def keep(self, plan: SlotPlan) -> None:
+        """Remember a valid plan if it is the best."""
+        self.rounds += 1
+        if self.best is None or plan.cost < self.best.cost:
+            self.first_s = min(self.first_s, self.elapsed_s)
+            self.best = plan
+            self._report()
+
+    def raise_bound(self, bound: float) -> None:
+        """Remember a better lower bound."""
+        if bound > self.bound:
+            self.bound = bound
+            self._report()
+
+    def price_step(self) -> None:
+        """Move the prices of machines once and try the order they suggest."""
+        assert self.best is not None
+        if self.prices is None:
+            bound, start = aggregate_bound(self.graph)
+            table = self.table
+            if not (self.graph.even_and_convex and self.graph.pause):
+                table = cost_table(self.index, self.graph.slots, envelope=True)
+            self.prices = CapacityPrices(self.index, table, start, bound)
+        self.prices.step(self.best.cost)
+        self.raise_bound(min(self.prices.bound, self.best.cost))
+
+    def decode(self) -> SlotPlan | None:
+        """Make a plan of the order of the prices' relaxed intervals."""
+        assert self.prices is not None
+        relaxed = self.prices.relaxed
+        return self.reorder(0.5 * (relaxed.first + relaxed.last), relaxed)
+
+    def reorder(self, key: Floats, near: SlotPlan, reach: int = -1) -> SlotPlan | None:
+        """Cut for the machine orders of a list schedule; None where they miss the deadline.
+
+        Lengths are those of the plan ``near``, and only slots near it are tried (see
+        `best_intervals`).
+        """
+        length = np.maximum(near.last - near.first + 1, self.index.length)
+        first, machine, _ = list_schedule(self.index, key, length)
+        edges = order_edges(self.index, machine, first)
+        found = best_intervals(self.index, self.table, near, *edges, reach=reach)
+        if found is not None:
+            self.keep(found)
+        return found
+
+    def disturb(self, present: SlotPlan) -> SlotPlan:
+        """Move one to three tasks in the order and cut again; return what to go on from."""
+        key = 0.5 * (present.first + present.last)
+        some = self._random.integers(0, key.size, self._random.integers(1, 4))
+        spread = 1.0 + 0.5 * float(np.mean(present.last - present.first + 1))
+        key[some] += self._random.normal(0.0, spread, some.size)
+        found = self.reorder(key, present, self._near)
+        if found is None:
+            return present
+        if found.cost < present.cost:
+            found = self.improve(found.first, found.last, most=3) or found
+        assert self.best is not None
+        warm = 2e-4 * self.best.cost
+        worse = found.cost - present.cost
+        return found if worse <= 0.0 or self._random.random() < np.exp(-worse / warm) else present
+
+    @property
+    def can_price(self) -> bool:
+        """Cuts over all slots are small enough to price machines."""
+        return len(self.graph) * self.graph.slots**2 <= LARGEST_CUT
+
+    @property
+    def turns_per_price(self) -> int:
+        """Disturbances that take about as long as one step of the prices."""
+        if self.prices is None:
+            return 1
+        each = (2 * self._near + 1) ** 2 * len(self.graph)
+        return int(np.clip(self.prices.pairs / each, 1, 20))
+
+    @property
+    def _near(self) -> int:
+        return NEAR if len(self.graph) <= SMALL else 3
+
+    def prove(self, seconds: float) -> None:
+        """Let HiGHS choose among the intervals that the prices leave."""
+        assert self.best is not None
+        if self.prices is None:
+            self.price_step()
+        assert self.prices is not None
+        plan, bound = prove(self.index, self.prices, self.table, self.best, seconds=seconds)
+        self.keep(plan)
+        self.raise_bound(bound)
+
+    def result(self) -> SlotResult:
+        """What is known now."""
+        status: Status = "feasible" if self.best is not None else "infeasible"
+        return SlotResult(
+            self.best,
+            self.bound,
+            "optimal" if self.closed else status,
+            self.elapsed_s,
+            self.first_s,
+            self.rounds,
+        )
+
+    def _report(self) -> None:
+        if self.progress is not None and self.best is not None:
+            self.progress(self.elapsed_s, self.best.cost, self.bound)
+
+
+def solve_slots(
+    graph: SlotGraph,
+    *,
+    seconds: float = 1.0,
+    proof_s: float = 0.0,
+    rounds: int = 1 << 30,
+    seed: int = 0,
+    start: Ints | None = None,
+    progress: Progress | None = None,
+) -> SlotResult:
+    """Search until the gap is closed, the time is over or enough orders were tried.
+
+    Args:
+        graph: what is asked.
+        seconds: time to search; the answer depends on the machine's speed unless ``rounds``
+            ends it.
+        proof_s: time for HiGHS to close the gap afterwards; 0: no proof is tried.
+        rounds: orders to try; with enough seconds the answer depends on the seed only.
+        seed: of the disturbances.
+        start: first slots (n,) of a schedule at full speed, where one is known.
+        progress: called with (seconds, cost, bound) at every improvement.
+    """
+    search = CostSearch(graph, seed, progress)
+    if not search.open(start):
+        return search.result()
+    search.raise_bound(stage_bound(search.index))
+    present, turn = search.best, 0
+    while not search.closed and search.elapsed_s < seconds and search.rounds < rounds:
+        present = search.best if turn % 25 == 0 else present
+        assert present is not None
+        if turn % (1 + search.turns_per_price) == 0 and search.can_price:
+            search.price_step()
+            search.decode()
+        else:
+            present = search.disturb(present)
+        turn += 1
+    if proof_s > 0.0 and not search.closed:
+        search.prove(proof_s)
+    return search.result()
