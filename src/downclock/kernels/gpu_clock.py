@@ -29,7 +29,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from downclock.kernels.compiling import compiled
+from downclock.kernels.compiling import compiled, inner
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -47,7 +47,7 @@ MAX_STEPS = 120
 SECANT_STEPS = 24
 
 
-@compiled
+@inner
 def gpu_volt(core: float, box: Floats) -> float:
     """Return the least allowed voltage at a core clock."""
     return max(box[VOLT_MIN], box[A0] + core * (box[A1] + core * box[A2]))
@@ -59,14 +59,14 @@ def gpu_time(d: float, delta: float, t0: float, core: float, memory: float) -> f
     return d * (delta / core + (1.0 - delta) / memory) + t0
 
 
-@compiled
+@inner
 def gpu_power(p0: float, gamma: float, c: float, box: Floats, core: float, memory: float) -> float:
     """Return the power at these clocks and the least voltage (mei2021 Eq. 1)."""
     volt = gpu_volt(core, box)
     return p0 + gamma * memory + c * (volt * volt) * core
 
 
-@compiled
+@inner
 def _knee(box: Floats) -> float:
     """Return the fastest clock at the lowest voltage, kept in the box: below it h is linear."""
     low, high, floor = box[CORE_MIN], box[CORE_MAX], box[VOLT_MIN]
@@ -80,10 +80,13 @@ def _knee(box: Floats) -> float:
     return min(max(core, low), high)
 
 
-@compiled
-def _switching(core: float, above_knee: bool, box: Floats) -> tuple[float, float]:
-    """Return h = V² core and its slope, on one side of the knee."""
-    if not above_knee:
+@inner
+def _switching(core: float, above_knee: float, box: Floats) -> tuple[float, float]:
+    """Return h = V² core and its slope, above the knee (1) or below it (0).
+
+    A number, as every constant bool would be compiled apart.
+    """
+    if above_knee == 0.0:
         square = box[VOLT_MIN] * box[VOLT_MIN]
         return square * core, square
     volt = box[A0] + core * (box[A1] + core * box[A2])
@@ -91,7 +94,7 @@ def _switching(core: float, above_knee: bool, box: Floats) -> tuple[float, float
     return volt * volt * core, volt * (volt + 2.0 * core * rise)
 
 
-@compiled
+@inner
 def _best_memory(pull: float, push: float, box: Floats) -> float:
     """Return the memory clock that minimises ``pull / memory + push memory``."""
     low, high = box[MEMORY_MIN], box[MEMORY_MAX]
@@ -102,7 +105,7 @@ def _best_memory(pull: float, push: float, box: Floats) -> float:
     return sqrt(pull / push)
 
 
-@compiled
+@inner
 def _slope(
     p0: float,
     gamma: float,
@@ -112,7 +115,7 @@ def _slope(
     t0: float,
     box: Floats,
     core: float,
-    above_knee: bool,
+    above_knee: float,
 ) -> float:
     """Return core² dE/dcore at the best memory clock for this core clock."""
     h, rise = _switching(core, above_knee, box)
@@ -122,17 +125,17 @@ def _slope(
     return c * rise * core * core * (rest_s + b / memory) - (head_w + gamma * memory) * a
 
 
-@compiled
+@inner
 def _cheapest_core(
     p0: float, gamma: float, c: float, a: float, b: float, t0: float, box: Floats
 ) -> float:
     """Return the core clock of least energy: where the slope changes sign (Illinois method)."""
-    low, high, above = box[CORE_MIN], _knee(box), False
+    low, high, above = box[CORE_MIN], _knee(box), 0.0
     if a <= 0.0:
         return low
     high_slope = -1.0 if high <= low else _slope(p0, gamma, c, a, b, t0, box, high, above)
     if high_slope < 0.0:
-        low, high, above = high, box[CORE_MAX], True
+        low, high, above = high, box[CORE_MAX], 1.0
         high_slope = _slope(p0, gamma, c, a, b, t0, box, high, above)
     low_slope = _slope(p0, gamma, c, a, b, t0, box, low, above)
     if low_slope >= 0.0 or high <= low:
@@ -161,7 +164,7 @@ def _cheapest_core(
     return core
 
 
-@compiled
+@inner
 def _trade(target: float, a: float, room: float, low: float, high: float, box: Floats) -> float:
     """Return the root of ``sqrt(h') spare = target`` for ``spare = room core - a`` in bounds.
 
@@ -174,7 +177,7 @@ def _trade(target: float, a: float, room: float, low: float, high: float, box: F
     spare = target / box[VOLT_MIN]
     if knee > box[CORE_MIN] and (spare <= at_knee or at_knee >= high):
         return min(spare, high)
-    _, rise = _switching(knee, True, box)
+    _, rise = _switching(knee, 1.0, box)
     if at_knee > 0.0 and sqrt(rise) * at_knee >= target:
         return at_knee
     low = max(low, at_knee)
@@ -200,7 +203,7 @@ def _trade(target: float, a: float, room: float, low: float, high: float, box: F
     return spare
 
 
-@compiled
+@inner
 def _clocks_at(
     gamma: float, c: float, a: float, b: float, room: float, box: Floats
 ) -> tuple[float, float]:
@@ -283,7 +286,7 @@ def gpu_time_range(d: float, delta: float, t0: float, box: Floats) -> tuple[floa
     return shortest, gpu_time(d, delta, t0, box[CORE_MIN], box[MEMORY_MIN])
 
 
-@compiled
+@inner
 def _write(
     p0: float,
     gamma: float,

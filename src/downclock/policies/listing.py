@@ -204,7 +204,8 @@ class _Run:
                 mine = np.flatnonzero(kind == k)
                 if mine.size:
                     points[mine] = lengths.points(self.view, k, task[mine], length_s[mine])
-        return Segments.of(task, processor, start_s, start_s + length_s, points)
+        end_s = np.minimum(start_s + length_s, self.tasks.deadline_s[task])  # rounding is not late
+        return Segments.of(task, processor, start_s, end_s, points)
 
 
 def _flat_board(platform: Platform) -> Board:
