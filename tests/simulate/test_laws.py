@@ -13,6 +13,7 @@ from downclock.policies.interface import Policy
 from downclock.policies.liu_mapping import Rules
 from downclock.policies.liu_policy import LiuPolicy
 from downclock.policies.liu_queue import READINGS
+from downclock.policies.liu_replan import Replan
 from downclock.problem.problem import Problem
 from downclock.schedule.account import account
 from downclock.schedule.schedule import DONE, DOWN, FAILED, PENDING, REJECTED, Schedule
@@ -25,8 +26,13 @@ from tests.laws.test_conservation import sweep
 LIU = [
     LiuPolicy("liu-static", Rules(scheme="static")),
     LiuPolicy("liu-dynamic", Rules(scheme="dynamic")),
+    Replan(),
+    Replan("replan:until=makespan", until="makespan", reserve=0.1),
 ]
-POLICIES: list[Policy] = [*(policy(name) for name in CATALOG), *LIU]
+POLICIES: list[Policy] = [
+    *(policy(name) for name in CATALOG if name not in ("liu", "replan")),
+    *LIU,
+]
 ROUGH = Chances(
     actual="uniform:0.6:1.3", fail_jobs=0.1, fail_servers=0.3, fail_processors=0.1, repair_s=40.0
 )
@@ -46,7 +52,7 @@ def problems(made: Policy, count: int, **knobs: object) -> list[Problem]:
 
 def tables(problem_kind: Policy) -> dict[str, object]:
     """Liu's schemes need enumerated clocks, no wake time, one kind of clock each."""
-    if isinstance(problem_kind, LiuPolicy):
+    if isinstance(problem_kind, LiuPolicy | Replan):
         return {
             "flavours": ("gpu-table", "cpu-table"),
             "wake_s": 0.0,
@@ -106,9 +112,16 @@ def test_cutting_a_reactive_plan_changes_nothing(made):
         same(replace(whole), cut)
 
 
-@pytest.mark.parametrize("name", ["safe", "safe-locked"])
-def test_accepted_jobs_are_never_late_while_run_times_stay_within_estimates(name):
-    made = LiuPolicy("liu", Rules(reading=READINGS[name]))
+@pytest.mark.parametrize(
+    "made",
+    [
+        LiuPolicy("liu", Rules(reading=READINGS["safe"])),
+        LiuPolicy("liu", Rules(reading=READINGS["safe-locked"])),
+        Replan(),
+        Replan(until="makespan"),
+    ],
+)
+def test_accepted_jobs_are_never_late_while_run_times_stay_within_estimates(made):
     late = accepted = 0
     for problem in problems(made, 10, **tables(made)):
         run = simulate(problem, made, chances=Chances(actual="uniform:0.4:1"), seed=3)

@@ -23,6 +23,7 @@ from downclock.errors import InvalidInput
 from downclock.policies.interface import Policy
 from downclock.policies.lengths import LeastEnergy, Lengths, OneClock
 from downclock.policies.listing import Fit, ListPolicy
+from downclock.policies.liu_entries import liu, replanned
 from downclock.policies.order import Order
 from downclock.policies.sleep import Patience
 from downclock.policies.static_cap import StaticCap
@@ -172,6 +173,18 @@ CATALOG: dict[str, Entry] = {
             "bin packing: worst fit at time 0, then first fit (mei2021 Algorithm 6)",
             _bin,
             {"rho": 0.0, "dvfs": True, "start": "end-time", "grid": 0.0, "slot": 0.0},
+        ),
+        Entry(
+            "liu",
+            "CPU-GPU mapping by load, whole processors slowed (liu), made safe",
+            liu,
+            {"scheme": "dynamic", "rules": "safe", "thr": 0.2},
+        ),
+        Entry(
+            "replan",
+            "CPU-GPU mapping by energy, planned anew at every arrival and completion",
+            replanned,
+            {"until": "horizon", "reserve": 0.0},
         ),
     )
 }

@@ -1,0 +1,188 @@
+"""Job sets of liu section 7 on the hardware of its Table 2: one CPU, one GPU, jobs with deadlines.
+
+The paper leaves open how much faster the GPU is, idle and system power, arrivals and actual
+times; the assumptions here are named arguments (docs/background/cpu-gpu-mapping.md).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.power.library import Library
+from downclock.power.points import ClockTable
+from downclock.power.profiles import MeasuredProfiles
+from downclock.problem.platform import Kind, Platform, ServerSpec
+from downclock.problem.problem import Problem
+from downclock.problem.spread import UNIFORM, Spread
+from downclock.problem.tasks import Tasks
+from downclock.units import Floats
+
+CPU, GPU = "cpu", "gpu"
+
+SpeedReading: TypeAlias = Literal["clock", "voltage"]
+"""What sets the run time: the clock, as in silicon; or the voltage, as the paper says."""
+
+LOADS = {"light": 1.0, "medium": 1.4, "heavy": 1.8}
+"""Sum of the jobs' loads (section 7.1)."""
+
+FAMILIES = {"NMF": (2.0, 6.0), "MM": (4.0, 12.0), "MT": (0.7, 2.5), "MO": (1.5, 4.0)}
+"""CPU time / GPU time of the four benchmarks, log-uniform: assumed, the paper prints none."""
+
+LOAD_RANGE = (0.001, 0.1)
+GPU_TIME_S = (0.5, 20.0)
+MARGIN = 1.2
+"""Worst case / measured time (section 7.1); 1.5 in the second experiment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A processor of Table 2: clocks and voltages (ascending), power at the top and when idle."""
+
+    mhz: tuple[float, ...]
+    volts: tuple[float, ...]
+    tdp_w: float
+    idle_w: float
+
+    @property
+    def clocks(self) -> ClockTable:
+        """Its levels."""
+        return ClockTable(np.array(self.mhz), np.array(1.0), self.mhz[-1], 1.0)
+
+    @property
+    def voltage(self) -> Floats:
+        """Voltages as ratios to the top one."""
+        return np.array(self.volts) / self.volts[-1]
+
+    @property
+    def clock(self) -> Floats:
+        """Clocks as ratios to the top one."""
+        return np.array(self.mhz) / self.mhz[-1]
+
+    @property
+    def power_w(self) -> Floats:
+        """Idle power plus what switching takes: (TDP - idle) V² f."""
+        return np.asarray(self.idle_w + (self.tdp_w - self.idle_w) * self.voltage**2 * self.clock)
+
+
+XEON_5160 = Device((2000.0, 3000.0), (1.2, 1.5), 80.0, 24.0)
+HD_5770 = Device((148.0, 500.0, 850.0), (0.95, 1.0, 1.25), 108.0, 18.0)
+HD_5770_FAST = Device((500.0, 850.0), (1.0, 1.25), 108.0, 18.0)
+"""Table 2; idle powers are assumed. The last one leaves out 148 MHz, which never pays."""
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """The desktop computer of section 7.
+
+    Attributes:
+        cpu, gpu: its processors.
+        system_w: what the rest of the box draws while it is on.
+        speed: see `SpeedReading`.
+        locked: clocks stay during a job.
+    """
+
+    cpu: Device = XEON_5160
+    gpu: Device = HD_5770
+    system_w: float = 0.0
+    speed: SpeedReading = "clock"
+    locked: bool = False
+
+    def platform(self) -> Platform:
+        """One server, on from the start; CPUs preempt, GPUs do not (section 3)."""
+        rule: Literal["free", "locked"] = "locked" if self.locked else "free"
+        kinds = (
+            Kind(CPU, self.cpu.clocks, self.cpu.idle_w, "preempt", rule),
+            Kind(GPU, self.gpu.clocks, self.gpu.idle_w, "none", rule),
+        )
+        server = ServerSpec("box", ((CPU, 1), (GPU, 1)), host_w=self.system_w, initially_on=True)
+        return Platform.build(kinds, (server,))
+
+    def library(self, cpu_s: Floats, gpu_s: Floats) -> Library:
+        """An application per job, with its worst-case time at the top level of either device."""
+        n = cpu_s.size
+        groups = tuple(
+            self._profiles(device, top_s)
+            for device, top_s in ((self.cpu, cpu_s), (self.gpu, gpu_s))
+        )
+        names = np.array([f"j{i}" for i in range(n)], dtype=object)
+        row = np.column_stack([np.arange(n)] * 2)
+        return Library(names, (CPU, GPU), groups, np.tile([0, 1], (n, 1)), row)
+
+    def _profiles(self, device: Device, top_s: Floats) -> MeasuredProfiles:
+        n, count = top_s.size, len(device.mhz)
+        speed = device.clock if self.speed == "clock" else device.voltage
+        return MeasuredProfiles(
+            np.arange(n + 1) * count,
+            np.tile(device.clock, n),
+            np.ones(n * count),
+            (top_s[:, None] / speed[None, :]).ravel(),
+            np.tile(device.power_w, n),
+        )
+
+
+def job_set(
+    seed: int,
+    *,
+    load: str | float = "light",
+    family: str = "NMF",
+    box: Box | None = None,
+    margin: float = MARGIN,
+    arrivals_s: float = 0.0,
+    actual: tuple[float, float] = (0.9, 1.0),
+) -> Problem:
+    """Draw a set: jobs until their loads sum to the cap, the last one shrunk to meet it.
+
+    Args:
+        seed: of the draw.
+        load: light, medium, heavy or a number.
+        family: benchmark, see `FAMILIES`.
+        box: hardware; Table 2's by default.
+        margin: worst case / measured time.
+        arrivals_s: jobs arrive uniformly within this time; 0: all at time 0.
+        actual: range of actual / measured time, kept as the tasks' spread.
+    """
+    rng = np.random.default_rng([seed, sorted(FAMILIES).index(_known(family))])
+    used = _loads(rng, LOADS[load] if isinstance(load, str) else load)
+    n = used.size
+    gpu_s = rng.uniform(*GPU_TIME_S, n) * margin
+    low, high = FAMILIES[family]
+    ratio = np.exp(rng.uniform(np.log(low), np.log(high), n))
+    cpu_s = gpu_s * ratio
+    window_s = np.maximum(np.minimum(cpu_s, gpu_s) / used, np.maximum(cpu_s, gpu_s))
+    arrival_s = np.sort(rng.uniform(0.0, arrivals_s, n)) if arrivals_s else np.zeros(n)
+    chosen = box or Box()
+    spread = Spread(
+        np.full(n, UNIFORM), np.full(n, actual[0] / margin), np.full(n, actual[1] / margin)
+    )
+    names = np.array([f"{family.lower()}{i + 1}" for i in range(n)], dtype=object)
+    tasks = Tasks(
+        names,
+        np.arange(n),
+        np.ones(n),
+        arrival_s,
+        arrival_s + window_s,
+        np.ones(n, dtype=np.int64),
+        spread,
+    )
+    library = chosen.library(cpu_s, gpu_s)
+    return Problem(tasks, library, chosen.platform(), name=f"liu-{family}-{load}-{seed}")
+
+
+def _known(family: str) -> str:
+    if family not in FAMILIES:
+        rule = f"must be one of {', '.join(FAMILIES)}"
+        raise InvalidInput(rule, field="family", value=family)
+    return family
+
+
+def _loads(rng: np.random.Generator, cap: float) -> Floats:
+    """Loads until their sum exceeds the cap; the last is what is left of it."""
+    loads: list[float] = []
+    while sum(loads) < cap:
+        loads.append(float(rng.uniform(*LOAD_RANGE)))
+    loads[-1] -= sum(loads) - cap
+    return np.asarray(np.maximum(np.array(loads), 1e-6))
