@@ -40,7 +40,7 @@ def account(problem: Problem, schedule: Schedule, *, boundary: Boundary = "last-
             a time that is no number, no profile at the point).
     """
     _check(problem, schedule)
-    book = _book(problem, schedule, _windows(problem, schedule, boundary))
+    book = _book(problem, schedule, windows_s(problem, schedule, boundary))
     tasks = len(problem.tasks)
     server_j, task_j = _read(book, tasks, energy_meter(problem))
     price, carbon = price_meter(problem), carbon_meter(problem)
@@ -88,7 +88,7 @@ class _Book:
     zone: Ints
 
 
-def _windows(problem: Problem, schedule: Schedule, boundary: Boundary) -> Floats:
+def windows_s(problem: Problem, schedule: Schedule, boundary: Boundary) -> Floats:
     """Return the end of each server's window (servers,)."""
     platform, segments = problem.platform, schedule.segments
     last = np.zeros(platform.server_count)

@@ -1,0 +1,97 @@
+"""Power over time by part of the bill: the integrand of `account`, as steps to draw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from downclock.problem.problem import Problem
+from downclock.schedule.account import windows_s
+from downclock.schedule.bill import PARTS, Boundary
+from downclock.schedule.draws import Draws, idle_draws, run_draws, server_draws, shared_draws
+from downclock.schedule.schedule import Schedule
+from downclock.schedule.states import States, server_states
+from downclock.units import Floats
+
+MOST_STEPS = 8192
+"""Steps kept; beyond, equal stretches of time hold their mean power."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PowerCurve:
+    """Constant power between edges.
+
+    Attributes:
+        edge_s: rising times (n + 1,).
+        watts: power by part between them (n, 6), columns as `PARTS`.
+        wake_s, wake_j: wakes that take no time (w,): energy without power.
+        states: what every server does when.
+        exact: every step is there; else the steps are means over equal stretches.
+    """
+
+    edge_s: Floats
+    watts: Floats
+    wake_s: Floats
+    wake_j: Floats
+    states: States
+    exact: bool
+
+    @property
+    def energy_j(self) -> Floats:
+        """Energy by part (6,), the wakes that take no time included."""
+        joules = np.asarray(np.diff(self.edge_s) @ self.watts)
+        joules[PARTS.index("wake")] += self.wake_j.sum()
+        return joules
+
+
+def power_curve(
+    problem: Problem,
+    schedule: Schedule,
+    *,
+    boundary: Boundary = "last-task",
+    most: int = MOST_STEPS,
+) -> PowerCurve:
+    """Return the power of a schedule over time; its energy is the bill's."""
+    platform = problem.platform
+    windows = windows_s(problem, schedule, boundary)
+    states, wakes = server_states(platform, schedule.spans, windows)
+    run, _ = run_draws(problem, schedule.segments)
+    shared = shared_draws(platform, schedule.segments)
+    idle = idle_draws(platform, schedule.segments, states)
+    draws = (run, shared, idle, *server_draws(platform, states))
+    edges = _edges(draws)
+    cumulative = np.column_stack([_energy_until(part, edges) for part in draws])
+    exact = edges.size - 1 <= most
+    if not exact:
+        even = np.linspace(edges[0], edges[-1], most + 1)
+        columns = [np.interp(even, edges, column) for column in cumulative.T]
+        edges, cumulative = even, np.column_stack(columns)
+    watts = np.diff(cumulative, axis=0) / np.diff(edges)[:, None]
+    at_once = wakes.server[wakes.at_once]
+    instants = wakes.at_s[wakes.at_once]
+    return PowerCurve(edges, _calm(watts), instants, platform.wake_j[at_once], states, exact)
+
+
+def _edges(draws: tuple[Draws, ...]) -> Floats:
+    """Return every time at which something changes; a second where nothing ever does."""
+    times = [np.zeros(1)]
+    for part in draws:
+        times += [part.start_s, part.end_s]
+    edges = np.unique(np.concatenate(times))
+    return edges if edges.size > 1 else np.array([0.0, 1.0])
+
+
+def _energy_until(draws: Draws, edges: Floats) -> Floats:
+    """Return what the draws add up to until each edge."""
+    steps = np.zeros(edges.size)
+    np.add.at(steps, np.searchsorted(edges, draws.start_s), draws.watts)
+    np.add.at(steps, np.searchsorted(edges, draws.end_s), -draws.watts)
+    watts = np.cumsum(steps)[:-1]
+    return np.concatenate([[0.0], np.cumsum(watts * np.diff(edges))])
+
+
+def _calm(watts: Floats) -> Floats:
+    """Return 0 for what is only the rounding of sums that cancel."""
+    size = np.abs(watts).max(initial=0.0)
+    return np.where(np.abs(watts) <= 1e-9 * size, 0.0, watts)
