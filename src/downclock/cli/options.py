@@ -85,15 +85,15 @@ def _set_quiet(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
         ctx.obj.quiet = wanted
 
 
-def input_files(metavar: str) -> Callable[[F], F]:
-    """Add the argument ``files``: one or more, none of them a folder."""
+def input_files(metavar: str, *, folders: bool = False) -> Callable[[F], F]:
+    """Add the argument ``files``: one or more, none of them a folder unless that is allowed."""
     return click.argument(
         "files",
         nargs=-1,
         required=True,
         metavar=metavar,
         type=click.Path(),
-        callback=_refuse_folders,
+        callback=None if folders else _refuse_folders,
     )
 
 
@@ -106,7 +106,7 @@ def _refuse_folders(
     return files
 
 
-def problem_files(metavar: str) -> Callable[[F], F]:
+def problem_files(metavar: str, *, folders: bool = False) -> Callable[[F], F]:
     """Add the files of a problem, and the options that replace parts of it."""
 
     def add(command: F) -> F:
@@ -123,7 +123,7 @@ def problem_files(metavar: str) -> Callable[[F], F]:
                 metavar="FILE|builtin:NAME",
                 help="Applications instead of the cluster's.",
             ),
-            input_files(metavar),
+            input_files(metavar, folders=folders),
         ):
             command = decorate(command)
         return command

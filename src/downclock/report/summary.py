@@ -116,7 +116,7 @@ class Summary:
             tables=(self._table(), *_rejections(self.problem, self.plan)),
             notes=(*notes, *_price_notes(self.plan.bill)),
             data=self._data(),
-            records=[_record(self.problem, each) for each in self._all],
+            records=[record(self.problem, each) for each in self._all],
         )
 
     def __str__(self) -> str:
@@ -236,7 +236,7 @@ def _facts(problem: Problem, bills: list[Bill]) -> list[tuple[str, Callable[[Pla
     tasks, servers = len(problem.tasks), problem.platform.server_count
     deadlines = int(np.sum(np.isfinite(problem.tasks.deadline_s)))
     rows: list[tuple[str, Callable[[Planned], str]]] = [
-        ("deadlines met", lambda each: f"{_met(problem, each)} of {deadlines}"),
+        ("deadlines met", lambda each: f"{deadlines_met(problem, each)} of {deadlines}"),
         ("tasks done", lambda each: f"{each.done} of {tasks}"),
         ("servers used", lambda each: f"{each.bill.servers_used} of {servers}"),
         ("server wakes", lambda each: f"{each.bill.wakes}"),
@@ -249,7 +249,7 @@ def _facts(problem: Problem, bills: list[Bill]) -> list[tuple[str, Callable[[Pla
     return rows
 
 
-def _met(problem: Problem, each: Planned) -> int:
+def deadlines_met(problem: Problem, each: Planned) -> int:
     """Deadlines met; the verifier has seen that every task that is done met its own."""
     done = each.schedule.outcomes.status == DONE
     return int(np.sum(done & np.isfinite(problem.tasks.deadline_s)))
@@ -284,13 +284,14 @@ def _details(problem: Problem, each: Planned) -> dict[str, Any]:
         "bound_j": each.bound_j,
         "gap": each.gap,
         "done": each.done,
-        "deadlines_met": _met(problem, each),
+        "deadlines_met": deadlines_met(problem, each),
         "rejected": [{"task": name[task], "reason": reason[task]} for task in each.rejected],
         "bill": each.bill.as_dict(),
     }
 
 
-def _record(problem: Problem, each: Planned) -> dict[str, Any]:
+def record(problem: Problem, each: Planned) -> dict[str, Any]:
+    """Return a plan's figures as one flat row, units in the names."""
     bill = each.bill
     return {
         "policy": each.policy,
@@ -300,7 +301,7 @@ def _record(problem: Problem, each: Planned) -> dict[str, Any]:
         "gap": each.gap,
         "tasks": len(problem.tasks),
         "done": each.done,
-        "deadlines_met": _met(problem, each),
+        "deadlines_met": deadlines_met(problem, each),
         "rejected": int(each.rejected.size),
         "servers_used": bill.servers_used,
         "wakes": bill.wakes,

@@ -1,0 +1,147 @@
+"""Comparisons: sorted, honest about what does not apply, and never below the bound."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import pytest
+
+from downclock.cli import main
+from downclock.errors import InvalidInput
+from downclock.policies.catalog import CATALOG, policy
+from downclock.problem.files import write_problem
+from downclock.report.compare import compare, compare_all, comparisons_page, rows_of
+from downclock.report.summary import planned
+from downclock.report.tables import rendered
+from downclock.workloads import mei
+from tests.conftest import ROOT
+from tests.generated import random_problem
+
+GPU_DAY = str(ROOT / "examples" / "gpu-day")
+FILES = (f"{GPU_DAY}/cluster.toml", f"{GPU_DAY}/jobs.csv")
+
+
+@pytest.fixture(scope="module")
+def small():
+    """A paper's day, small enough for every policy."""
+    cluster = mei.Cluster(pairs=256, per_server=4)
+    return mei.online(7, utilisation=0.1, initial_utilisation=0.02, cluster=cluster)
+
+
+def test_every_policy_of_the_catalogue_is_compared_or_named(small) -> None:
+    found = compare(small)
+    said = [each.policy for each in found.plans] + [spec for spec, _ in found.without]
+    assert sorted(said) == sorted(CATALOG)
+    for spec, reason in found.without:
+        assert reason == policy(spec).objection(small) or reason.startswith("its plan is")
+
+
+def test_plans_that_complete_all_come_first_and_then_the_least_energy(small) -> None:
+    plans = compare(small).plans
+    keys = [(-each.done, each.bill.total_j) for each in plans]
+    assert keys == sorted(keys)
+
+
+def test_no_policy_is_below_the_bound(small) -> None:
+    for each in compare(small).plans:
+        assert each.gap >= -1e-9, each.policy
+
+
+def test_figures_are_those_of_the_plan_alone(day) -> None:
+    problem, _ = day
+    (row,) = rows_of(compare(problem, ["edl:theta=0.9"]))
+    alone = planned(problem, "edl:theta=0.9").bill
+    assert row["total_j"] == alone.total_j
+    assert row["money"] == alone.money
+    assert row["carbon_kg"] == alone.carbon_kg
+    assert row["problem"] == problem.name
+
+
+def test_a_policy_that_does_not_apply_says_why() -> None:
+    problem = random_problem(2, edges=True, tasks=10)
+    found = compare(problem, ["race", "edl"])
+    page = comparisons_page([found])
+    for spec in ("race", "edl"):
+        reason = policy(spec).objection(problem)
+        assert reason is not None
+        assert f"not compared, {spec}: {reason}" in page.notes
+    assert "no policy has a plan" in str(page)
+
+
+def test_an_unknown_policy_is_an_error_before_any_work(day) -> None:
+    seen: list[str] = []
+    with pytest.raises(InvalidInput, match="is not a policy"):
+        compare(day[0], ["race", "fastest"], progress=lambda spec, *_: seen.append(spec))
+    assert seen == []
+
+
+def test_progress_is_told_before_each_policy(day) -> None:
+    seen: list[tuple[str, int, int]] = []
+    compare(day[0], ["race", "edl"], progress=lambda *said: seen.append(said))
+    assert seen == [("race", 0, 2), ("edl", 1, 2)]
+
+
+def test_many_problems_are_summed_up(day) -> None:
+    problems = [day[0]] * 5
+    page = comparisons_page(compare_all(problems, ["race", "edl"]))
+    assert len(page.tables) == 1
+    first, second = page.tables[0].rows
+    assert first is not None
+    assert second is not None
+    assert first[0] == "edl"
+    assert first[3] == "0.00 %"
+    assert (first[5], second[5]) == ("5", "0")
+    assert len(page.records) == 10
+
+
+def test_json_holds_every_column_of_the_issue(day) -> None:
+    data = json.loads(rendered(compare(day[0], ["edl"]).page(), "json"))
+    (row,) = data["problems"][0]["plans"]
+    for name in (
+        "run_j",
+        "idle_j",
+        "wake_j",
+        "total_j",
+        "money",
+        "carbon_kg",
+        "deadlines_met",
+        "rejected",
+        "servers_used",
+        "wakes",
+        "gap",
+        "planning_s",
+    ):
+        assert row[name] is not None, name
+
+
+def test_the_command_writes_tables_and_a_plot(tmp_path: Path, capsys) -> None:
+    import pyarrow.parquet as pq
+
+    for name in ("t.csv", "t.json", "t.parquet"):
+        arguments = ["compare", *FILES, "--policies", "edl:theta=0.9,rho=60,race"]
+        plot = ["--plot", str(tmp_path / "bars.svg")]
+        assert main([*arguments, "--output", str(tmp_path / name), *plot]) == 0
+    out = capsys.readouterr().out
+    assert "edl:theta=0.9,rho=60" in out
+    rows = list(csv.DictReader((tmp_path / "t.csv").read_text().splitlines()))
+    assert [row["policy"] for row in rows] == ["edl:theta=0.9,rho=60", "race"]
+    table = pq.read_table(tmp_path / "t.parquet").to_pylist()
+    assert [float(row["total_j"]) for row in rows] == [row["total_j"] for row in table]
+    assert len(json.loads((tmp_path / "t.json").read_text())["problems"][0]["plans"]) == 2
+    assert "<svg" in (tmp_path / "bars.svg").read_text()
+
+
+def test_the_command_reads_a_folder_of_problems(day, tmp_path: Path, capsys) -> None:
+    folder = tmp_path / "problems"
+    folder.mkdir()
+    for name in ("a", "b"):
+        write_problem(day[0], folder / f"{name}.json")
+    assert main(["compare", str(folder), "--policies", "race", "--format", "csv"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 3
+
+
+def test_an_empty_folder_is_refused(tmp_path: Path, capsys) -> None:
+    assert main(["compare", str(tmp_path)]) == 2
+    assert "holds no problem file" in capsys.readouterr().err
