@@ -1,0 +1,105 @@
+"""Where and when a task runs in a schedule, and its neighbours on the processor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from downclock.problem.problem import Problem
+from downclock.schedule.schedule import Schedule
+from downclock.units import Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placement:
+    """The last attempt of a task.
+
+    Attributes:
+        task, processor, kind: the task, its first processor and that one's kind.
+        width: processors that run it together.
+        start_s, end_s: first start and last end.
+        busy_s: time it runs, without gaps.
+        energy_j: run energy of the attempt, all processors.
+        points: its operating points in turn (k, 3), repeats left out.
+        work: units of work, as they turned out.
+        previous, next: (task, end or start) of the neighbours on the processor, or None.
+    """
+
+    task: int
+    processor: int
+    kind: int
+    width: int
+    start_s: float
+    end_s: float
+    busy_s: float
+    energy_j: float
+    points: Floats
+    work: float
+    previous: tuple[int, float] | None
+    next: tuple[int, float] | None
+
+    def record(self, problem: Problem) -> dict[str, Any]:
+        """Plain values."""
+        return {
+            "processor": problem.platform.processor_name(self.processor),
+            "kind": problem.platform.kinds[self.kind].name,
+            "processors": self.width,
+            "start_s": self.start_s,
+            "end_s": self.end_s,
+            "busy_s": self.busy_s,
+            "energy_j": self.energy_j,
+            "points": self.points.tolist(),
+        }
+
+
+def placement(problem: Problem, schedule: Schedule, task: int) -> Placement | None:
+    """Return where a task runs; None where it has no segment."""
+    segments, platform = schedule.segments, problem.platform
+    mine = np.flatnonzero(segments.task == task)
+    if mine.size == 0:
+        return None
+    mine = mine[segments.attempt[mine] == segments.attempt[mine].max()]
+    mine = mine[np.lexsort((segments.processor[mine], segments.start_s[mine]))]
+    first = mine[0]
+    start_s, processor = float(segments.start_s[first]), int(segments.processor[first])
+    kind = int(platform.kind[processor])
+    _, watts = problem.at(
+        segments.task[mine], platform.kind[segments.processor[mine]], segments.points[mine]
+    )
+    lasts_s = segments.end_s[mine] - segments.start_s[mine]
+    width = int(np.sum(segments.start_s[mine] == start_s))
+    end_s = float(segments.end_s[mine].max())
+    points = segments.points[mine][::width]
+    changes = np.concatenate([[True], np.any(np.diff(points, axis=0) != 0.0, axis=1)])
+    work = float(problem.tasks.scale[task] * schedule.outcomes.work[task])
+    return Placement(
+        task,
+        processor,
+        kind,
+        width,
+        start_s,
+        end_s,
+        float(lasts_s.sum()) / width,
+        float((watts * lasts_s).sum()),
+        points[changes],
+        work,
+        _neighbour(schedule, task, processor, start_s, before=True),
+        _neighbour(schedule, task, processor, end_s, before=False),
+    )
+
+
+def _neighbour(
+    schedule: Schedule, task: int, processor: int, at_s: float, *, before: bool
+) -> tuple[int, float] | None:
+    """Return (task, time) of what runs last before, or first after, a time on a processor."""
+    segments = schedule.segments
+    there = (segments.processor == processor) & (segments.task != task)
+    if before:
+        rows = np.flatnonzero(there & (segments.end_s <= at_s + 1e-9))
+        row = rows[np.argmax(segments.end_s[rows])] if rows.size else None
+        return None if row is None else (int(segments.task[row]), float(segments.end_s[row]))
+    rows = np.flatnonzero(there & (segments.start_s >= at_s - 1e-9))
+    row = rows[np.argmin(segments.start_s[rows])] if rows.size else None
+    return None if row is None else (int(segments.task[row]), float(segments.start_s[row]))

@@ -1,0 +1,201 @@
+"""Explanations: the constraint that binds is named, and the figures are the model's."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from downclock.cli import main
+from downclock.engine.engine import plan
+from downclock.errors import InvalidInput
+from downclock.policies.catalog import policy
+from downclock.power.library import Library
+from downclock.power.points import ClockRange, ClockTable
+from downclock.power.profiles import CpuProfiles
+from downclock.problem.platform import Kind, Platform, ServerSpec
+from downclock.problem.price import Curve, Prices, ZonePrices
+from downclock.problem.problem import Problem
+from downclock.problem.tasks import Tasks
+from downclock.report.explain import explain
+from downclock.schedule.files import write_schedule
+from downclock.schedule.schedule import ON, Outcomes, PowerSpans, Schedule, Segments
+from downclock.schedule.verify import require_valid
+from tests.conftest import ROOT
+
+TABLE = ClockTable(np.array([500.0, 1000.0, 1500.0]), np.array([800.0]), 1000.0, 800.0)
+
+
+def two_tasks(clocks: ClockRange | ClockTable = TABLE, prices: Prices | None = None) -> Problem:
+    """Tasks of 100 s at default clock on one server of two cores; power 10 + 90 core^3 W.
+
+    At 500 MHz a task takes 200 s at 21.25 W (4250 J), at 1000 MHz 100 s at 100 W (10,000 J), at
+    1500 MHz 66.7 s at 313.75 W (20,917 J).
+    """
+    profiles = CpuProfiles(np.array([100.0]), np.array([90.0]), np.array([3.0]), np.array([10.0]))
+    library = Library.of_one_kind(np.array(["work"], dtype=object), "cpu", profiles)
+    kind = Kind("cpu", clocks, idle_w=5.0)
+    server = ServerSpec("s", (("cpu", 2),), 2, wake_j=50.0, initially_on=False)
+    tasks = Tasks.of(
+        np.zeros(2, dtype=np.int64),
+        deadline_s=np.array([100.0, 1000.0]),
+        arrival_s=np.zeros(2),
+        name=np.array(["tight", "loose"], dtype=object),
+    )
+    platform = Platform.build((kind,), (server,))
+    return Problem(tasks, library, platform, prices=prices or Prices())
+
+
+def one_after_the_other(problem: Problem) -> Schedule:
+    """`tight` at 1000 MHz in [0, 100], then `loose` at 500 MHz in [100, 300], on one core."""
+    schedule = Schedule(
+        Segments.of(
+            np.array([0, 1]),
+            np.array([0, 0]),
+            np.array([0.0, 100.0]),
+            np.array([100.0, 300.0]),
+            np.array([[1.0, 1.0, 1.0], [0.5, 1.0, 1.0]]),
+        ),
+        PowerSpans(np.array([0]), np.array([ON]), np.array([0.0]), np.array([300.0])),
+        Outcomes.all_done(2),
+        policy="by hand",
+    )
+    require_valid(problem, schedule)
+    return schedule
+
+
+def test_what_binds_is_named() -> None:
+    problem = two_tasks()
+    schedule = one_after_the_other(problem)
+    tight, loose = explain(problem, schedule, "tight"), explain(problem, schedule, "loose")
+    assert tight.start == ("arrival: it arrives at 0 s",)
+    assert [reason.partition(":")[0] for reason in tight.end] == ["deadline", "processor busy"]
+    assert loose.start == ("processor busy: tight ends there then",)
+    assert loose.end == ("server end: it is the last task on s1, which can sleep afterwards",)
+    assert loose.clock[0].startswith("least energy")
+    assert loose.clock[1] == "clock limit: the core clock is the lowest this processor allows"
+
+
+def test_alternatives_have_the_models_time_and_energy() -> None:
+    problem = two_tasks()
+    options = {o.name: o for o in explain(problem, one_after_the_other(problem), "tight").options}
+    assert options["as planned"].energy_j == pytest.approx(10_000.0)
+    assert options["least energy"].energy_j == pytest.approx(4_250.0)
+    assert options["least energy"].time_s == pytest.approx(200.0)
+    assert options["least energy"].fits == "no: 100 s after the deadline"
+    assert options["one step slower"].clock == "500 MHz"
+    assert options["one step faster"].energy_j == pytest.approx(313.75 * 100.0 / 1.5)
+    assert options["one step faster"].fits == "yes"
+    assert options["fastest"].time_s == pytest.approx(100.0 / 1.5)
+
+
+def test_the_hurry_is_priced() -> None:
+    problem = two_tasks()
+    (reason,) = explain(problem, one_after_the_other(problem), "tight").clock
+    assert reason == (
+        "hurry: at its cheapest clock it would take 200 s; going faster costs 135.3 % more"
+    )
+
+
+def test_continuous_clocks_step_by_a_twentieth_and_fill_the_time() -> None:
+    problem = two_tasks(ClockRange(0.1, 2.0))
+    options = {o.name: o for o in explain(problem, one_after_the_other(problem), "loose").options}
+    assert options["one step faster"].clock == "core 0.525"
+    assert options["until the deadline"].time_s == pytest.approx(900.0)
+    free = (10.0 / (90.0 * 2.0)) ** (1 / 3)  # d/df (10 + 90 f^3) / f = 0
+    assert options["least energy"].time_s == pytest.approx(100.0 / free)
+
+
+def test_moving_counts_free_processors_and_what_waking_costs() -> None:
+    problem = two_tasks()
+    said = explain(problem, one_after_the_other(problem), "loose").moves
+    assert said[0].startswith("1 processor of the same kind (such as s1/2)")
+    # Waking s2: 50 J, and its other core idles at 5 W for 200 s.
+    assert "2 processors on other servers" in said[1]
+    assert "awake: 1.05" in said[1]
+
+
+def test_a_cheaper_time_is_found_even_where_the_price_is_negative() -> None:
+    price = Curve(np.array([0.0, 500.0, 700.0]), np.array([0.36, -0.36, 0.36]), 2000.0)
+    problem = two_tasks(prices=Prices((("default", ZonePrices(price=price)),)))
+    schedule = one_after_the_other(problem)
+    # The makespan ends the search where nothing is planned later: stretch it by hand.
+    late = Schedule(
+        Segments.of(
+            np.array([0, 1]),
+            np.array([0, 0]),
+            np.array([0.0, 800.0]),
+            np.array([100.0, 1000.0]),
+            np.array([[1.0, 1.0, 1.0], [0.5, 1.0, 1.0]]),
+        ),
+        PowerSpans(np.array([0]), np.array([ON]), np.array([0.0]), np.array([1000.0])),
+        Outcomes.all_done(2),
+    )
+    (said,) = [move for move in explain(problem, late, "loose").moves if "EUR" in move]
+    # 21.25 W for 200 s at 0.36 EUR/kWh is 0.000425 EUR.
+    assert said == "started at 500 s the same run would take -0.0004 EUR instead of 0.0004 EUR"
+    assert any("no other start" in move for move in explain(problem, schedule, "tight").moves)
+
+
+def test_a_task_that_does_not_run_says_why() -> None:
+    problem = two_tasks()
+    late = Problem(
+        Tasks.of(np.zeros(1, dtype=np.int64), deadline_s=np.array([10.0])),
+        problem.library,
+        problem.platform,
+    )
+    schedule = plan(late, policy("race"))
+    explanation = explain(late, schedule, 0)
+    assert explanation.run is None
+    assert "does not run: cannot end by its deadline" in explanation.start[0]
+    assert explanation.options[0].fits == "too slow: 10 s until the deadline"
+
+
+@pytest.mark.parametrize("task", ["t99", 140, -1])
+def test_an_unknown_task_is_refused(day, task) -> None:
+    with pytest.raises(InvalidInput, match="task="):
+        explain(*day, task)
+
+
+def test_near_names_are_suggested(day) -> None:
+    with pytest.raises(InvalidInput, match="did you mean etl-001"):
+        explain(*day, "ETL-00")
+
+
+def test_every_task_of_every_odd_schedule_is_explained(odd) -> None:
+    problem, schedule = odd
+    for task in range(len(problem.tasks)):
+        explanation = explain(problem, schedule, task)
+        page = explanation.page()
+        assert page.lines[0].startswith(str(problem.tasks.name[task]).split("\n")[0])
+        json.dumps(page.data, default=float)
+        if explanation.run is not None:
+            used = explanation.options[0]
+            assert used.energy_j == explanation.run.energy_j
+            assert explanation.start
+            assert explanation.end
+
+
+def test_energy_of_the_run_is_the_bills_where_it_was_tried_once(day) -> None:
+    from downclock.schedule.account import account
+
+    problem, schedule = day
+    billed = account(problem, schedule).task_j
+    for task in range(0, 140, 7):
+        run = explain(problem, schedule, task).run
+        assert run is not None
+        assert run.energy_j == pytest.approx(billed[task], rel=1e-12)
+
+
+def test_the_command(day, tmp_path, capsys) -> None:
+    folder = ROOT / "examples" / "gpu-day"
+    write_schedule(day[1], day[0], tmp_path / "s.json")
+    files = [str(folder / "cluster.toml"), str(folder / "jobs.csv"), str(tmp_path / "s.json")]
+    assert main(["explain", *files, "risk-052", "--plot", str(tmp_path / "f.png")]) == 0
+    out = capsys.readouterr().out
+    assert "Why this clock:" in out
+    assert (tmp_path / "f.png").stat().st_size > 1000
+    assert main(["explain", *files, "nobody"]) == 2
+    assert capsys.readouterr().err == "error: task='nobody' is not a task of this problem\n"
+    assert main(["explain", *files[:2]]) == 2
