@@ -14,6 +14,9 @@ COMMANDS = {
     "fit": "Fit job profiles to measurements.",
     "generate": "Draw a task set of the papers.",
     "show": "Describe a problem, cluster, library or schedule.",
+    "report": "Write a schedule as one HTML page.",
+    "compare": "Compare policies on one problem or many.",
+    "explain": "Say why a task has its clock, its processor and its start.",
     "policies": "List the policies and their parameters.",
     "completion": "Print the completion script of a shell.",
 }

@@ -1,0 +1,159 @@
+"""The data of a page: segments, tasks, server states, power and prices, packed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from downclock.power.points import ClockTable
+from downclock.problem.platform import Kind
+from downclock.problem.price import Curve
+from downclock.problem.problem import Problem
+from downclock.report.page.curves import sampled_curves
+from downclock.report.page.judged import Judged
+from downclock.report.page.pack import Pack
+from downclock.report.power_curve import PowerCurve, power_curve
+from downclock.schedule.bill import PARTS
+from downclock.schedule.schedule import ASLEEP, STATES, STATUSES, Schedule
+from downclock.schedule.states import States
+from downclock.units import Floats, Ints
+
+
+def page_data(judged: Judged) -> str:
+    """Return what the page's scripts draw first, as one block of text."""
+    problem, schedule = judged.problem, judged.schedule
+    power = power_curve(problem, schedule, boundary=judged.bill.boundary)
+    used, application = np.unique(problem.tasks.application, return_inverse=True)
+    into = Pack()
+    _segments(into, problem, schedule)
+    _tasks(into, judged, application)
+    _servers(into, problem, power)
+    last_s = max(float(power.edge_s[-1]), schedule.makespan_s)
+    return into.text(_header(judged, used, power, last_s))
+
+
+def curve_data(problem: Problem) -> str:
+    """Return the energy-time frontiers, which are wanted for one task at a time, and so later."""
+    into = Pack()
+    sampled_curves(problem, np.unique(problem.tasks.application)).pack(into)
+    return into.text({})
+
+
+def _header(judged: Judged, used: Ints, power: PowerCurve, last_s: float) -> dict[str, Any]:
+    problem, epoch = judged.problem, judged.problem.epoch
+    offset = None if epoch is None else epoch.utcoffset()
+    reason = judged.schedule.outcomes.reason
+    return {
+        "policy": judged.name,
+        "epoch_ms": None if epoch is None else epoch.timestamp() * 1000.0,
+        "offset_min": 0.0 if offset is None else offset.total_seconds() / 60.0,
+        "last_s": last_s,
+        "parts": list(PARTS),
+        "states": list(STATES),
+        "statuses": list(STATUSES),
+        "exact_power": power.exact,
+        "currency": problem.prices.currency,
+        "kinds": [_kind(kind) for kind in problem.platform.kinds],
+        "server_names": _texts(problem.platform.server_name),
+        "application_names": _texts(problem.library.names[used]),
+        "task_names": _texts(problem.tasks.name),
+        "reasons": {str(row): str(reason[row]) for row in np.flatnonzero(reason != "")},
+        "signals": _signals(problem, last_s),
+    }
+
+
+def _segments(into: Pack, problem: Problem, schedule: Schedule) -> None:
+    """Add the segments by processor, then start."""
+    segments = schedule.segments
+    order = np.lexsort((segments.start_s, segments.processor))
+    kind = problem.platform.kind[segments.processor]
+    _, watts = problem.at(segments.task, kind, segments.points)
+    into.whole("segment_task", segments.task[order])
+    into.whole("segment_processor", segments.processor[order])
+    into.whole("segment_attempt", segments.attempt[order])
+    into.measured("segment_start", segments.start_s[order])
+    into.measured("segment_end", segments.end_s[order])
+    for name in ("core", "memory", "volt", "share"):
+        into.measured(f"segment_{name}", getattr(segments, name)[order], bits=16)
+    into.real("segment_watts", watts[order])
+
+
+def _tasks(into: Pack, judged: Judged, application: Ints) -> None:
+    tasks, outcomes = judged.problem.tasks, judged.schedule.outcomes
+    into.whole("task_application", application)
+    into.whole("task_status", outcomes.status)
+    into.whole("task_processors", tasks.processors)
+    into.measured("task_arrival", tasks.arrival_s)
+    into.measured("task_deadline", tasks.deadline_s)
+    into.real("task_work", tasks.scale * outcomes.work)
+    into.real("task_joules", judged.bill.task_j)
+
+
+def _servers(into: Pack, problem: Problem, power: PowerCurve) -> None:
+    """Add what servers do (a time that is not listed is sleep), and power over time."""
+    platform = problem.platform
+    states = _awake(power.states)
+    into.whole("processor_server", platform.server)
+    into.whole("processor_kind", platform.kind)
+    into.whole("state_server", states.server)
+    into.whole("state_kind", states.state)
+    into.measured("state_start", states.start_s)
+    into.measured("state_end", states.end_s)
+    into.measured("power_edge", power.edge_s)
+    into.real("power_watts", power.watts.ravel())
+    into.measured("wake_at", power.wake_s)
+    into.real("wake_joules", power.wake_j)
+
+
+def _awake(states: States) -> States:
+    rows = np.flatnonzero(states.state != ASLEEP)
+    return States(states.server[rows], states.state[rows], states.start_s[rows], states.end_s[rows])
+
+
+def _kind(kind: Kind) -> dict[str, Any]:
+    mhz = kind.clocks if isinstance(kind.clocks, ClockTable) else None
+    memory = (
+        np.ptp(mhz.memory_mhz) > 0.0
+        if mhz is not None
+        else kind.clocks.memory_max > kind.clocks.memory_min  # type: ignore[union-attr]
+    )
+    return {
+        "name": kind.name,
+        "idle_w": kind.idle_w,
+        "core_mhz": None if mhz is None else mhz.default_core_mhz,
+        "memory_mhz": None if mhz is None else mhz.default_memory_mhz,
+        "scales_memory": bool(memory),
+    }
+
+
+def _signals(problem: Problem, last_s: float) -> list[dict[str, Any]]:
+    """Return the price and carbon curves of every zone, until the plan's end."""
+    signals = []
+    for zone in problem.platform.zones:
+        curves = problem.prices.of(zone)
+        for what, unit, curve, forecast in (
+            ("price", f"{problem.prices.currency}/kWh", curves.price, curves.price_forecast),
+            ("CO2", "g/kWh", curves.carbon, curves.carbon_forecast),
+        ):
+            if curve is not None:
+                shown = {"zone": zone, "what": what, "unit": unit, **_steps(curve, last_s)}
+                shown["forecast"] = None if forecast is None else _steps(forecast, last_s)
+                signals.append(shown)
+    return signals
+
+
+def _steps(curve: Curve, last_s: float) -> dict[str, Any]:
+    kept: Ints = np.flatnonzero(curve.start_s < last_s)
+    kept = kept if kept.size else np.array([0])
+    end = curve.start_s[kept[-1] + 1] if kept[-1] + 1 < curve.start_s.size else curve.end_s
+    values: Floats = curve.value[kept]
+    return {
+        "start": curve.start_s[kept].tolist(),
+        "value": values.tolist(),
+        "end": float(min(end, max(last_s, float(curve.start_s[kept[-1]])))),
+    }
+
+
+def _texts(names: Any) -> list[str]:
+    return [str(name) for name in names]

@@ -1,0 +1,84 @@
+"""A schedule with everything a page says about it: verdict, bill, bound and baselines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from downclock.errors import InvalidSchedule
+from downclock.exact.bounds import per_task_bound_j
+from downclock.policies.catalog import policy
+from downclock.problem.problem import Problem
+from downclock.report.summary import BASELINES, Planned, planned, with_sleep_rule_of
+from downclock.schedule.account import account
+from downclock.schedule.bill import Bill, Boundary
+from downclock.schedule.schedule import DONE, Schedule
+from downclock.schedule.verdict import Verdict
+from downclock.schedule.verify import verify
+from downclock.units import Floats
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judged:
+    """A schedule and its judgements.
+
+    Attributes:
+        problem, schedule: what was asked and answered.
+        verdict: is it valid.
+        bill: what it costs.
+        bound_j: no valid schedule of the tasks it completes needs less.
+        baselines: plans of the same problem as people make them today.
+        without: (policy, reason) of baselines that cannot plan such a problem.
+    """
+
+    problem: Problem
+    schedule: Schedule
+    verdict: Verdict
+    bill: Bill
+    bound_j: float
+    baselines: tuple[Planned, ...]
+    without: tuple[tuple[str, str], ...]
+
+    @property
+    def name(self) -> str:
+        """Who made the plan."""
+        return self.schedule.policy or "this plan"
+
+    @property
+    def finish_s(self) -> Floats:
+        """End of each task's last segment (tasks,); NaN where it never ran."""
+        finish = np.full(len(self.problem.tasks), -np.inf)
+        np.maximum.at(finish, self.schedule.segments.task, self.schedule.segments.end_s)
+        return np.where(np.isfinite(finish), finish, np.nan)
+
+
+def judged(
+    problem: Problem,
+    schedule: Schedule,
+    *,
+    boundary: Boundary = "last-task",
+    baselines: Sequence[str] = BASELINES,
+) -> Judged:
+    """Judge a schedule, and plan the baselines under the same sleep rule."""
+    verdict = verify(problem, schedule)
+    bill = account(problem, schedule, boundary=boundary)
+    least_j = per_task_bound_j(problem)
+    plans: list[Planned] = []
+    without: list[tuple[str, str]] = []
+    for name in baselines:
+        if name == schedule.policy.partition(":")[0]:
+            continue
+        spec = with_sleep_rule_of(schedule.policy, name)
+        objection = policy(spec).objection(problem)
+        if objection is not None:
+            without.append((spec, objection))
+            continue
+        try:
+            plans.append(planned(problem, spec, boundary=boundary, least_j=least_j))
+        except InvalidSchedule as error:
+            without.append((spec, f"its plan is {str(error).splitlines()[0]}"))
+    done = schedule.outcomes.status == DONE
+    bound_j = float(np.where(done, least_j, 0.0).sum())
+    return Judged(problem, schedule, verdict, bill, bound_j, tuple(plans), tuple(without))
