@@ -209,3 +209,10 @@ def test_black_scholes_of_the_built_in_1080_ti() -> None:
 def test_an_unknown_built_in_library_lists_the_known() -> None:
     with pytest.raises(InvalidInput, match=f"they are: {', '.join(BUILT_IN)}"):
         built_in_library("h100")
+
+
+def test_a_built_in_library_may_stand_where_a_file_could() -> None:
+    named, made = read_library("builtin:a100"), built_in_library("a100")
+    assert named.names.tolist() == made.names.tolist()
+    with pytest.raises(InvalidInput, match="a101.*is not a built-in library; they are: a100"):
+        read_library("builtin:a101")

@@ -35,6 +35,9 @@ FORMAT = "downclock-library/1"
 BUILT_IN = ("a100", "gtx1080ti")
 """Libraries that come with Downclock: our fits of public measurements, see their ``source``."""
 
+BUILT_IN_PREFIX = "builtin:"
+"""Names one of them where a file could stand."""
+
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "gpu": tuple(spec.name for spec in fields(GpuProfiles)),
     "cpu": tuple(spec.name for spec in fields(CpuProfiles)),
@@ -48,7 +51,9 @@ _CURVES: dict[str, type[GpuProfiles] | type[CpuProfiles]] = {"gpu": GpuProfiles,
 
 
 def read_library(path: str | Path) -> Library:
-    """Read a library file."""
+    """Read a library file, or the one that ``builtin:NAME`` names."""
+    if is_built_in(path):
+        return built_in_library(str(path).removeprefix(BUILT_IN_PREFIX))
     return library_of_document(parsed_json(read_text(path), path), path)
 
 
@@ -58,6 +63,11 @@ def write_library(library: Library, path: str | Path, source: str = "") -> None:
     head = {key: document[key] for key in ("format", "source")}
     lists = {"applications": document["applications"]}
     write_text_atomically(path, json_text(head, lists))
+
+
+def is_built_in(path: str | Path) -> bool:
+    """Tell whether this names a library that comes with Downclock instead of a file."""
+    return str(path).startswith(BUILT_IN_PREFIX)
 
 
 def built_in_library(name: str) -> Library:

@@ -7,11 +7,11 @@ from pathlib import Path
 
 from downclock.errors import InvalidInput
 from downclock.power.library import Library
-from downclock.power.library_file import built_in_library, read_library
+from downclock.power.library_file import read_library
 from downclock.problem.calendar import epoch_of, zone_of
 from downclock.problem.price import Prices
 from downclock.problem.problem import Problem
-from downclock.problem.read_cluster import BUILT_IN_PREFIX, Cluster, read_cluster
+from downclock.problem.read_cluster import Cluster, read_cluster
 from downclock.problem.read_prices import covering, prices_of, read_prices
 from downclock.problem.read_problem import read_problem
 from downclock.problem.read_tasks import TaskFile, read_tasks
@@ -77,8 +77,6 @@ def load_problem(
 def _library(cluster: Cluster, library: str | Path | Library | None) -> Library:
     if isinstance(library, Library):
         return library
-    if library is not None and str(library).startswith(BUILT_IN_PREFIX):
-        return built_in_library(str(library).removeprefix(BUILT_IN_PREFIX))
     if library is not None:
         return read_library(library)
     if cluster.library is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -108,6 +108,10 @@ class ZonePrices:
     def expected_carbon(self) -> Curve | None:
         """The carbon intensity policies may look at."""
         return self.carbon_forecast if self.carbon_forecast is not None else self.carbon
+
+
+CURVES = tuple(spec.name for spec in fields(ZonePrices))
+"""Names of a zone's curves."""
 
 
 @dataclass(frozen=True, slots=True)

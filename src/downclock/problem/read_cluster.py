@@ -40,9 +40,8 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.power.library import Library
-from downclock.power.library_file import built_in_library, read_library
+from downclock.power.library_file import is_built_in, read_library
 from downclock.power.points import (
-    FIXED_VOLTAGE,
     INTERVALS,
     LAWS,
     ClockRange,
@@ -54,9 +53,8 @@ from downclock.problem.calendar import epoch_of, zone_of
 from downclock.problem.columns import known_suffix
 from downclock.problem.document import Document, Fields, read_json, read_toml
 from downclock.problem.platform import Kind, Platform, ServerSpec
+from downclock.problem.price import CURVES
 from downclock.units import Floats
-
-BUILT_IN_PREFIX = "builtin:"
 
 MOST_PROCESSORS = 10_000_000
 """More of them in one entry are taken for a mistake: they would not fit in memory."""
@@ -71,9 +69,6 @@ SERVER_KEYS = (
 )
 PLATFORM_KEYS = ("slot_s", "kind", "server")
 CLUSTER_KEYS = (*PLATFORM_KEYS, "name", "applications", "epoch", "timezone", "prices")
-
-CURVE_FILES = ("price", "carbon", "price_forecast", "carbon_forecast")
-"""Keys of a zone's prices that name a file."""
 
 CURVE_NUMBERS = {
     "price_per_kwh": "price",
@@ -171,10 +166,10 @@ def _library(top: Fields, folder: Path) -> Library | None:
     name = top.text("applications", None)
     if name is None:
         return None
-    if not name.startswith(BUILT_IN_PREFIX):
+    if not is_built_in(name):
         return read_library(folder / name)
     try:
-        return built_in_library(name.removeprefix(BUILT_IN_PREFIX))
+        return read_library(name)
     except InvalidInput as error:
         raise top.complaint(error.rule, "applications") from None
 
@@ -207,26 +202,26 @@ def _clocks(fields: Fields) -> Clocks:
 
 def _range(fields: Fields) -> ClockRange:
     core, memory, volt = (
-        _ends(fields, "core", None),
+        _ends(fields, "core"),
         _ends(fields, "memory", 1.0),
         _ends(fields, "volt", 1.0),
     )
     return ClockRange(*core, *memory, *volt, _law(fields))
 
 
-def _ends(fields: Fields, key: str, default: float | None) -> tuple[float, float]:
+def _ends(fields: Fields, key: str, *default: float) -> tuple[float, float]:
     """Return [min, max] of a key; a single number is both."""
-    if isinstance(fields.raw(key, default) if default else fields.raw(key), list):
+    if isinstance(fields.raw(key, *default), list):
         low, high = fields.numbers(key, length=2)
         return low, high
-    value = fields.number(key, default) if default else fields.number(key)
+    value = fields.number(key, *default)
     return value, value
 
 
 def _law(fields: Fields) -> VoltageLaw:
     if isinstance(fields.raw("law", "fixed"), list):
         return VoltageLaw(*fields.numbers("law", length=3))
-    return LAWS[fields.choice("law", tuple(LAWS), "fixed")] if "law" in fields else FIXED_VOLTAGE
+    return LAWS[fields.choice("law", tuple(LAWS), "fixed")]
 
 
 def _table(fields: Fields) -> ClockTable:
@@ -240,10 +235,8 @@ def _table(fields: Fields) -> ClockTable:
         if "memory_mhz" in fields:
             memories = _list(fields, "memory_mhz")
         core, memory = np.tile(cores, memories.size), np.repeat(memories, cores.size)
-    only = float(memory[0]) if memory.size and np.all(memory == memory[0]) else None
-    default_memory = fields.number("default_memory_mhz", only)
-    if default_memory is None:
-        default_memory = fields.number("default_memory_mhz")
+    only = np.unique(memory).tolist()
+    default_memory = fields.number("default_memory_mhz", *(only if len(only) == 1 else ()))
     default_core = fields.number("default_core_mhz")
     return ClockTable(core, memory, default_core, default_memory, _law(fields))
 
@@ -296,9 +289,9 @@ def _prices(top: Fields, platform: Platform, folder: Path) -> PriceSources:
 
 
 def _zone(prices: Fields, zone: str, folder: Path) -> dict[str, Path | float]:
-    fields = prices.table(zone, f"prices of zone '{zone}'", (*CURVE_FILES, *CURVE_NUMBERS))
+    fields = prices.table(zone, f"prices of zone '{zone}'", (*CURVES, *CURVE_NUMBERS))
     sources: dict[str, Path | float] = {
-        key: folder / fields.text(key) for key in CURVE_FILES if key in fields
+        key: folder / fields.text(key) for key in CURVES if key in fields
     }
     for key, curve in CURVE_NUMBERS.items():
         if key in fields:

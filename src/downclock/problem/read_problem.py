@@ -12,11 +12,11 @@ from downclock.errors import InvalidInput
 from downclock.power.library_file import library_of_document
 from downclock.problem.document import Document, Fields, read_json, suggestion
 from downclock.problem.graph import Edges
-from downclock.problem.price import Curve, Prices, ZonePrices
+from downclock.problem.price import CURVES, Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
 from downclock.problem.read_cluster import PLATFORM_KEYS, platform_of
 from downclock.problem.read_tasks import TaskFile, tasks_of_rows
-from downclock.problem.write_problem import CURVES, FORMAT
+from downclock.problem.write_problem import FORMAT
 
 _KEYS = ("format", "name", "epoch", "platform", "prices", "library", "edges", "tasks")
 

@@ -11,14 +11,12 @@ from downclock.errors import InvalidInput
 from downclock.files import json_text, write_text_atomically
 from downclock.power.library_file import library_document
 from downclock.problem.columns import known_suffix
-from downclock.problem.price import Curve, Prices, ZonePrices
+from downclock.problem.price import CURVES, Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
 from downclock.problem.write_cluster import platform_data
 from downclock.problem.write_tasks import refuse_blank_ends, task_rows
 
 FORMAT = "downclock-problem/1"
-
-CURVES = ("price", "carbon", "price_forecast", "carbon_forecast")
 
 
 def write_problem(problem: Problem, path: str | Path) -> None:
