@@ -40,11 +40,13 @@ class InvalidInput(DownclockError):
         self.row, self.source, self.line = row, source, line
         super().__init__(self._sentence())
 
-    def located(self, source: str | Path, line: int | None = None) -> InvalidInput:
-        """Return the same complaint with the file (and line) it came from."""
+    def located(
+        self, source: str | Path, line: int | None = None, *, item: str | None = None
+    ) -> InvalidInput:
+        """Return the same complaint with the file, line and object it lacks."""
         return InvalidInput(
             self.rule,
-            item=self.item,
+            item=item if self.item is None else self.item,
             field=self.field,
             value=self.value,
             row=self.row,

@@ -39,13 +39,13 @@ class Table:
         source: the file, for complaints.
         data: Arrow columns by name.
         row_count: number of rows.
-        row_line: returns the line in the file where a row (counted from 0) starts.
+        line: returns the line (from 1) where a row (from 0) starts; None where files have none.
     """
 
     source: str | Path
     data: Mapping[str, pa.ChunkedArray]
     row_count: int
-    row_line: Callable[[int], int | None] = field(default=lambda row: None)
+    line: Callable[[int], int | None] = field(default=lambda row: None)
 
     def __len__(self) -> int:
         return self.row_count
@@ -55,9 +55,9 @@ class Table:
         """Names of the columns, in the file's order."""
         return tuple(self.data)
 
-    def line(self, row: int) -> int | None:
-        """Return the line (from 1) where ``row`` (from 0) starts; None where files have none."""
-        return self.row_line(row)
+    def cell(self, name: str, row: int) -> Any:
+        """Return one value as it stands in the file; None where the cell is empty."""
+        return self.data[name][row].as_py()
 
     def complaint(
         self, rule: str, *, row: int, field: str, value: Any = ..., item: str | None = None
@@ -130,7 +130,7 @@ class Table:
         if np.any(bad):
             row = int(np.argmax(bad))
             raise self.complaint(
-                "must be a whole number", row=row, field=name, value=self._cell(name, row)
+                "must be a whole number", row=row, field=name, value=self.cell(name, row)
             )
         return values.astype(np.int64)
 
@@ -167,10 +167,7 @@ class Table:
             row = _first_bad(column, kind)
         except pa.ArrowNotImplementedError:
             row = 0
-        raise self.complaint(f"must be {what}", row=row, field=name, value=self._cell(name, row))
-
-    def _cell(self, name: str, row: int) -> Any:
-        return self.data[name][row].as_py()
+        raise self.complaint(f"must be {what}", row=row, field=name, value=self.cell(name, row))
 
 
 def read_csv(path: str | Path) -> Table:

@@ -84,7 +84,7 @@ def table_of_rows(
             row = next(k for k, entry in enumerate(rows) if key in entry)
             rule = f"is not a known key{suggestion(key, [*text, *numbers])}"
             raise document.complaint(rule, (*place, row, key))
-    return Table(table.source, data, len(rows), table.row_line)
+    return Table(table.source, data, len(rows), table.line)
 
 
 def _numbers(table: Table, key: str, values: list[Any]) -> Any:

@@ -194,15 +194,8 @@ class Fields:
             place = self.place
             if error.field is not None and error.field in self._data:
                 place = (*place, error.field)
-            raise InvalidInput(
-                error.rule,
-                item=error.item or self.item,
-                field=error.field,
-                value=error.value,
-                row=error.row,
-                source=self._document.source,
-                line=self._document.find_line(place),
-            ) from None
+            line = self._document.find_line(place)
+            raise error.located(self._document.source, line, item=self.item) from None
 
     def _typed(self, key: str, default: Any, kind: type, rule: str) -> Any:
         value = self.raw(key, default)

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -170,7 +170,7 @@ def _renamed(table: Table, columns: Mapping[str, str] | None) -> Table:
         return table
     table.require(list(columns.values()))
     data = {ours: table.data[theirs] for ours, theirs in columns.items()}
-    return Table(table.source, data, len(table), table.row_line)
+    return Table(table.source, data, len(table), table.line)
 
 
 def _value_columns(table: Table) -> list[_ValueColumn]:
@@ -213,15 +213,18 @@ def _starts(
             row = int(np.argmin(np.isfinite(start_s)))
             raise table.complaint("must be finite", row=row, field=field, value=start_s[row])
         return field, start_s
-    needed = slot_s if field == "slot" else epoch
-    if needed is None:
-        what = "the length of a slot (slot_s)" if field == "slot" else "the problem's epoch"
-        raise InvalidInput(f"needs {what}", item=f"column '{field}'", source=table.source, line=1)
     if field == "slot":
-        return field, np.asarray(table.ints("slot") * float(slot_s or 0.0), dtype=np.float64)
-    assert epoch is not None
+        if slot_s is None:
+            raise _needs(table, field, "the length of a slot (slot_s)")
+        return field, table.ints("slot").astype(np.float64) * slot_s
+    if epoch is None:
+        raise _needs(table, field, "the problem's epoch")
     seconds = instants(table, field, table.text(field), zone or epoch.tzinfo)
     return field, seconds - epoch.timestamp()
+
+
+def _needs(table: Table, field: str, what: str) -> InvalidInput:
+    return InvalidInput(f"needs {what}", item=f"column '{field}'", source=table.source, line=1)
 
 
 def _check_steps(table: Table, field: str, start_s: Floats, rows: Ints, gaps: Gaps) -> None:
@@ -236,7 +239,7 @@ def _check_steps(table: Table, field: str, start_s: Floats, rows: Ints, gaps: Ga
         else:
             rule = "is before the row above"
         raise table.complaint(
-            rule, row=int(rows[at]), field=field, value=_cell(table, field, rows[at])
+            rule, row=int(rows[at]), field=field, value=table.cell(field, int(rows[at]))
         )
     gap = _first_gap(step_s, consecutive=field == "slot") if gaps == "refuse" else None
     if gap is not None:
@@ -244,7 +247,7 @@ def _check_steps(table: Table, field: str, start_s: Floats, rows: Ints, gaps: Ga
         rule = f"is {step_s[gap]:g} s after the row above, where steps are {usual:g} s:"
         rule += " rows are missing (gaps 'hold' keeps the value before)"
         row = int(rows[gap + 1])
-        raise table.complaint(rule, row=row, field=field, value=_cell(table, field, row))
+        raise table.complaint(rule, row=row, field=field, value=table.cell(field, row))
 
 
 def _first_gap(step_s: Floats, *, consecutive: bool) -> int | None:
@@ -260,10 +263,6 @@ def _first_gap(step_s: Floats, *, consecutive: bool) -> int | None:
     long = step_s > 1.5 * usual
     is_table = consecutive or (step_s.size >= 8 and np.mean(regular) >= 0.8)
     return int(np.argmax(long)) if is_table and np.any(long) else None
-
-
-def _cell(table: Table, field: str, row: Any) -> Any:
-    return table.data[field][int(row)].as_py()
 
 
 def _zone(

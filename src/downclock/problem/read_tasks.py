@@ -229,7 +229,7 @@ def _first(table: Table, stamps: dict[str, Floats], zone: tzinfo | None) -> date
 def _refuse_negative(table: Table, names: Names, field: str, seconds: Floats, rule: str) -> None:
     if np.any(seconds < 0.0):
         row = int(np.argmax(seconds < 0.0))
-        value = table.data[field][row].as_py()
+        value = table.cell(field, row)
         raise table.complaint(rule, row=row, field=field, value=value, item=_task(names, row))
 
 
@@ -245,7 +245,7 @@ def _as_written(table: Table, error: InvalidInput) -> InvalidInput:
         field, rule = "deadline", "is before the arrival"
     if field == "processors" and "gpus" in table.columns:
         field = "gpus"
-    value = table.data[field][row].as_py() if field in table.data else error.value
+    value = table.cell(field, row) if field in table.data else error.value
     if isinstance(value, str) and field not in TEXT_COLUMNS:
         value = error.value
     return table.complaint(rule, row=row, field=field, value=value, item=error.item)
