@@ -68,7 +68,9 @@ def test_servers_expand_to_processors_and_chips() -> None:
     assert platform.first_processor.tolist() == [0, 3, 6, 8]
     assert platform.idle_w.tolist() == [3.0, 3.0, 0.0, 3.0, 3.0, 0.0, 0.0, 0.0]
     assert [platform.zones[zone] for zone in platform.zone] == ["west", "west", "east"]
-    assert platform.processor_name(4) == "a2/2"
+    names = ["a1/1", "a1/2", "a1/3", "a2/1", "a2/2", "a2/3", "b/1", "b/2"]
+    assert platform.processor_names().tolist() == names
+    assert [platform.processor_name(processor) for processor in range(8)] == names
 
 
 def test_two_servers_of_one_name_are_refused() -> None:

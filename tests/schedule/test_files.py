@@ -14,7 +14,7 @@ import pytest
 
 from downclock.errors import InvalidInput
 from downclock.problem.problem import Problem
-from downclock.schedule.files import processor_names, read_schedule, write_schedule
+from downclock.schedule.files import read_schedule, write_schedule
 from downclock.schedule.schedule import (
     DOWN,
     FAILED,
@@ -158,12 +158,6 @@ def test_segments_written_by_hand_need_four_columns(tmp_path: Path) -> None:
     assert schedule.segments.points.tolist() == [[1.0, 1.0, 1.0]]
     assert len(schedule.spans) == 0
     assert schedule.outcomes.status.tolist() == [0, 0, 0]
-
-
-def test_processor_names_are_those_of_the_platform() -> None:
-    platform = random_problem(11).platform
-    names = [platform.processor_name(p) for p in range(platform.processor_count)]
-    assert processor_names(random_problem(11)).tolist() == names
 
 
 ROW = {"task": "t0", "processor": "?", "start_s": 0.0, "end_s": 1.0}

@@ -15,10 +15,9 @@ from downclock.errors import InvalidInput
 if TYPE_CHECKING:
     from downclock.problem.problem import Problem
     from downclock.schedule.bill import Boundary
+    from downclock.schedule.schedule import Schedule
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-SCHEDULE_SUFFIXES = (".json", ".parquet", ".pq", ".csv")
 
 
 def _read_boundary(ctx: click.Context, param: click.Parameter, text: str) -> Boundary:
@@ -155,7 +154,9 @@ def _repriced(problem: Problem, prices: str) -> Problem:
     return replace(problem, prices=covering(read, platform.zones, prices))
 
 
-def load_with_schedule(files: Sequence[str], library: str | None, prices: str | None) -> Any:
+def load_with_schedule(
+    files: Sequence[str], library: str | None, prices: str | None
+) -> tuple[Problem, Schedule]:
     """Read a problem and, from the last file, a schedule of it."""
     from downclock.schedule.files import read_schedule
 

@@ -67,9 +67,9 @@ def command(
     """
     from downclock.policies.catalog import DEFAULT
     from downclock.report.summary import BASELINES, summarise, with_seed
-    from downclock.schedule.files import write_schedule
+    from downclock.schedule.files import SUFFIXES, write_schedule
 
-    options.require_writable(output, options.SCHEDULE_SUFFIXES)
+    options.require_writable(output, SUFFIXES)
     problem = options.load(files, library, prices)
     baselines = () if session.quiet else BASELINES
     chosen = with_seed(spec or DEFAULT, seed)

@@ -59,13 +59,12 @@ def _page(files: tuple[str, ...], library: str | None, prices: str | None) -> Pa
 
 
 def _one_file(path: str, library: str | None, prices: str | None) -> Page:
-    from downclock.power.library_file import built_in_library, read_library
+    from downclock.power.library_file import BUILT_IN_PREFIX, is_built_in, read_library
     from downclock.problem.files import read_cluster
     from downclock.report.describe import library_page, platform_page, problem_page
 
-    if path.startswith("builtin:"):
-        name = path.removeprefix("builtin:")
-        return library_page(built_in_library(name), name)
+    if is_built_in(path):
+        return library_page(read_library(path), path.removeprefix(BUILT_IN_PREFIX))
     kind = _kind_of(path)
     if kind == "cluster":
         return platform_page(read_cluster(path).platform, Path(path).stem)

@@ -193,9 +193,16 @@ class Platform:
 
     def processor_name(self, processor: int) -> str:
         """Name as people say it: server, then the processor's place in it, from 1."""
-        server = int(self.chip_server[self.chip[processor]])
-        place = processor - int(np.searchsorted(self.server, server)) + 1
-        return f"{self.server_name[server]}/{place}"
+        return str(self.processor_names(np.array([processor]))[0])
+
+    def processor_names(self, processors: Ints | None = None) -> Names:
+        """Names of these processors, or of all."""
+        which = np.arange(self.processor_count) if processors is None else processors
+        servers = self.server
+        server = servers[which]
+        place = which - np.searchsorted(servers, server) + 1
+        pairs = zip(self.server_name[server], place.tolist(), strict=True)
+        return np.array([f"{name}/{k}" for name, k in pairs], dtype=object)
 
 
 def _check_specs(

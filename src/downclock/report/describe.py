@@ -19,7 +19,7 @@ from downclock.report.gantt import BLOCKS, gantt
 from downclock.report.quantities import count, duration, energy, percent
 from downclock.report.tables import Page, Table
 from downclock.schedule.bill import PARTS, Bill
-from downclock.schedule.schedule import STATUSES, Schedule
+from downclock.schedule.schedule import Schedule
 from downclock.schedule.verdict import Verdict
 from downclock.units import Floats
 
@@ -133,8 +133,7 @@ def schedule_page(
     problem: Problem, schedule: Schedule, *, width: int = 100, letters: str = BLOCKS
 ) -> Page:
     """How tasks end, and a chart of who runs when."""
-    status = schedule.outcomes.status
-    ends = {name: int(np.sum(status == k)) for k, name in enumerate(STATUSES)}
+    ends = schedule.outcomes.counts()
     said = ", ".join(f"{number:,} {name}" for name, number in ends.items() if number)
     line = (
         f"Schedule of {problem.name} by {schedule.policy or 'an unnamed policy'}: {said};"

@@ -25,9 +25,7 @@ def gantt(
     platform = problem.platform
     by_processor = platform.processor_count <= MOST_ROWS
     names = (
-        [platform.processor_name(p) for p in range(platform.processor_count)]
-        if by_processor
-        else platform.server_name.tolist()
+        platform.processor_names().tolist() if by_processor else platform.server_name.tolist()
     )
     shown = names[:MOST_ROWS]
     label = max(len(name) for name in shown)

@@ -47,6 +47,9 @@ if TYPE_CHECKING:
 
 FORMAT = "downclock-schedule/1"
 
+SUFFIXES = (".json", ".parquet", ".pq", ".csv")
+"""Of the files a schedule may be in."""
+
 RECORDS = ("segment", "span", "outcome")
 
 TEXT = {
@@ -71,7 +74,7 @@ def write_schedule(schedule: Schedule, problem: Problem, path: str | Path) -> No
     Raises:
         InvalidInput: it refers to a task, processor or server the problem does not have.
     """
-    suffix = known_suffix(path, (".json", ".parquet", ".pq", ".csv"))
+    suffix = known_suffix(path, SUFFIXES)
     try:
         tables = _named(schedule, problem)
         _refuse_not_finite(tables)
@@ -93,7 +96,7 @@ def read_schedule(path: str | Path, problem: Problem) -> Schedule:
     Raises:
         InvalidInput: with file, line, field, value and rule.
     """
-    suffix = known_suffix(path, (".json", ".parquet", ".pq", ".csv"))
+    suffix = known_suffix(path, SUFFIXES)
     tables, policy = _read_json(path) if suffix == ".json" else _read_table(path)
     task_place = {name: row for row, name in enumerate(problem.tasks.name.tolist())}
     return Schedule(
@@ -102,15 +105,6 @@ def read_schedule(path: str | Path, problem: Problem) -> Schedule:
         _outcomes(tables["outcome"], problem, task_place),
         policy,
     )
-
-
-def processor_names(problem: Problem) -> Names:
-    """Return every processor's name: its server's, and its place in it from 1."""
-    platform = problem.platform
-    place = np.arange(platform.processor_count) - platform.first_processor[platform.server] + 1
-    servers = platform.server_name[platform.server]
-    names = [f"{server}/{k}" for server, k in zip(servers, place.tolist(), strict=True)]
-    return np.array(names, dtype=object)
 
 
 def _named(schedule: Schedule, problem: Problem) -> dict[str, dict[str, Any]]:
@@ -128,7 +122,7 @@ def _named(schedule: Schedule, problem: Problem) -> dict[str, dict[str, Any]]:
             "task": _picked("segment", "task", problem.tasks.name, segments.task),
             "attempt": segments.attempt,
             "processor": _picked(
-                "segment", "processor", processor_names(problem), segments.processor
+                "segment", "processor", problem.platform.processor_names(), segments.processor
             ),
             **{name: getattr(segments, name) for name in NUMBERS["segment"][1:]},
         },
@@ -264,7 +258,7 @@ def _segments(table: Table, problem: Problem, tasks: Mapping[str, int]) -> Segme
     if not len(table):
         none = np.empty(0, dtype=np.int64)
         return Segments.of(none, none, np.empty(0), np.empty(0), np.empty((0, 3)))
-    processors = {name: p for p, name in enumerate(processor_names(problem).tolist())}
+    processors = {name: p for p, name in enumerate(problem.platform.processor_names().tolist())}
     return Segments(
         _indices(table, "task", tasks),
         table.ints("attempt", 0),

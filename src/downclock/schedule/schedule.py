@@ -8,7 +8,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from html import escape
 from typing import Any
 
@@ -126,6 +126,10 @@ class Outcomes:
     def __len__(self) -> int:
         return self.status.size
 
+    def counts(self) -> dict[str, int]:
+        """Number of tasks by status."""
+        return {name: int(np.sum(self.status == code)) for code, name in enumerate(STATUSES)}
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Schedule:
@@ -134,7 +138,7 @@ class Schedule:
     segments: Segments
     spans: PowerSpans
     outcomes: Outcomes
-    policy: str = field(default="")
+    policy: str = ""
 
     @property
     def makespan_s(self) -> float:
@@ -142,7 +146,8 @@ class Schedule:
         return float(self.segments.end_s.max(initial=0.0))
 
     def __repr__(self) -> str:
-        ends = ", ".join(f"{count} {status}" for status, count in self._ends().items() if count)
+        counts = self.outcomes.counts()
+        ends = ", ".join(f"{count} {status}" for status, count in counts.items() if count)
         by = f" by {self.policy}" if self.policy else ""
         return (
             f"Schedule{by}: {ends}; {len(self.segments)} segments, {len(self.spans)} power spans,"
@@ -150,19 +155,15 @@ class Schedule:
         )
 
     def _repr_html_(self) -> str:
+        counts = self.outcomes.counts()
         rows = {
-            **{f"tasks {status}": f"{count}" for status, count in self._ends().items() if count},
+            **{f"tasks {status}": f"{count}" for status, count in counts.items() if count},
             "segments": f"{len(self.segments)}",
             "power spans": f"{len(self.spans)}",
             "makespan": f"{self.makespan_s:g} s",
         }
         cells = "".join(f"<tr><th>{k}</th><td>{v}</td></tr>" for k, v in rows.items())
         return f"<table><caption>Schedule by {escape(self.policy)}</caption>{cells}</table>"
-
-    def _ends(self) -> dict[str, int]:
-        """Number of tasks by status."""
-        status = self.outcomes.status
-        return {name: int(np.sum(status == code)) for code, name in enumerate(STATUSES)}
 
 
 def _as_columns(
