@@ -8,17 +8,12 @@ so neither levels nor machines are variables: one interval a task is all there i
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
 
 import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.problem.graph import Edges
 from downclock.units import Bools, Floats, Ints
-
-Status: TypeAlias = Literal["optimal", "feasible", "infeasible"]
-"""Proven best; valid, with a bound; or there is no schedule by the deadline."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlotGraph:
@@ -84,10 +79,15 @@ class SlotGraph:
         return np.asarray(-(-self.work // self.units[-1]))
 
     @property
-    def even_and_convex(self) -> bool:
-        """Levels are 1, 2, ... units and every further unit costs at least as much."""
-        even = bool(np.all(self.units == np.arange(1, self.units.size + 1)))
-        return even and bool(np.all(np.diff(self.power, 2, prepend=[0.0]) >= -1e-15))
+    def monge(self) -> bool:
+        """Levels are evenly spaced and every further unit costs at least as much.
+
+        Where tasks may pause, off counts as a level. The cost table is then Monge, and cuts with
+        it are exact.
+        """
+        units = np.concatenate([[0], self.units]) if self.pause else self.units
+        power = np.concatenate([[0.0], self.power]) if self.pause else self.power
+        return bool(np.all(np.diff(units) == 1) and np.all(np.diff(power, 2) >= -1e-15))
 
     def unit_steps(self) -> Floats:
         """Power of each further unit in a slot under the convex envelope of power, off included.
@@ -95,13 +95,14 @@ class SlotGraph:
         Equal to the true steps for evenly spaced levels of convex power; a lower bound else.
         """
         x = np.concatenate([[0], self.units])
-        y = np.concatenate([[0.0], self.power])
-        hull = [0]
-        for k in range(1, x.size):
-            while len(hull) > 1 and _above(x, y, hull[-2], hull[-1], k):
-                hull.pop()
-            hull.append(k)
-        return np.diff(np.interp(np.arange(x[-1] + 1), x[hull], y[hull]))
+        return np.diff(_lower_hull(x, np.concatenate([[0.0], self.power])))
+
+    def running_hull(self) -> tuple[Ints, Floats]:
+        """Every number of units between the levels and the convex envelope of power there.
+
+        Off is no level here: this is for tasks that may not pause.
+        """
+        return np.arange(self.units[0], self.units[-1] + 1), _lower_hull(self.units, self.power)
 
     def full_speed_cost(self, first: Ints) -> float:
         """Cost of running every task at the highest level from ``first`` (n,), as S does.
@@ -116,6 +117,16 @@ class SlotGraph:
                 level = int(np.searchsorted(self.units, rest))
                 total += self.power[level] * self.price[first[i] + whole]
         return float(total)
+
+
+def _lower_hull(x: Ints, y: Floats) -> Floats:
+    """Greatest convex function below points with rising x, at every whole number of their range."""
+    hull = [0]
+    for k in range(1, x.size):
+        while len(hull) > 1 and _above(x, y, hull[-2], hull[-1], k):
+            hull.pop()
+        hull.append(k)
+    return np.interp(np.arange(x[0], x[-1] + 1), x[hull], y[hull])
 
 
 def _above(x: Ints, y: Floats, a: int, b: int, c: int) -> bool:
@@ -192,14 +203,17 @@ def _ragged(n: int, key: Ints, value: Ints) -> tuple[Ints, Ints]:
 def cost_table(index: SlotGraphIndex, longest: int, *, envelope: bool = False) -> Floats:
     """Least cost of each distinct work in each interval of at most ``longest`` slots.
 
-    Shape (works, slots, longest). With ``envelope`` power is replaced by its convex envelope and
-    pausing is allowed: a lower bound, and always Monge.
+    Shape (works, slots, longest). With ``envelope`` power is replaced by its convex envelope: a
+    lower bound, and always Monge.
     """
     from downclock.kernels.cost_tables import any_tables, step_tables
 
     graph = index.graph
-    if envelope or (graph.pause and graph.even_and_convex):
+    if graph.pause and (envelope or graph.monge):
         return step_tables(graph.price, graph.unit_steps(), index.works, longest, 1)
+    if envelope:
+        units, power = graph.running_hull()
+        return any_tables(graph.price, units, power, index.works, longest, False)
     return any_tables(graph.price, graph.units, graph.power, index.works, longest, graph.pause)
 
 

@@ -14,7 +14,8 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from downclock.exact.cost_model import SlotGraph, Status
+from downclock.exact.cost_model import SlotGraph
+from downclock.exact.result import Status
 from downclock.units import Floats, Ints
 
 Reading: TypeAlias = Literal["printed", "corrected"]

@@ -19,7 +19,6 @@ from downclock.exact.cost_model import (
     SlotGraph,
     SlotGraphIndex,
     SlotPlan,
-    Status,
     cost_table,
     is_valid,
     plan_cost,
@@ -27,6 +26,7 @@ from downclock.exact.cost_model import (
 from downclock.exact.cost_order import best_intervals, machines_of, order_edges
 from downclock.exact.cost_proof import prove
 from downclock.exact.cost_stages import stage_bound
+from downclock.exact.result import Status
 from downclock.policies.cost_start import list_schedule, path_stretched, shortest_schedule
 from downclock.units import Floats, Ints
 
@@ -175,7 +175,7 @@ class CostSearch:
         if self.prices is None:
             bound, start = aggregate_bound(self.graph)
             table = self.table
-            if not (self.graph.even_and_convex and self.graph.pause):
+            if not self.graph.monge:
                 table = cost_table(self.index, self.graph.slots, envelope=True)
             self.prices = CapacityPrices(self.index, table, start, bound)
         self.prices.step(self.best.cost)

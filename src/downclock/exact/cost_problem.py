@@ -1,0 +1,197 @@
+"""From a `Problem` with slots and prices to a slot graph, and back to a `Schedule`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from math import lcm
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.exact.cost_model import SlotGraph, SlotGraphIndex, SlotPlan, levels
+from downclock.exact.cost_order import machines_of
+from downclock.power.points import CORE, ClockTable
+from downclock.problem.graph import Edges
+from downclock.problem.objective import Objective
+from downclock.problem.problem import Problem
+from downclock.schedule.schedule import ON, Outcomes, PowerSpans, Schedule, Segments
+from downclock.units import J_PER_KWH, TOLERANCE, Bools, Floats, Ints
+
+FINEST = 240
+"""Most units a slot is divided into; clocks that need more are rounded down to it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SlottedQuestion:
+    """A slot graph and what is needed to read its answer.
+
+    Attributes:
+        graph: the slot graph of the tasks that have work.
+        task: their indices in the problem (n,).
+        points: operating point of each level (k, 3).
+    """
+
+    graph: SlotGraph
+    task: Ints
+    points: Floats
+
+
+def objection(problem: Problem) -> str | None:
+    """Say why the slot solvers cannot take a problem, or None."""
+    platform, tasks = problem.platform, problem.tasks
+    if platform.slot_s is None:
+        return "needs a platform with time slots (slot_s)"
+    if len(platform.kinds) != 1 or not isinstance(platform.kinds[0].clocks, ClockTable):
+        return "needs one kind of processor with enumerated clocks"
+    kind = platform.kinds[0]
+    if kind.clock == "locked" or kind.interrupt not in ("none", "pause"):
+        return "needs clocks that are free, and interrupt 'none' or 'pause'"
+    if np.unique(platform.chip).size < platform.processor_count:
+        return "needs a clock for every processor, not for whole chips"
+    extra = (kind.idle_w, platform.host_w, platform.shared_w, platform.shared_w_per_clock)
+    if any(np.any(np.asarray(watts) > 0.0) for watts in (*extra, platform.wake_j, platform.wake_s)):
+        return "counts running power only: idle, host, shared and wake power must be 0"
+    if platform.sleep_w.max() > 0.0 or len({*platform.zone.tolist()}) > 1:
+        return "needs one zone, and servers that draw nothing asleep"
+    if np.any(tasks.processors > 1) or not np.all(np.isfinite(tasks.deadline_s)):
+        return "needs tasks of one processor with a deadline"
+    if not np.all(problem.runnable()[tasks.scale > 0.0, 0]):
+        return "needs a profile of every task"
+    return None
+
+
+def question(problem: Problem, objective: Objective) -> SlottedQuestion:
+    """Make the slot graph of a problem; prices as policies may know them, negative ones as 0.
+
+    Raises:
+        InvalidInput: a problem the slot model has no words for, or a curve that ends too early.
+    """
+    reason = objection(problem)
+    if reason is not None:
+        raise InvalidInput(reason, item=f"problem '{problem.name}'")
+    platform, tasks = problem.platform, problem.tasks
+    slot_s = float(platform.slot_s or 1.0)
+    real = np.flatnonzero(tasks.scale > 0.0)
+    points, power_w, speed = _levels(problem, real)
+    units, per_slot = whole_units(speed)
+    full_s = tasks.scale[real] * _unit_time_s(problem, real, points[-1:])
+    work = np.ceil(full_s / slot_s * speed[-1] * per_slot - 1e-6).astype(np.int64)
+    release = np.ceil(tasks.arrival_s[real] / slot_s - TOLERANCE).astype(np.int64)
+    due = np.floor(tasks.deadline_s[real] / slot_s + TOLERANCE).astype(np.int64) - 1
+    edges_s = slot_s * np.arange(int(due.max()) + 2)
+    zone = problem.prices.of(platform.zones[int(platform.zone[0])])
+    price = objective.per_kwh(zone, edges_s) * slot_s / J_PER_KWH
+    pause = platform.kinds[0].interrupt == "pause"
+    edges = _between(problem, real)
+    graph = SlotGraph(
+        np.maximum(work, 1), edges, platform.processor_count, price, units, power_w, pause,
+        release, due,
+    )  # fmt: skip
+    return SlottedQuestion(graph, real, points)
+
+
+def whole_units(speed: Floats) -> tuple[Ints, int]:
+    """Units done in a slot at each speed (k,), and units at speed 1.
+
+    Exact where a common denominator up to `FINEST` exists, else rounded down.
+    """
+    parts = [Fraction(float(value)).limit_denominator(FINEST) for value in speed]
+    per_slot = lcm(*(part.denominator for part in parts))
+    exact = all(abs(float(part) - value) < 1e-9 for part, value in zip(parts, speed, strict=True))
+    if not exact or per_slot > FINEST:
+        per_slot = FINEST
+    return np.floor(speed * per_slot + 1e-6).astype(np.int64), per_slot
+
+
+def _levels(problem: Problem, real: Ints) -> tuple[Floats, Floats, Floats]:
+    """Return points, power and relative speed of the levels, slowest first."""
+    clocks = problem.platform.kinds[0].clocks
+    assert isinstance(clocks, ClockTable)
+    points = clocks.points[np.argsort(clocks.points[:, CORE], kind="stable")]
+    each = np.repeat(real, len(points))
+    zero = np.zeros(each.size, dtype=np.int64)
+    time_s, power_w = problem.at(each, zero, np.tile(points, (real.size, 1)))
+    time_s, power_w = time_s.reshape(real.size, -1), power_w.reshape(real.size, -1)
+    speed = time_s[:, -1:] / time_s * points[-1, CORE]
+    same: Bools = np.all(np.isclose(power_w, power_w[0], rtol=1e-9), axis=1)
+    same &= np.all(np.isclose(speed, speed[0], rtol=1e-9), axis=1)
+    if not np.all(same):
+        task = problem.tasks.name[real[int(np.argmin(same))]]
+        rule = "needs tasks that all draw the same power and slow down alike at every clock"
+        raise InvalidInput(rule, item=f"task '{task}'")
+    return points, power_w[0], speed[0]
+
+
+def _unit_time_s(problem: Problem, real: Ints, point: Floats) -> Floats:
+    zero = np.zeros(real.size, dtype=np.int64)
+    time_s, _ = problem.at(real, zero, np.repeat(point, real.size, axis=0))
+    return np.asarray(time_s / problem.tasks.scale[real])
+
+
+def _between(problem: Problem, real: Ints) -> Edges:
+    """Edges among tasks with work; a chain through milestones becomes one edge."""
+    n = len(problem.tasks)
+    if real.size == n:
+        return problem.edges
+    place = np.full(n, -1)
+    place[real] = np.arange(real.size)
+    before: list[set[int]] = [set() for _ in range(n)]
+    preds: list[list[int]] = [[] for _ in range(n)]
+    for i, j in zip(problem.edges.before.tolist(), problem.edges.after.tolist(), strict=True):
+        preds[j].append(i)
+    for j in problem.edges.order(n).tolist():
+        for i in preds[j]:
+            before[j] |= {i} if place[i] >= 0 else before[i]
+    rows = [(place[i], place[j]) for j in real.tolist() for i in sorted(before[j])]
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 2)
+    return Edges(columns[:, 0], columns[:, 1])
+
+
+def schedule_of(problem: Problem, asked: SlottedQuestion, plan: SlotPlan, policy: str) -> Schedule:
+    """Write a plan as a schedule: a segment for every run of slots at one level."""
+    index = SlotGraphIndex.of(asked.graph)
+    machine = machines_of(index, plan)
+    slot_s = float(problem.platform.slot_s or 1.0)
+    rows = [
+        (i, plan.first[i] + begin, plan.first[i] + end, level)
+        for i, chosen in enumerate(levels(asked.graph, plan))
+        for begin, end, level in _runs(chosen)
+    ]
+    task, start, end, level = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
+    points, rows_task = asked.points[level], asked.task[task]
+    zero = np.zeros(task.size, dtype=np.int64)
+    full_s, _ = problem.at(rows_task, zero, points)
+    share = (end - start) * slot_s / full_s
+    done = np.bincount(task, weights=share, minlength=len(asked.graph))
+    final = np.append(task[1:] != task[:-1], True)
+    share[final] -= done[task[final]] - 1.0
+    segments = Segments.of(
+        rows_task, machine[task], start * slot_s, end * slot_s, points, share=share
+    )
+    return Schedule(
+        segments,
+        _spans(problem, segments),
+        Outcomes.all_done(len(problem.tasks)),
+        policy,
+    )
+
+
+def _runs(level: Ints) -> list[tuple[int, int, int]]:
+    """Return (begin, end, level) of runs of equal levels; off is left out."""
+    edge = np.flatnonzero(np.diff(level)) + 1
+    begin, end = np.append(0, edge), np.append(edge, level.size)
+    return [
+        (int(a), int(b), int(level[a])) for a, b in zip(begin, end, strict=True) if level[a] >= 0
+    ]
+
+
+def _spans(problem: Problem, segments: Segments) -> PowerSpans:
+    """Servers that run anything are on from their first to their last segment."""
+    server = problem.platform.server[segments.processor]
+    used = np.unique(server)
+    start, end = np.full(used.size, np.inf), np.zeros(used.size)
+    place = np.searchsorted(used, server)
+    np.minimum.at(start, place, segments.start_s)
+    np.maximum.at(end, place, segments.end_s)
+    return PowerSpans(used, np.full(used.size, ON), start, end)

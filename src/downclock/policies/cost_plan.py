@@ -1,0 +1,57 @@
+"""Plan a task graph at the least cost, carbon or energy, with a bound: the door to the solvers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.exact.cost_problem import question, schedule_of
+from downclock.exact.result import Result
+from downclock.policies.cost_search import Progress, solve_slots
+from downclock.problem.objective import Objective, parse_objective
+from downclock.problem.problem import Problem
+
+NAME = "least-cost"
+
+
+def plan_least_cost(
+    problem: Problem,
+    objective: str | Objective = "cost",
+    *,
+    seconds: float = 1.0,
+    proof_s: float = 0.0,
+    rounds: int = 1 << 30,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Result:
+    """Plan every task by its deadline at the least value of the objective.
+
+    Args:
+        problem: a graph on equal processors with slots and enumerated clocks.
+        objective: see `downclock.problem.objective`; its unit is that of the result.
+        seconds, rounds, seed, progress: see `solve_slots`.
+        proof_s: time for HiGHS to close the gap; 0: no proof is tried.
+
+    Returns:
+        Schedule, objective, bound and status. Decisions and bound use forecasts where there are
+        any and count negative prices as 0, so nobody is paid for burning; bills use the truth.
+
+    Raises:
+        InvalidInput: the problem has no slot model, a curve ends too early, or no schedule that
+            meets the deadlines was found.
+    """
+    goal = parse_objective(objective) if isinstance(objective, str) else objective
+    asked = question(problem, goal)
+    found = solve_slots(
+        asked.graph, seconds=seconds, proof_s=proof_s, rounds=rounds, seed=seed, progress=progress
+    )
+    if found.plan is None:
+        least = int(np.ceil(asked.graph.least_slots.sum() / asked.graph.machines))
+        rule = (
+            f"has no schedule that meets the deadlines: {asked.graph.slots} slots are there, and"
+            f" {least} are needed by the work alone"
+        )
+        raise InvalidInput(rule, item=f"problem '{problem.name}'")
+    schedule = schedule_of(problem, asked, found.plan, f"{NAME}:objective={goal}")
+    method = f"least {goal}, {found.rounds} orders"
+    return Result(schedule, found.cost, found.bound, found.status, method)

@@ -1,0 +1,92 @@
+"""What to minimise: money, carbon, energy, or a weighted sum of them.
+
+Written as ``cost``, ``carbon``, ``energy`` or a sum such as ``0.7cost+0.3carbon``. Weights
+multiply the bill's own units: the currency, kilograms of CO2 and kilowatt hours; so
+``cost+0.1carbon`` puts a price of 0.1 on a kilogram.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.problem.price import Curve, ZonePrices
+from downclock.units import J_PER_KWH, Floats
+
+_TERM = re.compile(r"(?P<weight>\d*\.?\d+(?:e-?\d+)?)?\*?(?P<what>cost|carbon|energy)")
+
+
+@dataclass(frozen=True, slots=True)
+class Objective:
+    """Weights of money (currency), carbon (kg) and energy (kWh); none negative."""
+
+    cost: float = 0.0
+    carbon: float = 0.0
+    energy: float = 0.0
+
+    def __str__(self) -> str:
+        named = (("cost", self.cost), ("carbon", self.carbon), ("energy", self.energy))
+        terms = [name if weight == 1.0 else f"{weight:g}{name}" for name, weight in named if weight]
+        return "+".join(terms)
+
+    def value(self, energy_j: float, money: float | None, carbon_kg: float | None) -> float:
+        """Value of a bill; raises where it lacks what the objective weighs."""
+        for weight, amount, what in (
+            (self.cost, money, "a price"),
+            (self.carbon, carbon_kg, "a carbon intensity"),
+        ):
+            if weight and amount is None:
+                raise InvalidInput(f"needs {what}, and none is given", item=f"objective '{self}'")
+        known = self.cost * (money or 0.0) + self.carbon * (carbon_kg or 0.0)
+        return known + self.energy * energy_j / J_PER_KWH
+
+    def per_kwh(self, zone: ZonePrices, edges_s: Floats, *, actual: bool = False) -> Floats:
+        """Mean value of a kWh in each span between ``edges_s`` (k + 1,), negative prices as 0.
+
+        Uses what policies may know: the forecast where there is one, unless ``actual``.
+        """
+        price = zone.price if actual else zone.expected_price
+        carbon = zone.carbon if actual else zone.expected_carbon
+        total = np.full(edges_s.size - 1, self.energy)
+        for weight, curve, what, unit in (
+            (self.cost, price, "price", 1.0),
+            (self.carbon, carbon, "carbon intensity", 1e-3),
+        ):
+            if weight:
+                total += weight * unit * _mean(curve, edges_s, f"objective '{self}'", what)
+        return total
+
+
+def _mean(curve: Curve | None, edges_s: Floats, item: str, what: str) -> Floats:
+    if curve is None:
+        raise InvalidInput(f"needs a {what}, and the zone has none", item=item)
+    if not curve.covers(float(edges_s[0]), float(edges_s[-1])):
+        rule = (
+            f"needs the {what} from {edges_s[0]:g} s to {edges_s[-1]:g} s, and it is known from"
+            f" {curve.start_s[0]:g} s to {curve.end_s:g} s"
+        )
+        raise InvalidInput(rule, item=item)
+    return curve.clipped().integral(edges_s[:-1], edges_s[1:]) / np.diff(edges_s)
+
+
+def parse_objective(text: str) -> Objective:
+    """Read an objective; see the module's text.
+
+    Raises:
+        InvalidInput: an unknown term, a term twice, or nothing to minimise.
+    """
+    weights: dict[str, float] = {}
+    for part in text.replace(" ", "").split("+"):
+        match = _TERM.fullmatch(part)
+        if match is None:
+            rule = f"has the term '{part}'; terms are cost, carbon or energy with a weight before"
+            raise InvalidInput(rule, field="objective", value=text)
+        if match["what"] in weights:
+            raise InvalidInput(f"names {match['what']} twice", field="objective", value=text)
+        weights[match["what"]] = float(match["weight"] or 1.0)
+    if not any(weights.values()):
+        raise InvalidInput("has no weight above 0", field="objective", value=text)
+    return Objective(**weights)
