@@ -104,7 +104,7 @@ function connectPointers(model, timeline, gantt, choose) {
     hover(model, gantt, ...place(event), event.pointerType);
   });
   canvas.addEventListener("pointercancel", release);
-  canvas.addEventListener("pointerleave", () => { if (!held.size) hide(gantt); });
+  canvas.addEventListener("pointerleave", (event) => { if (!held.size && event.pointerType !== "touch") hide(gantt); });
   canvas.addEventListener("dblclick", (event) => timeline.zoom(0.4, gantt.scale.at(place(event)[0])));
   canvas.addEventListener("wheel", (event) => {
     if (!event.ctrlKey && !event.metaKey && document.activeElement !== canvas) return;
