@@ -5,7 +5,9 @@ BIN := .venv/bin
 .PHONY: demo test lint lock bench docs clean
 
 demo: .venv/ready
-	$(BIN)/downclock plan examples/gpu-day/cluster.toml examples/gpu-day/jobs.csv
+	@mkdir -p out
+	$(BIN)/downclock plan examples/gpu-day/cluster.toml examples/gpu-day/jobs.csv --output out/schedule.json
+	$(BIN)/downclock report examples/gpu-day/cluster.toml examples/gpu-day/jobs.csv out/schedule.json --output out/report.html
 
 test: lint
 	$(BIN)/python -m pytest -n auto

@@ -18,7 +18,7 @@ The package, from the ground up; a folder imports only from those above it:
 - ``exact``: how good could it be: lower bounds and optimal solvers.
 - ``policies``: how to decide: the parts, the catalogue.
 - ``engine``: the scheduler without a clock: events in, decisions out.
-- ``report``: what people see.
+- ``report``: what people see; ``plot``: figures of it.
 - ``papers``: the papers' experiments and their verdicts.
 - ``cli``: one verb a command.
 
@@ -70,6 +70,11 @@ if TYPE_CHECKING:
     from downclock.problem.problem import Problem as Problem
     from downclock.problem.spread import Spread as Spread
     from downclock.problem.tasks import Tasks as Tasks
+    from downclock.report.compare import Comparison as Comparison
+    from downclock.report.compare import compare as compare
+    from downclock.report.explain import Explanation as Explanation
+    from downclock.report.explain import explain as explain
+    from downclock.report.page import write_report as write_report
     from downclock.report.summary import Summary as Summary
     from downclock.report.summary import summarise as summarise
     from downclock.schedule.account import account as account
@@ -107,6 +112,9 @@ _HOMES = {
     "problem.problem": "Problem",
     "problem.spread": "Spread",
     "problem.tasks": "Tasks",
+    "report.compare": "Comparison compare",
+    "report.explain": "Explanation explain",
+    "report.page": "write_report",
     "report.summary": "Summary summarise",
     "schedule.account": "account",
     "schedule.bill": "Bill",
