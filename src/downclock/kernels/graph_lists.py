@@ -16,31 +16,6 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @compiled
-def topological_order(pred_at: Array, succ_at: Array, succ: Array) -> Array:
-    """Return the tasks with predecessors first; shorter than n where there is a cycle."""
-    n = pred_at.size - 1
-    missing = np.empty(n, np.int64)
-    order = np.empty(n, np.int64)
-    tail = 0
-    for i in range(n):
-        missing[i] = pred_at[i + 1] - pred_at[i]
-        if missing[i] == 0:
-            order[tail] = i
-            tail += 1
-    head = 0
-    while head < tail:
-        i = order[head]
-        head += 1
-        for e in range(succ_at[i], succ_at[i + 1]):
-            j = succ[e]
-            missing[j] -= 1
-            if missing[j] == 0:
-                order[tail] = j
-                tail += 1
-    return order[:tail]
-
-
-@compiled
 def longest_from(weight: Array, order: Array, at: Array, after: Array) -> Array:
     """Return the longest path that starts at each task and follows ``after``, itself included.
 
@@ -315,15 +290,32 @@ def parallelism(start: Array, end: Array, by_start: Array, by_end: Array, cores:
 
 
 @compiled
-def cores_of_intervals(start: Array, end: Array, by_start: Array, cores: int) -> Array:
-    """Return a core per task so that none overlap, lowest free core first; -1 where none is."""
+def cores_of_intervals(
+    start: Array, end: Array, by_start: Array, reach: Array, cores: int, slack: float
+) -> Array:
+    """Return a core per task so that none overlap by more than ``slack``; -1 where none is free.
+
+    A free core whose last task precedes the new one anyway (a bit of ``reach``) is best: their
+    order on the core then binds nothing. Else the core that is free the longest. ``reach``
+    (n, words) may have no words: then only idle time counts.
+    """
     core = np.full(start.size, -1, np.int64)
-    free_at = np.full(cores, -np.inf)
+    last = np.full(cores, -1, np.int64)
+    one = np.uint64(1)
     for k in range(by_start.size):
         i = by_start[k]
+        best, best_score = -1, -np.inf
         for c in range(cores):
-            if free_at[c] <= start[i]:
-                core[i] = c
-                free_at[c] = end[i]
-                break
+            j = last[c]
+            idle = start[i] - end[j] if j >= 0 else start[i] + 1.0
+            if idle < -slack:
+                continue
+            score = idle
+            if j >= 0 and reach.shape[1] > 0 and reach[j, i >> 6] & (one << np.uint64(i & 63)):
+                score = 1e18 - idle
+            if score > best_score:
+                best, best_score = c, score
+        if best >= 0:
+            core[i] = best
+            last[best] = i
     return core

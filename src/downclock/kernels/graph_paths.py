@@ -1,0 +1,57 @@
+"""Paths of a graph: redundant edges, and a flow made to balance at every task."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from downclock.kernels.compiling import compiled
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+@compiled
+def needed_edges(order: Array, rank: Array, succ_at: Array, succ: Array) -> tuple[Array, Array]:
+    """Mark the edges that no longer path implies (transitive reduction), and who reaches whom.
+
+    ``succ`` must list each task's successors by rising ``rank``. Returns a mask of the edges
+    and the reachable tasks as bits (n, n / 64 rounded up); cost m n / 64.
+    """
+    n = order.size
+    reach = np.zeros((n, (n + 63) // 64), np.uint64)
+    needed = np.zeros(succ.size, np.bool_)
+    one = np.uint64(1)
+    for k in range(n - 1, -1, -1):
+        i = order[k]
+        for e in range(succ_at[i], succ_at[i + 1]):
+            j = succ[e]
+            bit = one << np.uint64(j & 63)
+            if reach[i, j >> 6] & bit:
+                continue
+            needed[e] = True
+            reach[i, j >> 6] |= bit
+            for word in range(reach.shape[1]):
+                reach[i, word] |= reach[j, word]
+    return needed, reach
+
+
+@compiled
+def balance_flow(order: Array, succ_at: Array, succ: Array, wish: Array, inflow: Array) -> Array:
+    """Push ``inflow`` (n,) through the graph, split at each task as ``wish`` (m,) asks.
+
+    Adds what arrives to ``inflow``, so that it ends as the flow through each task; returns the
+    flow on each edge. Tasks without successors keep what arrives.
+    """
+    flow = np.zeros(wish.size)
+    for k in range(order.size):
+        i = order[k]
+        first, last = succ_at[i], succ_at[i + 1]
+        asked = 0.0
+        for e in range(first, last):
+            asked += max(wish[e], 0.0)
+        for e in range(first, last):
+            part = max(wish[e], 0.0) / asked if asked > 0.0 else 1.0 / (last - first)
+            flow[e] = inflow[i] * part
+            inflow[succ[e]] += flow[e]
+    return flow
