@@ -13,18 +13,16 @@ ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Settings:
-    """One operating point per row.
+class _Answers:
+    """How long all the work of each row takes, and on which energy.
 
     Attributes:
         time_s: run time (n,); NaN where infeasible.
         energy_j: run energy (n,); infinite where infeasible.
-        points: core, memory, volt (n, 3); NaN where infeasible.
     """
 
     time_s: Floats
     energy_j: Floats
-    points: Floats
 
     def __len__(self) -> int:
         return self.time_s.size
@@ -32,12 +30,26 @@ class Settings:
     @property
     def power_w(self) -> Floats:
         """Mean power; NaN where infeasible or without work."""
-        return _power(self.time_s, self.energy_j)
+        power = np.full(self.time_s.size, np.nan)
+        np.divide(self.energy_j, self.time_s, out=power, where=self.feasible & (self.time_s > 0.0))
+        return power
 
     @property
     def feasible(self) -> Bools:
         """Which rows have an answer."""
         return np.isfinite(self.energy_j)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Settings(_Answers):
+    """One operating point per row.
+
+    Attributes:
+        time_s, energy_j: run time and run energy (n,); NaN and infinite where infeasible.
+        points: core, memory, volt (n, 3); NaN where infeasible.
+    """
+
+    points: Floats
 
     @classmethod
     def none(cls, n: int) -> Settings:
@@ -57,34 +69,18 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MixedSettings:
+class MixedSettings(_Answers):
     """Two operating points per row and how the work is divided between them.
 
     Attributes:
-        time_s: run time of all the work (n,); NaN where infeasible.
-        energy_j: run energy of all the work (n,); infinite where infeasible.
+        time_s, energy_j: run time and run energy (n,); NaN and infinite where infeasible.
         first, second: core, memory, volt (n, 3); equal where one point does it all.
         share: fraction of the work done at ``first`` (n,).
     """
 
-    time_s: Floats
-    energy_j: Floats
     first: Floats
     second: Floats
     share: Floats
-
-    def __len__(self) -> int:
-        return self.time_s.size
-
-    @property
-    def power_w(self) -> Floats:
-        """Mean power; NaN where infeasible or without work."""
-        return _power(self.time_s, self.energy_j)
-
-    @property
-    def feasible(self) -> Bools:
-        """Which rows have an answer."""
-        return np.isfinite(self.energy_j)
 
     @classmethod
     def none(cls, n: int) -> MixedSettings:
@@ -102,10 +98,3 @@ class MixedSettings:
         whole = Settings(self.time_s, self.energy_j, self.first)
         whole.put(rows, Settings(unit.time_s, unit.energy_j, unit.first), scale)
         self.second[rows], self.share[rows] = unit.second, unit.share
-
-
-def _power(time_s: Floats, energy_j: Floats) -> Floats:
-    known = np.isfinite(energy_j) & (time_s > 0.0)
-    power = np.full(time_s.size, np.nan)
-    np.divide(energy_j, time_s, out=power, where=known)
-    return power
