@@ -6,7 +6,8 @@ import numpy as np
 
 from downclock.problem.problem import Problem
 from downclock.report.quantities import duration
-from downclock.schedule.schedule import ON, WAKING, PowerSpans, Schedule, Segments
+from downclock.schedule.schedule import ON, WAKING, Schedule, Segments
+from downclock.schedule.states import States, server_states
 from downclock.units import Floats
 
 BLOCKS = " ·░▒▓█"
@@ -24,20 +25,20 @@ def gantt(
     """Return the lines of a chart, its legend last; processors where they fit, else servers."""
     platform = problem.platform
     by_processor = platform.processor_count <= MOST_ROWS
-    names = (
-        platform.processor_names().tolist() if by_processor else platform.server_name.tolist()
-    )
+    names = platform.processor_names().tolist() if by_processor else platform.server_name.tolist()
     shown = names[:MOST_ROWS]
     label = max(len(name) for name in shown)
     columns = max(10, width - label - 3)
     edges = np.linspace(0.0, schedule.makespan_s or 1.0, columns + 1)
+    awake = _awake(problem, schedule, float(edges[-1]))
     lines = []
     for row, name in enumerate(shown):
         server = int(platform.server[row]) if by_processor else row
         first, last = (row, row + 1) if by_processor else platform.first_processor[row : row + 2]
         busy = _busy(schedule.segments, int(first), int(last), edges)
-        awake = _awake(schedule.spans, server, bool(platform.initially_on[server]), edges)
-        lines.append(f"{name:<{label}} |{_line(busy, awake, letters)}|")
+        mine = awake.server == server
+        up = _covered(awake.start_s[mine], awake.end_s[mine], edges)
+        lines.append(f"{name:<{label}} |{_line(busy, up, letters)}|")
     if len(names) > len(shown):
         lines.append(f"and {len(names) - len(shown):,} more")
     end = duration(schedule.makespan_s)
@@ -52,15 +53,11 @@ def _busy(segments: Segments, first: int, last: int, edges: Floats) -> Floats:
     return _covered(segments.start_s[mine], segments.end_s[mine], edges) / (last - first)
 
 
-def _awake(spans: PowerSpans, server: int, initially_on: bool, edges: Floats) -> Floats:
-    """Awake part of a server in each stretch between edges."""
-    mine = np.flatnonzero(spans.server == server)
-    up = mine[np.isin(spans.state[mine], (ON, WAKING))]
-    start, end = spans.start_s[up], spans.end_s[up]
-    if initially_on:
-        first = spans.start_s[mine].min(initial=np.inf)
-        start, end = np.append(start, 0.0), np.append(end, first)
-    return _covered(start, end, edges)
+def _awake(problem: Problem, schedule: Schedule, end_s: float) -> States:
+    """When servers are on or waking, up to the end of the chart."""
+    windows_s = np.full(problem.platform.server_count, end_s)
+    states, _ = server_states(problem.platform, schedule.spans, windows_s)
+    return states.only(ON, WAKING)
 
 
 def _covered(start_s: Floats, end_s: Floats, edges: Floats) -> Floats:

@@ -26,9 +26,9 @@ class States:
     start_s: Floats
     end_s: Floats
 
-    def only(self, state: int) -> States:
-        """The rows in one state."""
-        rows = self.state == state
+    def only(self, *states: int) -> States:
+        """The rows in these states."""
+        rows = np.isin(self.state, states)
         return States(self.server[rows], self.state[rows], self.start_s[rows], self.end_s[rows])
 
 
