@@ -80,8 +80,11 @@ class Tasks:
         """Refuse what no schedule could mean; the first bad row is named."""
         if len(self) == 0:
             raise InvalidInput("there are no tasks")
-        for field in ("application", "scale", "arrival_s", "deadline_s", "processors"):
-            size = getattr(self, field).size
+        columns = ("application", "scale", "arrival_s", "deadline_s", "processors")
+        sizes = {field: getattr(self, field).size for field in columns}
+        if self.spread is not None:
+            sizes["spread"] = self.spread.shape.size
+        for field, size in sizes.items():
             if size != len(self):
                 rule = f"has {size} rows for {len(self)} tasks"
                 raise InvalidInput(rule, item="tasks", field=field)
