@@ -96,15 +96,15 @@ def _improve_two(options: Options, choice: Ints, on_w: float, work: Floats, best
 
 @compiled
 def search(
-    options: Options, choice: Ints, on_w: float, processors: int, pairs: int
+    options: Options, choice: Ints, on_w: float, processors: int, pairs: int, passes: int
 ) -> tuple[float, float]:
     """Improve ``choice`` in place until no single change (and no pair, if asked) helps.
 
-    Returns lateness and cost. Cost of a pass: n² options, with pairs n³ options².
+    At most ``passes`` times over all jobs. Returns lateness and cost. Cost of a pass: n² options, with pairs n³ options².
     """
     work = np.zeros(processors)
     best = _total(options, choice, on_w, work)
-    for _ in range(50):
+    for _ in range(passes):
         before = best
         best = _improve_one(options, choice, on_w, work, best)
         if best < before:

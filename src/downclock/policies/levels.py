@@ -1,4 +1,7 @@
-"""Levels: the enumerated clocks of each kind, with every task's time and power at them."""
+"""Levels: the clocks of each kind as a list, with every task's time and power at them.
+
+Continuous clocks are sampled; the fastest point is always among the levels.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from downclock.policies.interface import View
-from downclock.power.points import ClockTable
+from downclock.power.points import Clocks, ClockTable
 from downclock.problem.problem import Problem
 from downclock.units import Floats
+
+
+CORE_STEPS, MEMORY_STEPS = 8, 4
+"""Samples along continuous clocks."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,8 +50,6 @@ def objection_to_levels(problem: Problem) -> str | None:
         return "the platform is slotted; this policy plans in continuous time"
     if np.any(np.bincount(platform.chip) > 1):
         return "processors share a clock; this policy sets each clock by itself"
-    if not all(isinstance(kind.clocks, ClockTable) for kind in platform.kinds):
-        return "clocks are continuous; this policy needs enumerated clocks"
     if np.any((platform.wake_s > 0.0) & ~platform.initially_on):
         return "servers take time to wake; this policy keeps them on from the start"
     return None
@@ -55,10 +60,18 @@ def levels_of(view: View, kind: int) -> Levels:
     return view.once(("levels", kind), lambda: _levels(view.problem, kind))
 
 
+def _points(clocks: Clocks) -> Floats:
+    """The enumerated points, or a grid over continuous clocks (l, 3)."""
+    if isinstance(clocks, ClockTable):
+        return clocks.points
+    core = np.unique(np.linspace(clocks.core_min, clocks.core_max, CORE_STEPS))
+    memory = np.unique(np.linspace(clocks.memory_min, clocks.memory_max, MEMORY_STEPS))
+    grid = np.stack(np.meshgrid(core, memory, indexing="ij"), -1).reshape(-1, 2)
+    return np.column_stack([grid, clocks.volt(grid[:, 0])])
+
+
 def _levels(problem: Problem, kind: int) -> Levels:
-    n, points = len(problem.tasks), problem.platform.kinds[kind].clocks
-    assert isinstance(points, ClockTable)
-    table = points.points
+    n, table = len(problem.tasks), _points(problem.platform.kinds[kind].clocks)
     columns = [
         problem.at(np.arange(n), np.full(n, kind), np.tile(point, (n, 1))) for point in table
     ]

@@ -14,13 +14,16 @@ from downclock.policies.liu_replan import Replan, Until
 SCHEMES = ("static", "dynamic")
 """Those that promise no late job; Aggressive and ERF are for experiments (papers/liu)."""
 
+SAFE = ("safe", "safe-locked")
+"""Readings that keep every promise; the others are for experiments."""
+
 
 def liu(scheme: str, rules: str, thr: float) -> Policy:
     """Static or Dynamic of liu; ``rules`` names the reading, ``thr`` balances the loads."""
     if scheme not in SCHEMES:
         raise InvalidInput(f"must be one of {', '.join(SCHEMES)}", field="scheme", value=scheme)
-    if rules not in READINGS:
-        raise InvalidInput(f"must be one of {', '.join(READINGS)}", field="rules", value=rules)
+    if rules not in SAFE:
+        raise InvalidInput(f"must be one of {', '.join(SAFE)}", field="rules", value=rules)
     if not thr >= 0.0:
         raise InvalidInput("must not be negative", field="thr", value=thr)
     made = Rules("static" if scheme == "static" else "dynamic", READINGS[rules], thr)

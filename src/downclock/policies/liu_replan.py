@@ -35,6 +35,17 @@ Until: TypeAlias = Literal["horizon", "makespan"]
 """Energy boundary: servers stay on for a fixed time, or until the last job is done."""
 
 
+MOST_PROCESSORS = 256
+"""Larger platforms are for the list policies."""
+
+CANDIDATES = 4
+"""Processors of each kind that a plan looks at for a job, besides the one it has."""
+
+
+OPEN_JOBS = 48
+"""Jobs with the earliest deadlines that a plan may change; later ones wait for their turn."""
+
+
 @dataclass(slots=True)
 class Held:
     """An accepted job: part left in the worst case, where it goes, at which level."""
@@ -72,7 +83,8 @@ class Replan:
         name: name in the catalogue.
         until: energy boundary.
         exact: jobs up to which the first plan is solved exactly; 0: never.
-        pairs: evaluations of job times up to which a pass of pair exchanges is worth its time.
+        effort: job times looked at in one search: it ends after that, and exchanges pairs only
+            where a pass of them costs no more. Large sets keep the levels they were accepted at.
         reserve: part of the time to each deadline that plans leave free where they can, so that
             tight jobs that come later find room.
         limit_s: time for an exact solution.
@@ -81,12 +93,14 @@ class Replan:
     name: str = "replan"
     until: Until = "horizon"
     exact: int = 0
-    pairs: float = 3e6
+    effort: float = 2e6
     reserve: float = 0.0
     limit_s: float = 5.0
 
     def objection(self, problem: Problem) -> str | None:
-        """Independent tasks on enumerated clocks."""
+        """Independent tasks on few processors, each with its own clock."""
+        if problem.platform.processor_count > MOST_PROCESSORS:
+            return f"this policy plans anew at every event; at most {MOST_PROCESSORS} processors"
         return objection_to_levels(problem)
 
     def begin(self, view: View) -> Book:
@@ -127,10 +141,11 @@ class Replan:
         """Accept what can be promised beside all that was: by deadline, one by one if need be."""
         deadline_s = view.problem.tasks.deadline_s
         refused = []
+        places = _candidates(state)
         for task in sorted(facts.arrived, key=lambda task: (deadline_s[task], task)):
             before = {j: (job.processor, job.level) for j, job in state.held.items()}
             state.held[task] = Held(task, float(deadline_s[task]))
-            if not (_menu(state, state.held[task]) and self._fits(state, task)):
+            if not (_menu(state, state.held[task], places) and self._fits(state, task)):
                 del state.held[task]
                 for j, (processor, level) in before.items():
                     state.held[j].processor, state.held[j].level = processor, level
@@ -140,10 +155,12 @@ class Replan:
     def _fits(self, state: Book, task: int) -> bool:
         """Place a new job: where it costs least beside the others as planned, else by search."""
         trial = _Trial(state, 0.0)
-        if trial.insert(task) or trial.search(0.0, self.pairs) <= 1e-9:
+        fits = trial.insert(task)
+        if not fits and len(state.held) <= OPEN_JOBS:
+            fits = trial.search(0.0, self.effort) <= 1e-9
+        if fits:
             trial.keep(state)
-            return True
-        return False
+        return fits
 
     def _improve(self, state: Book, first: bool) -> None:
         """Search for less energy, leaving the reserve where that is possible."""
@@ -154,7 +171,7 @@ class Replan:
                 return
         for reserve in dict.fromkeys((self.reserve, 0.0)):
             trial = _Trial(state, reserve)
-            if trial.search(state.on_w, self.pairs) <= 1e-9 or reserve == 0.0:
+            if trial.search(state.on_w, self.effort) <= 1e-9 or reserve == 0.0:
                 trial.keep(state)
                 return
 
@@ -181,13 +198,29 @@ def _advance(state: Book, facts: Facts) -> None:
         state.menus.clear()
 
 
-def _menu(state: Book, job: Held) -> list[int]:
+def _candidates(state: Book) -> list[int]:
+    """Processors worth a try: of each kind those with the least work; the rest are like them."""
+    work_s = [0.0] * len(state.kind)
+    for job in state.held.values():
+        if job.processor >= 0:
+            times = state.levels[state.kind[job.processor]].time_s
+            work_s[job.processor] += job.left * float(times[job.task, job.level])
+    kept: dict[int, list[int]] = {}
+    for p in sorted(range(len(work_s)), key=lambda p: (work_s[p], p)):
+        mine = kept.setdefault(state.kind[p], [])
+        if state.up[p] and len(mine) < CANDIDATES:
+            mine.append(p)
+    return sorted(p for mine in kept.values() for p in mine)
+
+
+def _menu(state: Book, job: Held, places: list[int]) -> list[int]:
     """Options of a job, as processor * 1000 + level: not slower and dearer than another."""
     found: list[int] = []
-    places = [job.processor] if job.begun else range(len(state.kind))
+    if job.begun:
+        places = [job.processor]
+    elif job.processor >= 0 and job.processor not in places and state.up[job.processor]:
+        places = [*places, job.processor]
     for p in places:
-        if not state.up[p] and not job.begun:
-            continue
         if job.begun and state.locks[p]:
             return [p * 1000 + job.level]
         found += [p * 1000 + level for level in _worthwhile(state, p, job.task)]
@@ -217,7 +250,12 @@ class _Trial:
 
     def __init__(self, state: Book, reserve: float) -> None:
         jobs = sorted(state.held.values(), key=lambda job: (job.deadline_s, job.task))
-        menus = [_menu(state, job) or [job.processor * 1000 + job.level] for job in jobs]
+        places = _candidates(state)
+        menus = [
+            (_menu(state, job, places) if i < OPEN_JOBS or job.processor < 0 else [])
+            or [job.processor * 1000 + job.level]
+            for i, job in enumerate(jobs)
+        ]
         self.jobs, self.processors, self.on_w = jobs, len(state.kind), state.on_w
         self.entry = np.array([entry for menu in menus for entry in menu], dtype=np.int64)
         self.owner = np.repeat(np.arange(len(jobs)), [len(menu) for menu in menus])
@@ -245,7 +283,7 @@ class _Trial:
         for i, job in enumerate(self.jobs):
             mine = range(self.first[i], self.first[i + 1])
             code = job.processor * 1000 + job.level
-            same = [e for e in mine if self.entry[e] == code]
+            same = [e for e in mine if self.entry[e] == code] if len(mine) > 1 else mine
             choice[i] = same[0] if same else min(mine, key=lambda e: self.time_s[e])
         return choice
 
@@ -276,8 +314,9 @@ class _Trial:
         """Improve the present plan; return how late it is in all."""
         from downclock.kernels.liu_search import search
 
-        pairs = int(self.entry.size**2 * len(self.jobs) <= 2.0 * most)
-        late, _ = search(self._options(), self.choice, on_w, self.processors, pairs)
+        one = self.entry.size * len(self.jobs)
+        pairs, passes = int(self.entry.size * one <= most), min(50, int(most / one))
+        late, _ = search(self._options(), self.choice, on_w, self.processors, pairs, passes)
         return float(late)
 
     def solve(self, limit_s: float) -> bool:

@@ -83,7 +83,8 @@ def assign(jobs: Sequence[Job], kinds: Sequence[int]) -> dict[int, int | None]:
     held: list[list[Job]] = [[] for _ in kinds]
     placed: dict[int, int | None] = {}
     heavy = [job for job in jobs if any(job.heavy(kind) for kind in job.others)]
-    light = [job for job in jobs if job not in heavy]
+    chosen = {job.id for job in heavy}
+    light = [job for job in jobs if job.id not in chosen]
     for job in _widest_first(heavy):
         placed[job.id] = _first_fit(job, [job.favourite], kinds, held)
     left = []
@@ -130,7 +131,9 @@ def balance(
     if threshold == math.inf:
         return placed
     for _ in range(len(jobs) * len(jobs) * len(kinds)):
-        held = [[job for job in jobs if placed[job.id] == p] for p in range(len(kinds))]
+        held: list[list[Job]] = [[] for _ in kinds]
+        for job in jobs:
+            held[placed[job.id] or 0].append(job)
         demand = [sum(job.times[kind] for job in held[p]) for p, kind in enumerate(kinds)]
         most = max(range(len(kinds)), key=lambda p: (demand[p], -p))
         least = min(range(len(kinds)), key=lambda p: (demand[p], p))
