@@ -261,6 +261,15 @@ def test_it_prints(open_report, day, tmp_path) -> None:
     assert (tmp_path / "report.pdf").stat().st_size > 20_000
 
 
+def test_a_long_table_prints_its_first_rows_and_no_empty_pages(open_report) -> None:
+    problem = mei.online(3, utilisation=1.0, initial_utilisation=0.1)
+    opened = open_report(problem, plan(problem, policy("edl")))
+    opened.page.emulate_media(media="print")
+    opened.settle()
+    assert opened.page.evaluate("document.documentElement.scrollHeight") < 6000
+    assert opened.page.locator(".on-paper").is_visible()
+
+
 def test_every_control_has_a_name(open_report, day) -> None:
     opened = open_report(*day)
     unnamed = opened.page.evaluate(UNNAMED)

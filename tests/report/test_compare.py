@@ -26,8 +26,8 @@ FILES = (f"{GPU_DAY}/cluster.toml", f"{GPU_DAY}/jobs.csv")
 @pytest.fixture(scope="module")
 def small():
     """A paper's day, small enough for every policy."""
-    cluster = mei.Cluster(pairs=256, per_server=4)
-    return mei.online(7, utilisation=0.1, initial_utilisation=0.02, cluster=cluster)
+    cluster = mei.Cluster(pairs=128, per_server=4)
+    return mei.online(7, utilisation=0.03, initial_utilisation=0.01, cluster=cluster)
 
 
 def test_every_policy_of_the_catalogue_is_compared_or_named(small) -> None:

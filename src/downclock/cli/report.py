@@ -71,15 +71,12 @@ def command(
     options.require_writable(trace, (".json",))
     problem, schedule = options.load_with_schedule(files, library, prices)
     named = [name for name in baselines.split(",") if name not in ("", "none")]
+    words = _command(files, library, prices, baselines, boundary, output)
     try:
-        write_report(
-            problem,
-            schedule,
-            output,
-            boundary=boundary,
-            baselines=named,
-            command=_command(files, library, prices, baselines, boundary, output),
-        )
+        with session.working("planning the baselines and writing the page"):
+            write_report(
+                problem, schedule, output, boundary=boundary, baselines=named, command=words
+            )
     except InvalidSchedule as error:
         raise InvalidInput(str(error), source=files[-1]) from None
     session.wrote(output)

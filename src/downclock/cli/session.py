@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -26,6 +28,17 @@ class Session:
         """Tell the user something that is not the result."""
         if not self.quiet:
             click.echo(text, err=True)
+
+    @contextmanager
+    def working(self, text: str) -> Iterator[None]:
+        """Say on a terminal what takes its time, until it is done."""
+        if self.quiet or not sys.stderr.isatty():
+            yield
+            return
+        from rich.console import Console
+
+        with Console(stderr=True).status(text):
+            yield
 
     def wrote(self, path: str | Path) -> None:
         """Remember that a file is complete, and say so."""

@@ -143,7 +143,7 @@ def frontier_figure(
 
 
 def compare_figure(comparisons: Comparison | Sequence[Comparison]) -> Figure:
-    """Energy by part of every policy: bars, means over the problems they all have plans for."""
+    """Energy by part of every policy: bars, means over the problems it has plans for."""
     several = [comparisons] if isinstance(comparisons, Comparison) else list(comparisons)
     names = list(dict.fromkeys(plan.policy for each in several for plan in each.plans))
     table = np.array([_mean_parts(several, name) for name in names]).reshape(-1, len(PARTS))

@@ -66,10 +66,7 @@ def sentences(judged: Judged) -> list[str]:
     said = [_deadlines(judged), _bound(judged), _servers(judged)]
     said += [_costs(judged)] if judged.bill.money is not None else []
     said += [_carbon(judged)] if judged.bill.carbon_kg is not None else []
-    said += [
-        f"{name} cannot plan this problem, so there is no comparison with it: {reason}."
-        for name, reason in judged.without
-    ]
+    said += _not_compared(judged)
     return [sentence for sentence in said if sentence]
 
 
@@ -85,10 +82,10 @@ def cards(judged: Judged) -> list[tuple[str, str, str]]:
             word = "Saved against" if saved >= 0.0 else "More than"
             note = f"{each.policy} needs {energy(each.bill.total_j)}"
             shown.append((f"{word} {each.policy}", percent(abs(saved)), note))
-    gap = bill.total_j / judged.bound_j - 1.0 if judged.bound_j > 0.0 else np.inf
-    shown.append(
-        ("Above the lower bound", percent(gap), f"no plan needs less than {energy(judged.bound_j)}")
-    )
+    if judged.bound_j > 0.0:
+        gap = bill.total_j / judged.bound_j - 1.0
+        note = f"no plan needs less than {energy(judged.bound_j)}"
+        shown.append(("Above the lower bound", percent(gap), note))
     met, asked = deadlines_met(judged)
     if asked:
         said = f"all {met:,}" if met == asked else f"{met:,}"
@@ -102,7 +99,8 @@ def cards(judged: Judged) -> list[tuple[str, str, str]]:
     if bill.carbon_kg is not None:
         shown.append(("CO2", quantity(1000.0 * bill.carbon_kg, "g"), _against_carbon(judged)))
     used = f"{bill.servers_used:,} of {problem.platform.server_count:,}"
-    shown.append(("Servers used", used, f"woken {count(bill.wakes, 'time')}"))
+    woken = f"woken {count(bill.wakes, 'time')}" if bill.wakes else "none is woken"
+    shown.append(("Servers used", used, woken))
     return shown
 
 
@@ -123,6 +121,17 @@ def left_out(judged: Judged) -> list[tuple[str, str, str]]:
     return [
         (str(names[row]), words[int(outcomes.status[row])], str(outcomes.reason[row]))
         for row in np.flatnonzero(outcomes.status != DONE)
+    ]
+
+
+def _not_compared(judged: Judged) -> list[str]:
+    """Say which baselines are missing, those with one reason together."""
+    by_reason: dict[str, list[str]] = {}
+    for name, reason in judged.without:
+        by_reason.setdefault(reason, []).append(name)
+    return [
+        f"There is no comparison with {' and '.join(names)}: {reason}."
+        for reason, names in by_reason.items()
     ]
 
 

@@ -53,8 +53,8 @@ function shades(stops) {
 function clockRange(model) {
   let low = Infinity, high = -Infinity;
   for (const core of model.segment_core) { low = Math.min(low, core); high = Math.max(high, core); }
-  if (!(high > low)) return [Math.min(low, 1) * 0.99, Math.max(high, 1) * 1.01];
-  return [low, high];
+  const room = Math.max(0, 0.1 - (high - low)) / 2;
+  return [low - room, high + room];
 }
 
 // Colour of every segment: {fill, edge} pixels.

@@ -15,8 +15,8 @@ function tableColumns(model) {
     { name: "Start", wide: 100, say: when(model.task_start), key: model.task_start },
     { name: "End", wide: 100, say: when(model.task_end), key: model.task_end },
     { name: "Deadline", wide: 100, say: when(model.task_deadline), key: model.task_deadline },
-    { name: "Slack", wide: 80, say: (t) => (Number.isNaN(model.task_slack[t]) ? "–" : duration(model.task_slack[t])), key: model.task_slack },
-    { name: "Core clock", wide: 112, say: (t) => (model.task_where[t] < 0 ? "–" : clockText(model, kind(t), model.task_clock[t])), key: model.task_clock },
+    { name: "Slack", wide: 92, say: (t) => (!Number.isFinite(model.task_slack[t]) ? "–" : duration(model.task_slack[t])), key: model.task_slack },
+    { name: "Core clock", wide: 96, say: (t) => (model.task_where[t] < 0 ? "–" : coreText(model, kind(t), model.task_clock[t])), key: model.task_clock },
     { name: "Energy", wide: 84, say: (t) => withPrefix(model.task_joules[t], "J"), key: model.task_joules },
   ];
   if (Object.keys(model.reasons).length)

@@ -46,7 +46,7 @@ function sinceStart(seconds, step) {
   if (step >= 3600) return `${digits(seconds / 3600, 5)} h`;
   if (step >= 60 && seconds >= 3600) return `${Math.floor(seconds / 3600)} h ${Math.round((seconds % 3600) / 60)} min`;
   if (step >= 60) return `${digits(seconds / 60, 5)} min`;
-  return `${digits(seconds, 7)} s`;
+  return `${digits(seconds, seconds >= 100 ? 3 + Math.floor(Math.log10(seconds)) : 5)} s`;
 }
 
 function clockText(model, kind, core, memory) {
@@ -54,6 +54,12 @@ function clockText(model, kind, core, memory) {
   const say = (ratio, mhz) => (mhz === null ? `${digits(ratio, 3)} × default` : `${Math.round(ratio * mhz)} MHz`);
   const text = say(core, spec.core_mhz);
   return spec.scales_memory && memory !== undefined ? `${text}, memory ${say(memory, spec.memory_mhz)}` : text;
+}
+
+// The core clock alone, short enough for a table.
+function coreText(model, kind, core) {
+  const mhz = model.kinds[kind].core_mhz;
+  return mhz === null ? `${digits(core, 3)} ×` : `${Math.round(core * mhz)} MHz`;
 }
 
 function processorText(model, processor) {
