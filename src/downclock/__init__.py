@@ -18,6 +18,7 @@ The package, from the ground up; a folder imports only from those above it:
 - ``exact``: how good could it be: lower bounds and optimal solvers.
 - ``policies``: how to decide: the parts, the catalogue.
 - ``engine``: the scheduler without a clock: events in, decisions out.
+- ``simulate``: the engine under a virtual clock: real run times, failures.
 - ``report``: what people see; ``plot``: figures of it.
 - ``papers``: the papers' experiments and their verdicts.
 - ``cli``: one verb a command.
