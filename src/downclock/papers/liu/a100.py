@@ -1,0 +1,92 @@
+"""One A100 with section 7's deadlines: measured times and powers instead of a model."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+
+from downclock.papers.liu import PAPER
+from downclock.papers.rows import Item, Row, Settings, judged, not_run
+from downclock.policies.interface import View
+from downclock.policies.levels import Levels, levels_of
+from downclock.policies.liu_replan import Replan
+from downclock.power.fit import Fit, fit
+from downclock.power.measurements import read_measurements
+from downclock.problem.platform import Kind, Platform, ServerSpec
+from downclock.problem.problem import Problem
+from downclock.problem.tasks import Tasks
+from downclock.schedule.account import account
+from downclock.simulate.simulate import simulate
+from downclock.workloads.liu import LOAD_RANGE
+
+ABSENT = "data absent: set DOWNCLOCK_DATA to the folder of public measurements"
+LOADS = (1.0, 1.8, 2.6)
+"""Sums of loads; deadlines lie so far apart that even 2.6 fits one processor."""
+
+
+def measured_a100(folder: Path) -> Fit:
+    """The 25 applications at 61 clocks, as tables."""
+    columns = {"core_mhz": "sm_app_clock", "time_s": "run_time", "power_w": "power_usage"}
+    paths = sorted((folder / "dvfs" / "a100").glob("GA100-dvfs-*-dcgm.csv"))
+    return fit(
+        read_measurements(paths, columns), kind="a100", default_core_mhz=1410.0, model="table"
+    )
+
+
+def jobs_on(found: Fit, load: float, seed: int) -> Problem:
+    """Jobs of random applications with loads as in section 7, all at time 0."""
+    rng = np.random.default_rng([seed, 100])
+    loads: list[float] = []
+    while sum(loads) < load:
+        loads.append(float(rng.uniform(*LOAD_RANGE)))
+    loads[-1] = max(loads[-1] - (sum(loads) - load), 1e-3)
+    application = rng.integers(len(found.library), size=len(loads))
+    top = np.tile(found.clocks.default, (len(loads), 1))
+    time_s, _ = found.library.at(application, "a100", top)
+    kind = Kind("a100", found.clocks)
+    server = ServerSpec("s", (("a100", 1),), initially_on=True)
+    tasks = Tasks.of(application, deadline_s=time_s / np.array(loads))
+    return Problem(tasks, found.library, Platform.build((kind,), (server,)), name=f"a100-{seed}")
+
+
+def in_time(problem: Problem, levels: Levels, level: int) -> bool:
+    """Tell whether one clock for all jobs meets every deadline."""
+    due_s = problem.tasks.deadline_s
+    order = np.argsort(due_s, kind="stable")
+    return bool(np.all(np.cumsum(levels.time_s[order, level]) <= due_s[order] * (1.0 + 1e-12)))
+
+
+def one_set(problem: Problem, seed: int) -> tuple[float, float] | None:
+    """Energy of the best common clock and of ours, as ratios to the top clock."""
+    levels = levels_of(View(problem), 0)
+    energy_j = (levels.time_s * levels.power_w).sum(axis=0)
+    fits = [k for k in range(energy_j.size) if in_time(problem, levels, k)]
+    if energy_j.size - 1 not in fits:
+        return None
+    run = simulate(problem, Replan(effort=2e7), seed=seed)
+    ours_j = account(problem, run.realised).energy_j["run"]
+    return float(min(energy_j[fits]) / energy_j[-1]), float(ours_j / energy_j[-1])
+
+
+def a100(settings: Settings) -> list[Row]:
+    """Gross GPU energy relative to the top clock, run times as measured."""
+    folder = os.environ.get("DOWNCLOCK_DATA")
+    if folder is None or not Path(folder, "dvfs", "a100").is_dir():
+        return [not_run(PAPER, "a100", "ours / top clock", None, "1", ABSENT)]
+    found = measured_a100(Path(folder))
+    rows = []
+    for load in LOADS:
+        pairs = [one_set(jobs_on(found, load, seed), seed) for seed in settings.seeds]
+        kept = np.array([pair for pair in pairs if pair is not None])
+        worse = int(np.sum(kept[:, 1] > kept[:, 0] * (1.0 + 1e-9)))
+        note = f"not in the paper; {len(kept)} sets, {worse} worse than their best common clock"
+        for column, name in enumerate(("best common clock", "ours")):
+            text = f"{name} / top clock, sum of loads {load:g}"
+            value = float(kept[:, column].mean())
+            rows.append(judged(PAPER, "a100", text, None, value, "1", because=note))
+    return rows
+
+
+ITEMS = (Item("a100", "Measured A100 tables with section 7's deadlines", a100),)

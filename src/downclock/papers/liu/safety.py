@@ -1,0 +1,101 @@
+"""Deadline misses of liu's rules, and of the safe ones, under random arrivals.
+
+Every job takes its worst case. The literal rules overlook that a slow running job blocks a GPU;
+with locked clocks they also count on speeds that never come.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from downclock.papers.liu import PAPER
+from downclock.papers.rows import Item, Row, Settings, judged
+from downclock.policies.liu_mapping import Mapping, Rules
+from downclock.policies.liu_queue import READINGS, Queue, Reading
+from downclock.policies.liu_rules import Job
+
+LEVELS = {0: (2 / 3, 1.0), 1: (148 / 850, 500 / 850, 1.0)}
+"""Table 2's clocks: CPU and GPU."""
+
+UTILISATION = {"stress": (0.05, 0.6), "section 7": (0.001, 0.1)}
+LOAD = {"stress": 1.6, "section 7": 1.2}
+"""Loads of single jobs, and of all together (favourite processors, of two)."""
+
+RULES = ("safe", "safe-locked", "literal", "literal-locked", "theorem1", "theorem1-locked")
+
+
+@dataclass(slots=True)
+class Count:
+    """Jobs by how they ended."""
+
+    accepted: int = 0
+    rejected: int = 0
+    missed: int = 0
+
+
+def random_jobs(n: int, load: str, seed: int) -> list[Job]:
+    """Jobs with Poisson arrivals whose GPU time is 0.7 to 6 times shorter than the CPU's."""
+    rng = np.random.default_rng(seed)
+    gpu = rng.uniform(0.6, 24.0, n)
+    ratio = np.exp(rng.uniform(np.log(0.7), np.log(6.0), n))
+    used = rng.uniform(*UTILISATION[load], n)
+    times = np.column_stack([gpu * ratio, gpu])
+    window = np.maximum(times.min(axis=1) / used, times.max(axis=1))
+    arrival = np.cumsum(rng.exponential(times.min(axis=1).mean() / LOAD[load], n))
+    return [
+        Job(i, float(arrival[i]), float(arrival[i] + window[i]), tuple(map(float, times[i])))
+        for i in range(n)
+    ]
+
+
+def run_online(reading: Reading, jobs: list[Job]) -> Count:
+    """Run jobs to their worst case on one CPU and one GPU."""
+    queues = [Queue(0, True, LEVELS[0]), Queue(1, False, LEVELS[1])]
+    mapping = Mapping(Rules(reading=reading), queues, now=0.0)
+    count = Count()
+    for job in jobs:
+        _play(mapping, job.arrival, count)
+        if mapping.arrive(job) >= 0:
+            count.accepted += 1
+        else:
+            count.rejected += 1
+    _play(mapping, math.inf, count)
+    return count
+
+
+def _play(mapping: Mapping, until: float, count: Count) -> None:
+    while True:
+        ends = [
+            (mapping.now + q.remaining[q.running] / q.speed, q.kind)
+            for q in mapping.queues
+            if q.running >= 0
+        ]
+        end, kind = min(ends, default=(math.inf, -1))
+        if kind < 0 or end > until:
+            break
+        job = mapping.queues[kind].jobs[mapping.queues[kind].running]
+        mapping.advance(end)
+        count.missed += end > job.deadline * (1.0 + 1e-9)
+        mapping.finish(job.id)
+    if until < math.inf:
+        mapping.advance(until)
+
+
+def safety(settings: Settings) -> list[Row]:
+    """Misses among accepted jobs; the theorems promise none."""
+    n = 5_000 if settings.quick else 100_000
+    rows = []
+    for load in UTILISATION:
+        jobs = random_jobs(n, load, settings.seed)
+        for name in RULES:
+            found = run_online(READINGS[name], jobs)
+            what = f"misses, {load}, {name}, {n:,} jobs ({found.rejected:,} rejected)"
+            why = "a slow running job blocks what was promised (docs/background/cpu-gpu-mapping.md)"
+            rows.append(judged(PAPER, "safety", what, 0.0, found.missed, "jobs", because=why))
+    return rows
+
+
+ITEMS = (Item("safety", "Deadline misses under random arrivals (Theorem 3)", safety),)
