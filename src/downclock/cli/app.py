@@ -16,6 +16,7 @@ COMMANDS = {
     "show": "Describe a problem, cluster, library or schedule.",
     "report": "Write a schedule as one HTML page.",
     "compare": "Compare policies on one problem or many.",
+    "simulate": "Simulate a plan: run times vary, jobs and machines fail.",
     "explain": "Say why a task has its clock, its processor and its start.",
     "policies": "List the policies and their parameters.",
     "completion": "Print the completion script of a shell.",

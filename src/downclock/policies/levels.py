@@ -14,7 +14,6 @@ from downclock.power.points import Clocks, ClockTable
 from downclock.problem.problem import Problem
 from downclock.units import Floats
 
-
 CORE_STEPS, MEMORY_STEPS = 8, 4
 """Samples along continuous clocks."""
 

@@ -1,0 +1,88 @@
+"""``downclock simulate``: what becomes of a plan when run times vary and things fail."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from downclock.cli import options
+
+if TYPE_CHECKING:
+    from downclock.cli.session import Session
+    from downclock.report.tables import Form
+    from downclock.schedule.bill import Boundary
+
+EPILOG = """\b
+Example:
+  downclock simulate cluster.toml jobs.csv --actual uniform:0.5:1 --runs 20
+"""
+
+
+@click.command("simulate", epilog=EPILOG)
+@options.problem_files("CLUSTER JOBS | PROBLEM")
+@click.option("--policy", "spec", metavar="SPEC", help="How to decide; see `downclock policies`.")
+@click.option("--runs", type=click.IntRange(1), default=1, show_default=True, help="How often.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the first run.")
+@click.option(
+    "--actual",
+    metavar="SPREAD",
+    help="Actual / estimated work: uniform:LOW:HIGH, lognormal:MEDIAN:SIGMA or file:RATIOS."
+    " [default: the jobs' own]",
+)
+@click.option("--fail-jobs", type=float, default=0.0, help="Chance that an attempt fails.")
+@click.option("--retries", type=int, default=3, show_default=True, help="Attempts after the first.")
+@click.option("--fail-servers", type=float, default=0.0, help="Chance that a server fails once.")
+@click.option("--fail-processors", type=float, default=0.0, help="The same of a processor.")
+@click.option(
+    "--repair-s", type=float, default=3600.0, show_default=True, help="Seconds a repair takes."
+)
+@options.boundary
+@click.option(
+    "--output",
+    type=click.Path(),
+    metavar="FILE",
+    help="Write the realised schedule of the first run (.json, .parquet or .csv).",
+)
+@options.form
+@options.quiet
+@click.pass_obj
+def command(
+    session: Session,
+    files: tuple[str, ...],
+    library: str | None,
+    prices: str | None,
+    spec: str | None,
+    runs: int,
+    seed: int,
+    actual: str | None,
+    fail_jobs: float,
+    retries: int,
+    fail_servers: float,
+    fail_processors: float,
+    repair_s: float,
+    boundary: Boundary,
+    output: str | None,
+    form: Form,
+) -> None:
+    """Simulate a plan: run times vary, jobs and machines fail.
+
+    Prints a row per run beside what was promised. A job that is done too late counts as late; one
+    that lost all its attempts as failed. Promised and realised schedules are verified.
+    """
+    from downclock.policies.catalog import DEFAULT, policy
+    from downclock.report.simulated import simulated_page
+    from downclock.schedule.files import SUFFIXES, write_schedule
+    from downclock.simulate.chances import Chances
+    from downclock.simulate.simulate import simulate_many
+
+    options.require_writable(output, SUFFIXES)
+    chances = Chances(actual, fail_jobs, retries, fail_servers, fail_processors, repair_s)
+    problem = options.load(files, library, prices)
+    seeds = tuple(range(seed, seed + runs))
+    done = simulate_many(problem, policy(spec or DEFAULT), chances=chances, seeds=seeds)
+    page = simulated_page(done, boundary)
+    if output is not None:
+        write_schedule(done[0].realised, problem, output)
+        session.wrote(output)
+    session.show(page, form)
