@@ -15,6 +15,7 @@ from downclock.errors import InvalidInput
 from downclock.problem.graph import Edges
 from downclock.units import Bools, Floats, Ints
 
+
 @dataclass(frozen=True, slots=True, eq=False)
 class SlotGraph:
     """What is asked, in slots and whole units of work.

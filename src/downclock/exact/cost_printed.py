@@ -139,9 +139,7 @@ def solve_program(graph: SlotGraph, reading: Reading, *, seconds: float = 60.0) 
     return _run(graph, names, answer.status, answer.x, cost)
 
 
-def _run(
-    graph: SlotGraph, names: _Names, code: int, x: Floats | None, cost: Floats
-) -> ProgramRun:
+def _run(graph: SlotGraph, names: _Names, code: int, x: Floats | None, cost: Floats) -> ProgramRun:
     shape = (len(graph), graph.slots)
     running, holding = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
     if x is None:

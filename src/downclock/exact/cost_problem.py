@@ -158,7 +158,9 @@ def schedule_of(problem: Problem, asked: SlottedQuestion, plan: SlotPlan, policy
         for i, chosen in enumerate(levels(asked.graph, plan))
         for begin, end, level in _runs(chosen)
     ]
-    task, start, end, level = (np.array(column, dtype=np.int64) for column in zip(*rows, strict=True))
+    task, start, end, level = (
+        np.array(column, dtype=np.int64) for column in zip(*rows, strict=True)
+    )
     points, rows_task = asked.points[level], asked.task[task]
     zero = np.zeros(task.size, dtype=np.int64)
     full_s, _ = problem.at(rows_task, zero, points)

@@ -42,6 +42,9 @@ LARGEST_CUT = 5_000_000
 NEAR = 8
 """Slots on each side of a plan that a disturbed order may use at first."""
 
+SHAKE = 12
+"""Every so many orders all tasks are moved at once, and all slots are tried."""
+
 ENOUGH = 3e-7
 """Relative gap at which cost and bound are equal."""
 
@@ -83,17 +86,21 @@ class CostSearch:
     graph: SlotGraph
     seed: int = 0
     progress: Progress | None = None
+    clock: Callable[[], float] = time.perf_counter
+    limit_s: float = np.inf
     index: SlotGraphIndex = field(init=False)
     table: Floats = field(init=False)
     best: SlotPlan | None = None
     bound: float = 0.0
     prices: CapacityPrices | None = None
     rounds: int = 0
+    stalled: int = 0
     first_s: float = np.inf
-    _begun: float = field(default_factory=time.perf_counter)
+    _begun: float = field(init=False)
     _random: np.random.Generator = field(init=False)
 
     def __post_init__(self) -> None:
+        self._begun = self.clock()
         self._random = np.random.default_rng(self.seed)
         self.index = SlotGraphIndex.of(self.graph)
         self.table = cost_table(self.index, self._longest())
@@ -110,7 +117,12 @@ class CostSearch:
     @property
     def elapsed_s(self) -> float:
         """Seconds since the search began."""
-        return time.perf_counter() - self._begun
+        return self.clock() - self._begun
+
+    @property
+    def late(self) -> bool:
+        """The time is over."""
+        return self.elapsed_s > self.limit_s
 
     @property
     def closed(self) -> bool:
@@ -122,7 +134,7 @@ class CostSearch:
         found = path_stretched(self.index)
         if found is not None:
             self.improve(found[0], found[0] + found[1] - 1)
-        if start is not None:
+        if start is not None and (self.best is None or len(self.graph) <= SMALL):
             self.improve(start, start + self.index.length - 1)
         if self.best is None:
             first, end = shortest_schedule(self.graph, seed=self.seed)
@@ -136,6 +148,9 @@ class CostSearch:
         if not is_valid(self.graph, plan):
             return None
         for _ in range(most):
+            self.keep(plan)
+            if self.late:
+                break
             edges = order_edges(self.index, machines_of(self.index, plan), plan.first)
             better = self._cut(plan, *edges)
             if better is None or better.cost >= plan.cost * (1.0 - 1e-9):
@@ -148,6 +163,8 @@ class CostSearch:
         if len(self.graph) <= SMALL:
             return best_intervals(self.index, self.table, plan, before, after)
         for stride in (16, 8, 4, 2, 1):
+            if self.late:
+                break
             found = best_intervals(
                 self.index, self.table, plan, before, after, reach=3, stride=stride
             )
@@ -178,14 +195,22 @@ class CostSearch:
             if not self.graph.monge:
                 table = cost_table(self.index, self.graph.slots, envelope=True)
             self.prices = CapacityPrices(self.index, table, start, bound)
-        self.prices.step(self.best.cost)
+        open_before = self.best.cost - self.bound
+        self.prices.step(self.best)
         self.raise_bound(min(self.prices.bound, self.best.cost))
+        gained = self.best.cost - self.bound < 0.95 * open_before
+        self.stalled = 0 if gained else self.stalled + 1
 
-    def decode(self) -> SlotPlan | None:
-        """Make a plan of the order of the prices' relaxed intervals."""
+    def decode(self) -> None:
+        """Make plans of the order of the prices' relaxed intervals, as they are and disturbed."""
         assert self.prices is not None
         relaxed = self.prices.relaxed
-        return self.reorder(0.5 * (relaxed.first + relaxed.last), relaxed)
+        middle = 0.5 * (relaxed.first + relaxed.last)
+        spread = 0.25 * float(np.mean(relaxed.last - relaxed.first + 1))
+        for noise in (0.0, self._random.normal(0.0, spread, middle.size)):
+            found = self.reorder(middle + noise, relaxed)
+            if found is not None and self.best is not None and found.cost < 1.02 * self.best.cost:
+                self.improve(found.first, found.last, most=4)
 
     def reorder(self, key: Floats, near: SlotPlan, reach: int = -1) -> SlotPlan | None:
         """Cut for the machine orders of a list schedule; None where they miss the deadline.
@@ -204,10 +229,14 @@ class CostSearch:
     def disturb(self, present: SlotPlan) -> SlotPlan:
         """Move one to three tasks in the order and cut again; return what to go on from."""
         key = 0.5 * (present.first + present.last)
-        some = self._random.integers(0, key.size, self._random.integers(1, 4))
         spread = 1.0 + 0.5 * float(np.mean(present.last - present.first + 1))
-        key[some] += self._random.normal(0.0, spread, some.size)
-        found = self.reorder(key, present, self._near)
+        if self.rounds % SHAKE == 0:
+            key += self._random.normal(0.0, spread, key.size)
+            found = self.reorder(key, present)
+        else:
+            some = self._random.integers(0, key.size, self._random.integers(1, 4))
+            key[some] += self._random.normal(0.0, spread, some.size)
+            found = self.reorder(key, present, self._near)
         if found is None:
             return present
         if found.cost < present.cost:
@@ -228,7 +257,7 @@ class CostSearch:
         if self.prices is None:
             return 1
         each = (2 * self._near + 1) ** 2 * len(self.graph)
-        return int(np.clip(self.prices.pairs / each, 1, 20))
+        return int(np.clip(self.prices.pairs / each, 1, 20)) * (1 + self.stalled)
 
     @property
     def _near(self) -> int:
@@ -270,6 +299,7 @@ def solve_slots(
     seed: int = 0,
     start: Ints | None = None,
     progress: Progress | None = None,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> SlotResult:
     """Search until the gap is closed, the time is over or enough orders were tried.
 
@@ -282,13 +312,14 @@ def solve_slots(
         seed: of the disturbances.
         start: first slots (n,) of a schedule at full speed, where one is known.
         progress: called with (seconds, cost, bound) at every improvement.
+        clock: what seconds are measured with; `time.process_time` on a busy computer.
     """
-    search = CostSearch(graph, seed, progress)
+    search = CostSearch(graph, seed, progress, clock, seconds)
     if not search.open(start):
         return search.result()
     search.raise_bound(stage_bound(search.index))
     present, turn = search.best, 0
-    while not search.closed and search.elapsed_s < seconds and search.rounds < rounds:
+    while not search.closed and not search.late and search.rounds < rounds:
         present = search.best if turn % 25 == 0 else present
         assert present is not None
         if turn % (1 + search.turns_per_price) == 0 and search.can_price:
