@@ -202,3 +202,20 @@ def test_wanted_lengths_never_exceed_the_window() -> None:
     view = View(table3())
     assert np.all(LeastEnergy().wanted(view, 0) <= view.window_s)
     assert LeastEnergy().binds(view, 0).tolist() == [False, True, False, False, False]
+
+
+def test_servers_that_wake_faster_are_not_held_up_by_slower_ones() -> None:
+    """A job of 30 s due after 100 s fits the server that wakes in 5 s, not those of 2,000 s."""
+    profiles = GpuProfiles([100.0], [50.0], [150.0], [20.0], [0.5], [10.0])
+    library = Library.of_one_kind(np.array(["a"], dtype=object), "pair", profiles)
+    servers = (
+        ServerSpec("slow", (("pair", 2),), count=2, wake_s=2000.0),
+        ServerSpec("quick", (("pair", 2),), wake_s=5.0),
+    )
+    platform = Platform.build((Kind("pair", WIDE, idle_w=30.0),), servers)
+    tasks = Tasks.of(np.zeros(1, dtype=np.int64), deadline_s=np.array([100.0]))
+    problem = Problem(tasks, library, platform)
+    schedule = plan(problem, policy("edl"))
+    assert verify(problem, schedule).ok
+    assert schedule.segments.start_s.tolist() == [5.0]
+    assert platform.server_name[platform.server[schedule.segments.processor[0]]] == "quick"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from downclock.engine.engine import plan
 from downclock.policies.catalog import policy
 from downclock.policies.interface import View
 from downclock.policies.lengths import LeastEnergy, OneClock, nearest_point
+from downclock.policies.listing import ListPolicy
 from downclock.policies.order import in_order
 from downclock.policies.sleep import patience_s
 from downclock.policies.static_cap import best_cap
@@ -97,19 +100,17 @@ def test_the_voltage_grid_keeps_deadlines() -> None:
 
 
 def test_the_best_cap_beats_the_caps_around_it() -> None:
-    problem = mei.offline(3, utilisation=0.05)
-    chosen = best_cap(View(problem))
+    """With servers of one pair there is nothing but run energy."""
+    problem = mei.offline(3, utilisation=0.05, cluster=mei.Cluster(per_server=1, turn_on_j=0.0))
+    base = ListPolicy("cap", lengths=OneClock())
+    chosen = best_cap(View(problem), base)
     assert chosen.core is not None
     assert chosen.memory is not None
-    run_j = {}
+    total_j = {}
     for core in (chosen.core - 0.04, chosen.core, chosen.core + 0.04):
-        cap = OneClock(core, chosen.memory)
-        view = View(problem)
-        every = np.arange(len(problem.tasks))
-        points = cap.points(view, 0, every, cap.wanted(view, 0))
-        time, power = problem.at(every, np.zeros(every.size, np.int64), points)
-        run_j[core] = float(time @ power)
-    assert min(run_j, key=run_j.__getitem__) == chosen.core
+        capped = replace(base, lengths=OneClock(core, chosen.memory))
+        total_j[core] = account(problem, plan(problem, capped)).total_j
+    assert min(total_j, key=total_j.__getitem__) == chosen.core
 
 
 def test_static_cap_lies_between_racing_and_the_optimum() -> None:

@@ -7,26 +7,13 @@ merges the decisions into a schedule; `downclock.engine.events` lists what happe
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import TypeVar
-
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.policies.interface import Decisions, Policy, View
+from downclock.policies.interface import Decisions, Policy, View, merged
 from downclock.problem.problem import Problem
-from downclock.schedule.schedule import (
-    DONE,
-    PENDING,
-    REJECTED,
-    Outcomes,
-    PowerSpans,
-    Schedule,
-    Segments,
-)
+from downclock.schedule.schedule import Schedule
 from downclock.units import Floats, Ints
-
-Table = TypeVar("Table", Segments, PowerSpans)
 
 
 class Engine:
@@ -54,16 +41,7 @@ class Engine:
 
     def schedule(self) -> Schedule:
         """Everything decided so far, as a schedule."""
-        place = _joined(Segments, [decided.place for decided in self.decisions])
-        power = _joined(PowerSpans, [decided.power for decided in self.decisions])
-        n = len(self.problem.tasks)
-        status, reason = np.full(n, PENDING), np.full(n, "", dtype=object)
-        status[place.task] = DONE
-        status[(self.problem.tasks.scale == 0.0) & (status == PENDING)] = DONE
-        for decided in self.decisions:
-            status[decided.rejected] = REJECTED
-            reason[decided.rejected] = decided.reason
-        return Schedule(place, power, Outcomes(status, reason, np.ones(n)), self.policy.name)
+        return merged(self.problem, self.decisions, self.policy.name)
 
 
 def plan(problem: Problem, policy: Policy, *, cuts: Floats | None = None) -> Schedule:
@@ -84,14 +62,3 @@ def plan(problem: Problem, policy: Policy, *, cuts: Floats | None = None) -> Sch
     for first, last, until_s in zip(bounds[:-1], bounds[1:], until, strict=True):
         engine.feed(order[first:last], float(until_s))
     return engine.schedule()
-
-
-def _joined(kind: type[Table], tables: list[Table]) -> Table:
-    """One table out of several."""
-    if len(tables) == 1:
-        return tables[0]
-    columns = [
-        np.concatenate([getattr(table, spec.name) for table in tables] or [np.empty(0)])
-        for spec in fields(kind)
-    ]
-    return kind(*columns)

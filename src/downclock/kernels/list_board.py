@@ -49,9 +49,9 @@ FOR_EVER = 1e300
 class Board(NamedTuple):
     """State of a list policy: plain arrays (p processors, s servers, k kinds).
 
-    The trees are: row k, when each awake processor of kind k is free; row kinds + k, 0 for each
-    sleeping server with a processor of kind k; row 2 kinds, when each awake server falls asleep
-    if nothing more comes.
+    The trees are: row k, when each awake processor of kind k is free; row kinds + k, how
+    long each sleeping server with a processor of kind k takes to wake; row 2 kinds, when each
+    awake server falls asleep if nothing more comes.
     """
 
     kind: Ints  # (p,)
@@ -90,7 +90,8 @@ def new_board(
     for k in range(kinds):
         mine = kind == k
         keys[k, mine & (on[server] == 1)] = 0.0
-        keys[kinds + k, server[mine & (on[server] == 0)]] = 0.0
+        asleep = server[mine & (on[server] == 0)]
+        keys[kinds + k, asleep] = wake_s[asleep]
     keys[2 * kinds, :servers][on == 1] = patience_s[on == 1]
     state = np.array([wake_s, patience_s, on, np.full(servers, -1.0), np.zeros(servers)])
     return Board(kind, server, first, state, np.zeros(processors), new_trees(keys))
@@ -205,7 +206,7 @@ def fall_asleep(board: Board, until_s: float, spans: Floats) -> None:
         set_key(trees, last, j, np.inf)
         for p in range(board.first[j], board.first[j + 1]):
             set_key(trees, kind[p], p, np.inf)
-            set_key(trees, last // 2 + kind[p], j, 0.0)
+            set_key(trees, last // 2 + kind[p], j, board.servers[WAKE_S, j])
 
 
 @inner
@@ -286,7 +287,10 @@ def _try_kind(
         p = -1
     if p >= 0 and _put(board, jobs, rules, k, i, p, theta, out):
         return True
-    j = first_at_most(trees, trees.shape[0] // 2 + k, 0.0)
+    room = jobs.times[DEADLINE_S, i] - jobs.times[ARRIVAL_S, i]
+    j = first_at_most(trees, trees.shape[0] // 2 + k, room - jobs.lengths[WANTED_S, k, i])
+    if j < 0:
+        j = first_at_most(trees, trees.shape[0] // 2 + k, room - jobs.lengths[SHORTEST_S, k, i])
     if j < 0:
         return False
     p = board.first[j]
@@ -305,9 +309,7 @@ def _give_up(board: Board, jobs: Jobs, rules: Rules, i: int, out: Floats) -> Non
         if k < 0:
             break
         free, shortest = trees[k, 1], jobs.lengths[SHORTEST_S, k, i]
-        j = first_at_most(trees, trees.shape[0] // 2 + k, 0.0)
-        if j >= 0:
-            free = min(free, now + board.servers[WAKE_S, j])
+        free = min(free, now + trees[trees.shape[0] // 2 + k, 1])
         end = _slot(max(now, free), rules.slot_s) + shortest
         out[EARLIEST_S, i] = min(out[EARLIEST_S, i], end)
         if now + shortest <= jobs.times[DEADLINE_S, i]:

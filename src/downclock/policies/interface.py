@@ -8,18 +8,27 @@ exception. Cutting a run between two event times changes nothing.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, fields
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
 from downclock.power.frontier import Frontier
 from downclock.problem.problem import Problem
-from downclock.schedule.schedule import PowerSpans, Segments
+from downclock.schedule.schedule import (
+    DONE,
+    PENDING,
+    REJECTED,
+    Outcomes,
+    PowerSpans,
+    Schedule,
+    Segments,
+)
 from downclock.units import Floats, Ints, Names
 
 T = TypeVar("T")
+Table = TypeVar("Table", Segments, PowerSpans)
 
 
 class View:
@@ -86,3 +95,28 @@ class Policy(Protocol):
     def run(self, state: Any, view: View, arrived: Ints, until_s: float) -> tuple[Any, Decisions]:
         """Decide on ``arrived`` (task indices, by arrival) and all up to ``until_s``."""
         ...
+
+
+def merged(problem: Problem, decisions: Sequence[Decisions], policy: str) -> Schedule:
+    """Everything decided, as a schedule; what was not decided is pending."""
+    place = _joined(Segments, [decided.place for decided in decisions])
+    power = _joined(PowerSpans, [decided.power for decided in decisions])
+    n = len(problem.tasks)
+    status, reason = np.full(n, PENDING), np.full(n, "", dtype=object)
+    status[place.task] = DONE
+    status[(problem.tasks.scale == 0.0) & (status == PENDING)] = DONE
+    for decided in decisions:
+        status[decided.rejected] = REJECTED
+        reason[decided.rejected] = decided.reason
+    return Schedule(place, power, Outcomes(status, reason, np.ones(n)), policy)
+
+
+def _joined(kind: type[Table], tables: list[Table]) -> Table:
+    """One table out of several."""
+    if len(tables) == 1:
+        return tables[0]
+    columns = [
+        np.concatenate([getattr(table, spec.name) for table in tables] or [np.empty(0)])
+        for spec in fields(kind)
+    ]
+    return kind(*columns)

@@ -152,8 +152,8 @@ class _Run:
     def _place_first(self, board: Board, tasks: Ints) -> None:
         """Place the tasks of time 0, grouping processors into servers afterwards if asked.
 
-        Processors are sorted by the end of their work, longest first, within each kind (mei2021
-        Algorithm 3: the minimum of idle time); servers take them in platform order.
+        Processors are sorted by the end of their work, longest first, among those that are alike
+        (mei2021 Algorithm 3: the minimum of idle time); servers take them in platform order.
         """
         from downclock.kernels import list_board as kernel
 
@@ -213,12 +213,11 @@ def _flat_board(platform: Platform) -> Board:
     from downclock.kernels.list_board import new_board
 
     p = platform.processor_count
-    wake_s = np.where(platform.initially_on, 0.0, platform.wake_s.max(initial=0.0))
     return new_board(
         platform.kind,
         np.arange(p + 1),
         len(platform.kinds),
-        wake_s[platform.server],
+        platform.wake_s[platform.server],
         np.full(p, np.inf),
         platform.initially_on[platform.server].astype(np.int64),
     )
@@ -228,8 +227,10 @@ def _seats(platform: Platform, free_s: Floats) -> Ints:
     """Where each processor's work goes: the longest first, among processors that are alike."""
     seats = np.arange(platform.processor_count)
     work_s = np.where(np.isfinite(free_s), free_s, -1.0)
-    alike = 2 * platform.kind + platform.initially_on[platform.server]
-    for group in np.unique(alike):
+    server = platform.server
+    traits = (platform.kind, platform.initially_on[server], platform.wake_s[server])
+    _, alike = np.unique(np.column_stack(traits), axis=0, return_inverse=True)
+    for group in range(int(alike.max()) + 1):
         mine = np.flatnonzero(alike == group)
         seats[mine[np.argsort(-work_s[mine], kind="stable")]] = mine
     return seats

@@ -155,18 +155,22 @@ class Summary:
         return Table(head, tuple(rows))
 
     def _comparison_rows(self) -> list[tuple[str, ...]]:
-        total = self.plan.bill.total_j
-        saved = [
-            percent(1.0 - total / each.bill.total_j) if each.bill.total_j else "none"
-            for each in self.baselines
-        ]
-        rows = [("saved by the plan", "", *saved)] if saved else []
+        saved = [self._saved(each) for each in self.baselines]
+        said = ["other tasks done" if part is None else percent(part) for part in saved]
+        rows = [("saved by the plan", "", *said)] if said else []
         rows.append(("lower bound", *(energy(each.bound_j) for each in self._all)))
         rows.append(("gap to the bound", *(percent(each.gap) for each in self._all)))
         return rows
 
+    def _saved(self, other: Planned) -> float | None:
+        """Part of the other's energy that the plan saves; None where they do not do the same."""
+        mine, theirs = self.plan.schedule.outcomes.status, other.schedule.outcomes.status
+        if np.any((mine == DONE) != (theirs == DONE)):
+            return None
+        total_j = other.bill.total_j
+        return 1.0 - self.plan.bill.total_j / total_j if total_j else 0.0
+
     def _data(self) -> dict[str, Any]:
-        mine = self.plan.bill.total_j
         return {
             "problem": self.problem.name,
             "tasks": len(self.problem.tasks),
@@ -175,10 +179,7 @@ class Summary:
             "valid": True,
             "plan": _details(self.problem, self.plan),
             "baselines": [
-                {
-                    **_details(self.problem, each),
-                    "saved": 1.0 - mine / each.bill.total_j if each.bill.total_j else None,
-                }
+                {**_details(self.problem, each), "saved": self._saved(each)}
                 for each in self.baselines
             ],
             "not_compared": [{"policy": name, "reason": why} for name, why in self.without],

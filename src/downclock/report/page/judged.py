@@ -65,6 +65,7 @@ def judged(
     verdict = verify(problem, schedule)
     bill = account(problem, schedule, boundary=boundary)
     least_j = per_task_bound_j(problem)
+    done = schedule.outcomes.status == DONE
     plans: list[Planned] = []
     without: list[tuple[str, str]] = []
     for name in baselines:
@@ -76,9 +77,13 @@ def judged(
             without.append((spec, objection))
             continue
         try:
-            plans.append(planned(problem, spec, boundary=boundary, least_j=least_j))
+            other = planned(problem, spec, boundary=boundary, least_j=least_j)
         except InvalidSchedule as error:
             without.append((spec, f"its plan is {str(error).splitlines()[0]}"))
-    done = schedule.outcomes.status == DONE
+            continue
+        if np.any((other.schedule.outcomes.status == DONE) != done):
+            without.append((spec, f"it runs other tasks, {other.done:,} in all"))
+        else:
+            plans.append(other)
     bound_j = float(np.where(done, least_j, 0.0).sum())
     return Judged(problem, schedule, verdict, bill, bound_j, tuple(plans), tuple(without))
