@@ -73,7 +73,7 @@ class Mapping:
     def begin(self, jobs: Sequence[Job]) -> list[int]:
         """Place the jobs of time 0 (liu section 4); return the ids that found no place."""
         if self.rules.races:
-            return [job.id for job in jobs if self.arrive(job) < 0]
+            return self._race(jobs)
         kinds = [queue.kind for queue in self.queues]
         placed = assign(jobs, kinds)
         fitting = [job for job in jobs if placed[job.id] is not None]
@@ -87,6 +87,19 @@ class Mapping:
         for p in range(len(self.queues)):
             self.settle(p)
         return [job.id for job in jobs if placed[job.id] is None]
+
+    def _race(self, jobs: Sequence[Job]) -> list[int]:
+        """Spread jobs that come together before any of them starts."""
+        refused = []
+        for job in jobs:
+            p = self._fastest(job)
+            if p < 0:
+                refused.append(job.id)
+            else:
+                self.queues[p].add(job)
+        for p in range(len(self.queues)):
+            self.settle(p)
+        return refused
 
     def arrive(self, job: Job) -> int:
         """Place a job that arrives now; return its processor, or -1 where it is rejected."""

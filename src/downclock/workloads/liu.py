@@ -146,13 +146,11 @@ def job_set(
         actual: range of actual / measured time, kept as the tasks' spread.
     """
     rng = np.random.default_rng([seed, sorted(FAMILIES).index(_known(family))])
-    used = _loads(rng, LOADS[load] if isinstance(load, str) else load)
-    n = used.size
-    gpu_s = rng.uniform(*GPU_TIME_S, n) * margin
-    low, high = FAMILIES[family]
-    ratio = np.exp(rng.uniform(np.log(low), np.log(high), n))
+    cap = LOADS[load] if isinstance(load, str) else load
+    used, gpu_s, ratio = _draws(rng, cap, FAMILIES[family])
+    n, gpu_s = used.size, gpu_s * margin
     cpu_s = gpu_s * ratio
-    window_s = np.maximum(np.minimum(cpu_s, gpu_s) / used, np.maximum(cpu_s, gpu_s))
+    window_s = np.minimum(cpu_s, gpu_s) / used
     arrival_s = np.sort(rng.uniform(0.0, arrivals_s, n)) if arrivals_s else np.zeros(n)
     chosen = box or Box()
     spread = Spread(
@@ -179,10 +177,23 @@ def _known(family: str) -> str:
     return family
 
 
-def _loads(rng: np.random.Generator, cap: float) -> Floats:
-    """Loads until their sum exceeds the cap; the last is what is left of it."""
-    loads: list[float] = []
-    while sum(loads) < cap:
-        loads.append(float(rng.uniform(*LOAD_RANGE)))
-    loads[-1] -= sum(loads) - cap
-    return np.asarray(np.maximum(np.array(loads), 1e-6))
+def _draws(
+    rng: np.random.Generator, cap: float, advantage: tuple[float, float]
+) -> tuple[Floats, Floats, Floats]:
+    """Loads, GPU times and CPU / GPU ratios of jobs until the loads sum to the cap.
+
+    The last load is what is left of it. A load is drawn again while the job could not end in
+    time on its slower processor, which the model asks for (section 3).
+    """
+    rows: list[tuple[float, float, float]] = []
+    left = cap
+    low, high = np.log(advantage[0]), np.log(advantage[1])
+    while left > 0.0:
+        gpu_s, ratio = float(rng.uniform(*GPU_TIME_S)), float(np.exp(rng.uniform(low, high)))
+        load = float(rng.uniform(*LOAD_RANGE))
+        while load > min(ratio, 1.0 / ratio):
+            load = float(rng.uniform(*LOAD_RANGE))
+        rows.append((max(min(load, left), 1e-6), gpu_s, ratio))
+        left -= load
+    table = np.array(rows)
+    return table[:, 0], table[:, 1], table[:, 2]
