@@ -17,6 +17,7 @@ applications = "library.json"
 name = "gpu"
 idle_w = 10.0
 core = [0.5, 1.0]
+law = "fixed"
 
 [[server]]
 name = "s"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from downclock.errors import InvalidInput
-from downclock.power.library import Library
+from downclock.power.library import Basis, Library
 from downclock.power.library_file import (
     BUILT_IN,
     FORMAT,
@@ -21,6 +21,7 @@ from downclock.power.library_file import (
     read_library,
     write_library,
 )
+from downclock.power.points import LAWS, VoltageLaw
 from downclock.power.profiles import CpuProfiles, GpuProfiles, MeasuredProfiles
 
 GPU = {"model": "gpu", "p0_w": 60, "gamma_w": 30, "c_w": 100, "d_s": 4, "delta": 0.6, "t0_s": 0.2}
@@ -54,7 +55,13 @@ def mixed_library() -> Library:
     )
     group = np.array([[0, 1, 2], [2, -1, 0]])
     row = np.array([[1, 0, 0], [1, 0, 0]])
-    return Library(np.array(["a", "ü"], dtype=object), ("g", "c", "m"), groups, group, row)
+    basis = {
+        "g": Basis(LAWS["mei"], 1800.0, 5000.0),
+        "c": Basis(VoltageLaw(0.5, 0.5, 0.0)),
+        "m": Basis(None, None, 800.0),
+    }
+    names = np.array(["a", "ü"], dtype=object)
+    return Library(names, ("g", "c", "m"), groups, group, row, basis)
 
 
 def test_a_library_comes_back_bit_for_bit(tmp_path: Path) -> None:
@@ -63,6 +70,7 @@ def test_a_library_comes_back_bit_for_bit(tmp_path: Path) -> None:
     again = read_library(tmp_path / "lib.json")
     assert library_document(again) == library_document(library)
     assert again.kinds == library.kinds
+    assert again.basis == library.basis
     assert (again.group >= 0).tolist() == (library.group >= 0).tolist()
     points = np.array([[1.0, 1.0, 1.0], [1.0, 1.0, 1.0]])
     for kind in library.kinds:
@@ -98,6 +106,25 @@ def test_an_empty_library_is_one(tmp_path: Path) -> None:
         ({"format": FORMAT}, ", the document: applications is missing"),
         ({"format": "v0", "applications": []}, f": format='v0' must be '{FORMAT}'"),
         ({"format": FORMAT, "applications": {}}, ": applications must be a list"),
+        ({**document(g=GPU), "kinds": []}, ": kinds must be an object"),
+        ({**document(g=GPU), "kinds": {"g": 1}}, ", kind 'g': must be an object"),
+        (
+            {**document(g=GPU), "kinds": {"g": {"law": "ohm"}}},
+            ", kind 'g': law='ohm' must be one of mei, proportional, fixed, or [a0, a1, a2]",
+        ),
+        (
+            {**document(g=GPU), "kinds": {"g": {"law": [1, "a", 2]}}},
+            ", kind 'g', law: a1='a' must be a number",
+        ),
+        (
+            {**document(g=GPU), "kinds": {"g": {"default_core_mhz": 0}}},
+            ", kind 'g': default_core_mhz=0.0 must be positive",
+        ),
+        (
+            {**document(g=GPU), "kinds": {"g": {"core_mhz": 5}}},
+            ", kind 'g': core_mhz is not a known field; they are:"
+            " law, default_core_mhz, default_memory_mhz",
+        ),
         (
             {"format": FORMAT, "applications": [{"name": 3, "profiles": {}}]},
             ", application number 1: name=3 must be a text",

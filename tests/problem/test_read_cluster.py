@@ -214,7 +214,7 @@ BAD = {
     ),
     "ends the wrong way round": (
         changed("core = [0.5, 1.2]", "core = [1.5, 1.2]"),
-        "cluster.toml line 11, kind 'core': core_max=1.2 must be finite and at least core_min=1.5",
+        "cluster.toml line 13, kind 'core': core=[1.5, 1.2] must be [least, greatest]",
     ),
     "three ends": (
         changed("core = [0.5, 1.2]", "core = [0.5, 1, 1.2]"),

@@ -56,6 +56,13 @@ def _read_columns(ctx: click.Context, param: click.Parameter, text: str) -> dict
     help="Smooth model, measured table, or whichever is good enough.",
 )
 @click.option(
+    "--law",
+    type=click.Choice(["mei", "proportional", "fixed"]),
+    default="mei",
+    show_default=True,
+    help="Voltage that a core clock needs; the library keeps it.",
+)
+@click.option(
     "--weighting",
     type=click.Choice(["even", "relative"]),
     default="even",
@@ -75,6 +82,7 @@ def command(
     default_memory_mhz: float | None,
     columns: dict[str, str],
     model: Model,
+    law: str,
     weighting: Weighting,
     source: str,
     output: str | None,
@@ -88,6 +96,7 @@ def command(
     from downclock.power.fit import fit
     from downclock.power.library_file import write_library
     from downclock.power.measurements import read_measurements
+    from downclock.power.points import LAWS
     from downclock.report.describe import fit_page
 
     options.require_writable(output, (".json",))
@@ -96,6 +105,7 @@ def command(
         kind=kind,
         default_core_mhz=default_core_mhz,
         default_memory_mhz=default_memory_mhz,
+        law=LAWS[law],
         model=model,
         weighting=weighting,
     )

@@ -12,14 +12,14 @@ and are merged into it: the reduced model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.power.library import Library
+from downclock.power.library import Basis, Library
 from downclock.power.measurements import Measurements
 from downclock.power.points import CORE, MEI_LAW, MEMORY, VOLT, ClockTable, VoltageLaw
 from downclock.power.profiles import GpuProfiles, MeasuredProfiles, Profiles
@@ -132,7 +132,8 @@ def fit(
         curve, report = _one(run, model, weighting, table_above)
         curves.append(curve)
         reports.append(report)
-    return Fit(_library(kind, runs, curves), tuple(reports), clocks)
+    basis = {kind: _basis(measurements, clocks)}
+    return Fit(_library(kind, runs, curves, basis), tuple(reports), clocks)
 
 
 def _one(
@@ -166,6 +167,13 @@ def _clocks(
     pairs = np.column_stack([measurements.core_mhz, _known(memory, memory_mhz)])
     core, memory = np.unique(pairs, axis=0).T
     return ClockTable(core, memory, core_mhz, memory_mhz, law)
+
+
+def _basis(measurements: Measurements, clocks: ClockTable) -> Basis:
+    """Return what the profiles refer to; a memory clock that nobody recorded is not known."""
+    known = not np.all(np.isnan(measurements.memory_mhz))
+    memory_mhz = float(clocks.default_memory_mhz) if known else None
+    return Basis(clocks.law, float(clocks.default_core_mhz), memory_mhz)
 
 
 def _known(memory_mhz: Floats, default: float) -> Floats:
@@ -270,7 +278,12 @@ def _report(runs: _Runs, model: str, note: str, time: Floats, power: Floats) -> 
     )
 
 
-def _library(kind: str, runs: tuple[_Runs, ...], curves: list[_Curve | None]) -> Library:
+def _library(
+    kind: str,
+    runs: tuple[_Runs, ...],
+    curves: list[_Curve | None],
+    basis: Mapping[str, Basis],
+) -> Library:
     """Return the applications, fitted ones in one group and tables in another."""
     fitted = [curve.parameters for curve in curves if curve is not None]
     kept = [run for run, curve in zip(runs, curves, strict=True) if curve is None]
@@ -283,7 +296,7 @@ def _library(kind: str, runs: tuple[_Runs, ...], curves: list[_Curve | None]) ->
     group = np.where(is_table, len(groups) - 1, 0)
     row = np.where(is_table, np.cumsum(is_table), np.cumsum(~is_table)) - 1
     names = np.array([run.name for run in runs], dtype=object)
-    return Library(names, (kind,), tuple(groups), group[:, None], row[:, None])
+    return Library(names, (kind,), tuple(groups), group[:, None], row[:, None], basis)
 
 
 def _tables(runs: list[_Runs]) -> MeasuredProfiles:

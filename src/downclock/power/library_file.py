@@ -2,6 +2,7 @@
 
     {"format": "downclock-library/1",
      "source": "where the numbers come from",
+     "kinds": {"gtx1080ti": {"law": "mei", "default_core_mhz": 1800, "default_memory_mhz": 5000}},
      "applications": [
        {"name": "resnet50", "profiles": {
          "gtx1080ti": {"model": "gpu", "p0_w": 60, "gamma_w": 30, "c_w": 100,
@@ -11,13 +12,16 @@
            {"core": 1.0, "memory": 1.0, "time_s": 2.0, "power_w": 250}]}}}]}
 
 Fields are those of the profile classes: ``core`` and ``memory`` are ratios to the kind's default
-clocks, and so is what the model's parameters multiply.
+clocks, and so is what the model's parameters multiply. ``source`` and ``kinds`` are optional, and
+so is each field of a kind: the voltage law its gpu profiles were fitted with (``mei``,
+``proportional``, ``fixed`` or ``[a0, a1, a2]``) and the clocks of ratio 1. A cluster's kind takes
+from there what it does not say itself.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from importlib import resources
 from pathlib import Path
@@ -27,7 +31,8 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.files import json_text, parsed_json, read_text, write_text_atomically
-from downclock.power.library import Library
+from downclock.power.library import Basis, Library
+from downclock.power.points import LAWS, VoltageLaw, law_data
 from downclock.power.profiles import CpuProfiles, GpuProfiles, MeasuredProfiles, Profiles
 
 FORMAT = "downclock-library/1"
@@ -47,6 +52,9 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
 POINT = ("core", "memory", "time_s", "power_w")
 """Fields of a table's point."""
 
+BASIS = tuple(spec.name for spec in fields(Basis))
+"""Fields of what a kind's profiles refer to, all optional."""
+
 _CURVES: dict[str, type[GpuProfiles] | type[CpuProfiles]] = {"gpu": GpuProfiles, "cpu": CpuProfiles}
 
 
@@ -60,9 +68,8 @@ def read_library(path: str | Path) -> Library:
 def write_library(library: Library, path: str | Path, source: str = "") -> None:
     """Write a library file as a whole; ``source`` says where its numbers come from."""
     document = library_document(library, source)
-    head = {key: document[key] for key in ("format", "source")}
-    lists = {"applications": document["applications"]}
-    write_text_atomically(path, json_text(head, lists))
+    lists = {"applications": document.pop("applications")}
+    write_text_atomically(path, json_text(document, lists))
 
 
 def is_built_in(path: str | Path) -> bool:
@@ -90,13 +97,15 @@ def library_document(library: Library, source: str = "") -> dict[str, Any]:
             if library.group[a, k] >= 0
         }
         applications.append({"name": name, "profiles": profiles})
-    return {"format": FORMAT, "source": source, "applications": applications}
+    kinds = {kind: _basis_data(basis) for kind, basis in library.basis.items()}
+    head = {"format": FORMAT, "source": source, **({"kinds": kinds} if kinds else {})}
+    return {**head, "applications": applications}
 
 
 def library_of_document(document: Any, source: str | Path) -> Library:
     """Return the library of such a structure; complaints name ``source``."""
     try:
-        return _built(_rows(document))
+        return _built(*_rows(document), _bases(document.get("kinds", {})))
     except InvalidInput as error:
         raise error.located(source) from None
 
@@ -116,11 +125,20 @@ def library_schema() -> dict[str, Any]:
     applications = {"type": "array", "items": application}
     schema = _object({"format": {"const": FORMAT}, "applications": applications})
     schema["properties"]["source"] = {"type": "string"}
+    schema["properties"]["kinds"] = {"type": "object", "additionalProperties": _basis_schema()}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Downclock library: applications and their profiles",
         **schema,
     }
+
+
+def _basis_schema() -> dict[str, Any]:
+    number = {"type": "number"}
+    numbers = {"type": "array", "items": number, "minItems": 3, "maxItems": 3}
+    mhz = {"type": "number", "exclusiveMinimum": 0}
+    known = {"law": {"oneOf": [{"enum": list(LAWS)}, numbers]}}
+    return {**_object({**known, **dict.fromkeys(BASIS[1:], mhz)}), "required": []}
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
@@ -144,6 +162,39 @@ def _entry(profiles: Profiles, row: int) -> dict[str, Any]:
     return {"model": model, **values}
 
 
+def _basis_data(basis: Basis) -> dict[str, Any]:
+    law = {} if basis.law is None else {"law": law_data(basis.law)}
+    clocks = {name: getattr(basis, name) for name in BASIS[1:]}
+    return law | {name: mhz for name, mhz in clocks.items() if mhz is not None}
+
+
+def _bases(entries: Any) -> dict[str, Basis]:
+    """Return what each kind's profiles refer to."""
+    if not isinstance(entries, dict):
+        raise InvalidInput("must be an object", field="kinds")
+    return {kind: _basis(f"kind '{kind}'", entry) for kind, entry in entries.items()}
+
+
+def _basis(item: str, entry: Any) -> Basis:
+    _mapping(entry, item, (), BASIS)
+    for name in (name for name in BASIS[1:] if name in entry):
+        (mhz,) = _numbers({name: entry[name]}, item, (name,))
+        if not mhz > 0.0:
+            raise InvalidInput("must be positive", item=item, field=name, value=mhz)
+    law = _law(item, entry["law"]) if "law" in entry else None
+    return Basis(law, *(entry.get(name) for name in BASIS[1:]))
+
+
+def _law(item: str, law: Any) -> VoltageLaw:
+    if isinstance(law, str) and law in LAWS:
+        return LAWS[law]
+    if not (isinstance(law, list) and len(law) == 3):
+        rule = f"must be one of {', '.join(LAWS)}, or [a0, a1, a2]"
+        raise InvalidInput(rule, item=item, field="law", value=law)
+    names = ("a0", "a1", "a2")
+    return VoltageLaw(*_numbers(dict(zip(names, law, strict=True)), f"{item}, law", names))
+
+
 @dataclass(frozen=True, slots=True)
 class _Row:
     """One application on one kind: parameters of a curve, or a table's points."""
@@ -160,7 +211,7 @@ class _Row:
 
 def _rows(document: Any) -> tuple[list[str], list[_Row]]:
     """Return the applications' names and every profile, checked for shape and type."""
-    _mapping(document, "the document", ("format", "applications"), ("source",))
+    _mapping(document, "the document", ("format", "applications"), ("source", "kinds"))
     if document["format"] != FORMAT:
         raise InvalidInput(f"must be '{FORMAT}'", field="format", value=document["format"])
     if not isinstance(document["applications"], list):
@@ -228,9 +279,8 @@ def _numbers(
     return tuple(float(value[name]) for name in names)
 
 
-def _built(parsed: tuple[list[str], list[_Row]]) -> Library:
+def _built(names: list[str], rows: list[_Row], basis: Mapping[str, Basis]) -> Library:
     """Return the library: profiles grouped by model, found by application and kind."""
-    names, rows = parsed
     kinds = tuple(dict.fromkeys(row.kind for row in rows))
     models = tuple(dict.fromkeys(row.model for row in rows))
     by_model = {model: [row for row in rows if row.model == model] for model in models}
@@ -240,6 +290,7 @@ def _built(parsed: tuple[list[str], list[_Row]]) -> Library:
         tuple(_group(model, by_model[model]) for model in models),
         np.full((len(names), len(kinds)), -1, dtype=np.int64),
         np.zeros((len(names), len(kinds)), dtype=np.int64),
+        basis,
     )
     place = {name: a for a, name in enumerate(names)}
     column = {kind: k for k, kind in enumerate(kinds)}

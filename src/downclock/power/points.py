@@ -59,6 +59,13 @@ FIXED_VOLTAGE = VoltageLaw(1.0, 0.0, 0.0)
 """Voltage does not follow the clock (or is not modelled)."""
 
 LAWS = {"mei": MEI_LAW, "proportional": PROPORTIONAL_LAW, "fixed": FIXED_VOLTAGE}
+"""Laws that files may name; another one is written as [a0, a1, a2]."""
+
+
+def law_data(law: VoltageLaw) -> str | list[float]:
+    """Return a law as files hold it: its name, or its three numbers."""
+    named = (name for name, known in LAWS.items() if known == law)
+    return next(named, [float(law.a0), float(law.a1), float(law.a2)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,9 +109,9 @@ class ClockRange:
         log_f = np.linspace(np.log(self.core_min), np.log(self.core_max), 257)
         volt = self.volt(np.exp(log_f))
         if np.any(volt <= 0.0) or np.any(np.diff(volt) < -TOLERANCE):
-            raise InvalidInput("must be positive and rise with the clock", item="voltage law")
+            raise InvalidInput("must be positive and rise with the clock", field="law")
         if log_f[-1] > log_f[0] and np.any(np.diff(2.0 * np.log(volt) + log_f, 2) < -1e-7):
-            raise InvalidInput("log(V²f) must be convex in log f", item="voltage law")
+            raise InvalidInput("must have log(V²f) convex in log f", field="law")
 
     def volt(self, core: Floats | float) -> Floats:
         """Least allowed voltage at a core clock: the best one for it."""
@@ -163,6 +170,9 @@ class ClockTable:
         ratio = core / self.default_core_mhz
         points = np.column_stack([ratio, memory / self.default_memory_mhz, self.volt(ratio)])
         object.__setattr__(self, "points", points)
+        volt = points[np.argsort(ratio), VOLT]
+        if np.any(volt <= 0.0) or np.any(np.diff(volt) < -TOLERANCE):
+            raise InvalidInput("must be positive and rise with the clock", field="law")
 
     def volt(self, core: Floats | float) -> Floats:
         """Voltage at a core clock: the law's, and its least one at clocks that need no more."""

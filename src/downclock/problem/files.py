@@ -55,7 +55,9 @@ def load_problem(
     Raises:
         InvalidInput: with file, line, object, field, value and rule.
     """
-    where = cluster if isinstance(cluster, Cluster) else read_cluster(cluster)
+    if isinstance(library, str | Path):
+        library = read_library(library)
+    where = cluster if isinstance(cluster, Cluster) else read_cluster(cluster, library)
     zone = where.timezone if timezone is None else zone_of(timezone)
     start = where.epoch if epoch is None else epoch_of(epoch, zone)
     applications = _library(where, library)
@@ -64,7 +66,7 @@ def load_problem(
         return Problem(
             file.tasks,
             applications,
-            where.platform,
+            where.platform_for(applications),
             file.edges,
             _prices(where, prices, file.epoch, zone),
             file.epoch,
@@ -74,11 +76,9 @@ def load_problem(
         raise file.blame(error) from None
 
 
-def _library(cluster: Cluster, library: str | Path | Library | None) -> Library:
-    if isinstance(library, Library):
-        return library
+def _library(cluster: Cluster, library: Library | None) -> Library:
     if library is not None:
-        return read_library(library)
+        return library
     if cluster.library is None:
         rule = "names no library of applications (key 'applications'), and none is given"
         raise InvalidInput(rule, source=cluster.source)

@@ -22,11 +22,7 @@
     price = "prices.csv"
     carbon_g_per_kwh = 380.0
 
-Clocks of a kind are one of: an ``interval`` of the papers (wide, narrow, narrow-2017); ranges of
-ratios to the default clock (``core = [0.5, 1.2]``, ``memory``, ``volt``, with a voltage ``law``:
-mei, proportional, fixed, or ``[a0, a1, a2]`` of V = a0 + a1 f + a2 f²); or enumerated clocks
-(``core_mhz`` and ``memory_mhz``: every combination; or ``clock_pairs = [[memory, core], ...]``)
-with the ``default_core_mhz`` and ``default_memory_mhz`` that ratios refer to.
+How the clocks of a kind are given is the text of `downclock.problem.read_clocks`.
 """
 
 from __future__ import annotations
@@ -36,32 +32,20 @@ from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
 from pathlib import Path
 
-import numpy as np
-
 from downclock.errors import InvalidInput
 from downclock.power.library import Library
 from downclock.power.library_file import is_built_in, read_library
-from downclock.power.points import (
-    INTERVALS,
-    LAWS,
-    ClockRange,
-    Clocks,
-    ClockTable,
-    VoltageLaw,
-)
 from downclock.problem.calendar import epoch_of, zone_of
 from downclock.problem.columns import known_suffix
 from downclock.problem.document import Document, Fields, read_json, read_toml
 from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.price import CURVES
-from downclock.units import Floats
+from downclock.problem.read_clocks import CLOCK_KEYS, clocks_of
 
 MOST_PROCESSORS = 10_000_000
 """More of them in one entry are taken for a mistake: they would not fit in memory."""
 
-_RANGES = ("core", "memory", "volt", "law")
-_TABLE = ("core_mhz", "memory_mhz", "clock_pairs", "default_core_mhz", "default_memory_mhz")
-KIND_KEYS = ("name", "idle_w", "interrupt", "clock", "interval", *_RANGES, *_TABLE)
+KIND_KEYS = ("name", "idle_w", "interrupt", "clock", *CLOCK_KEYS)
 _SERVER_WATTS = ("shared_w", "shared_w_per_clock", "host_w", "sleep_w", "wake_j", "wake_s")
 SERVER_KEYS = (
     *("name", "count", "zone", "processors", "chip_wide", "initially"),
@@ -99,7 +83,11 @@ class PriceSources:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cluster:
-    """What a cluster file holds; all but the platform is optional there."""
+    """What a cluster file holds; all but the platform is optional there.
+
+    The platform's kinds took from ``library`` what they do not say themselves; `platform_for`
+    gives them with another library.
+    """
 
     platform: Platform
     library: Library | None = None
@@ -108,10 +96,21 @@ class Cluster:
     timezone: tzinfo | None = None
     name: str = "cluster"
     source: str | Path = "cluster"
+    document: Document | None = None
+
+    def platform_for(self, library: Library) -> Platform:
+        """Return the platform whose kinds take from ``library`` what the file leaves open."""
+        if self.document is None or library is self.library:
+            return self.platform
+        return platform_of(self.document, self.document.fields(None, CLUSTER_KEYS), library)
 
 
-def read_cluster(path: str | Path) -> Cluster:
+def read_cluster(path: str | Path, library: Library | None = None) -> Cluster:
     """Read a cluster from TOML, or from JSON of the same structure.
+
+    Args:
+        path: ``.toml`` or ``.json``.
+        library: applications to use instead of those the file names.
 
     Raises:
         InvalidInput: with file, line, object, key, value and rule.
@@ -122,21 +121,26 @@ def read_cluster(path: str | Path) -> Cluster:
     with top.blamed():
         zone = zone_of(top.text("timezone")) if "timezone" in top else None
         epoch = epoch_of(_stamp(top), zone) if "epoch" in top else None
-    platform = platform_of(document, top)
+    library = _library(top, Path(path).parent) if library is None else library
+    platform = platform_of(document, top, library)
     return Cluster(
         platform,
-        _library(top, Path(path).parent),
+        library,
         _prices(top, platform, Path(path).parent),
         epoch,
         zone,
         top.text("name", Path(path).stem),
         path,
+        document,
     )
 
 
-def platform_of(document: Document, top: Fields) -> Platform:
-    """Read the platform from the keys ``kind``, ``server`` and ``slot_s`` of a table."""
-    kinds = tuple(_kind(fields) for fields in top.tables("kind", KIND_KEYS))
+def platform_of(document: Document, top: Fields, library: Library | None = None) -> Platform:
+    """Read the platform from the keys ``kind``, ``server`` and ``slot_s`` of a table.
+
+    Kinds take the voltage law and default clocks that they do not state from ``library``.
+    """
+    kinds = tuple(_kind(fields, library) for fields in top.tables("kind", KIND_KEYS))
     specs = tuple(_server(fields) for fields in top.tables("server", SERVER_KEYS))
     with top.blamed():
         try:
@@ -174,85 +178,15 @@ def _library(top: Fields, folder: Path) -> Library | None:
         raise top.complaint(error.rule, "applications") from None
 
 
-def _kind(fields: Fields) -> Kind:
+def _kind(fields: Fields, library: Library | None) -> Kind:
     with fields.blamed():
         return Kind(
             fields.text("name"),
-            _clocks(fields),
+            clocks_of(fields, library),
             fields.number("idle_w", 0.0),
             fields.raw("interrupt", "none"),
             fields.raw("clock", "free"),
         )
-
-
-def _clocks(fields: Fields) -> Clocks:
-    """Read clocks in one of three ways; mixing them is refused."""
-    ways = {"interval": ("interval",), "core": _RANGES, "core_mhz": _TABLE}
-    given = [way for way, keys in ways.items() if any(k in fields for k in keys if k != "law")]
-    if len(given) != 1:
-        rule = "needs its clocks, given one way: interval, or core (ratios), or core_mhz"
-        raise fields.whole_complaint(rule)
-    if given[0] == "interval":
-        interval = fields.choice("interval", tuple(INTERVALS))
-        if "law" in fields:
-            raise fields.complaint("belongs to the interval and cannot be given with it", "law")
-        return INTERVALS[interval]
-    return _range(fields) if given[0] == "core" else _table(fields)
-
-
-def _range(fields: Fields) -> ClockRange:
-    core, memory, volt = (
-        _ends(fields, "core"),
-        _ends(fields, "memory", 1.0),
-        _ends(fields, "volt", 1.0),
-    )
-    return ClockRange(*core, *memory, *volt, _law(fields))
-
-
-def _ends(fields: Fields, key: str, *default: float) -> tuple[float, float]:
-    """Return [min, max] of a key; a single number is both."""
-    if isinstance(fields.raw(key, *default), list):
-        low, high = fields.numbers(key, length=2)
-        return low, high
-    value = fields.number(key, *default)
-    return value, value
-
-
-def _law(fields: Fields) -> VoltageLaw:
-    if isinstance(fields.raw("law", "fixed"), list):
-        return VoltageLaw(*fields.numbers("law", length=3))
-    return LAWS[fields.choice("law", tuple(LAWS), "fixed")]
-
-
-def _table(fields: Fields) -> ClockTable:
-    """Enumerated clocks: pairs as they are, or every combination of two lists."""
-    if "clock_pairs" in fields:
-        if "core_mhz" in fields or "memory_mhz" in fields:
-            raise fields.complaint("cannot be given with core_mhz or memory_mhz", "clock_pairs")
-        memory, core = _pairs(fields)
-    else:
-        cores, memories = _list(fields, "core_mhz"), np.array([1.0])
-        if "memory_mhz" in fields:
-            memories = _list(fields, "memory_mhz")
-        core, memory = np.tile(cores, memories.size), np.repeat(memories, cores.size)
-    only = np.unique(memory).tolist()
-    default_memory = fields.number("default_memory_mhz", *(only if len(only) == 1 else ()))
-    default_core = fields.number("default_core_mhz")
-    return ClockTable(core, memory, default_core, default_memory, _law(fields))
-
-
-def _pairs(fields: Fields) -> tuple[Floats, ...]:
-    pairs = fields.raw("clock_pairs")
-    good = isinstance(pairs, list) and all(isinstance(p, list) and len(p) == 2 for p in pairs)
-    if not good or not pairs:
-        raise fields.complaint("must be a list of [memory MHz, core MHz]", "clock_pairs")
-    memory, core = zip(*pairs, strict=True)
-    return tuple(np.array([fields.as_float("clock_pairs", x) for x in xs]) for xs in (memory, core))
-
-
-def _list(fields: Fields, key: str) -> Floats:
-    value = fields.raw(key)
-    return np.array(fields.numbers(key) if isinstance(value, list) else [fields.number(key)])
 
 
 def _server(fields: Fields) -> ServerSpec:

@@ -38,7 +38,7 @@ def read_problem(path: str | Path) -> Problem:
         return Problem(
             file.tasks,
             library,
-            platform_of(document, top.table("platform", "platform", PLATFORM_KEYS)),
+            platform_of(document, top.table("platform", "platform", PLATFORM_KEYS), library),
             _edges(document, top, file),
             _prices(top),
             _epoch(top),

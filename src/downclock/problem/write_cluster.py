@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from downclock.errors import InvalidInput
-from downclock.power.points import INTERVALS, LAWS, ClockRange, Clocks, VoltageLaw
+from downclock.power.points import INTERVALS, ClockRange, Clocks, law_data
 from downclock.problem.platform import Kind, Platform, ServerSpec
 
 
@@ -39,20 +39,15 @@ def _clocks(clocks: Clocks) -> dict[str, Any]:
             "core": [float(clocks.core_min), float(clocks.core_max)],
             "memory": [float(clocks.memory_min), float(clocks.memory_max)],
             "volt": [float(clocks.volt_min), float(clocks.volt_max)],
-            "law": _law(clocks.law),
+            "law": law_data(clocks.law),
         }
     pairs = zip(clocks.memory_mhz.tolist(), clocks.core_mhz.tolist(), strict=True)
     return {
         "clock_pairs": [list(pair) for pair in pairs],
         "default_core_mhz": float(clocks.default_core_mhz),
         "default_memory_mhz": float(clocks.default_memory_mhz),
-        "law": _law(clocks.law),
+        "law": law_data(clocks.law),
     }
-
-
-def _law(law: VoltageLaw) -> str | list[float]:
-    named = (name for name, known in LAWS.items() if known == law)
-    return next(named, [float(law.a0), float(law.a1), float(law.a2)])
 
 
 def _server(spec: ServerSpec) -> dict[str, Any]:

@@ -9,8 +9,8 @@ import numpy as np
 
 from downclock.policies.catalog import CATALOG
 from downclock.power.fit import Fit
-from downclock.power.library import Library
-from downclock.power.points import ClockRange, Clocks
+from downclock.power.library import Basis, Library
+from downclock.power.points import ClockRange, Clocks, VoltageLaw, law_data
 from downclock.power.profiles import CpuProfiles, GpuProfiles
 from downclock.problem.platform import Platform
 from downclock.problem.price import Curve, Prices
@@ -62,7 +62,14 @@ def problem_page(problem: Problem) -> Page:
 def platform_page(platform: Platform, name: str = "cluster") -> Page:
     """The servers and the kinds of processors in them."""
     kinds = [
-        (kind.name, _clocks(kind.clocks), f"{kind.idle_w:g} W", kind.interrupt, kind.clock)
+        (
+            kind.name,
+            _clocks(kind.clocks),
+            _law(kind.clocks.law),
+            f"{kind.idle_w:g} W",
+            kind.interrupt,
+            kind.clock,
+        )
         for kind in platform.kinds
     ]
     servers = [
@@ -78,10 +85,10 @@ def platform_page(platform: Platform, name: str = "cluster") -> Page:
     ]
     tables = (
         Table(
-            ("kind", "clocks", "idle", "interrupt", "clock"),
+            ("kind", "clocks", "voltage law", "idle", "interrupt", "clock"),
             tuple(kinds),
             count(platform.processor_count, "processor"),
-            text=(0, 1, 3, 4),
+            text=(0, 1, 2, 4, 5),
         ),
         Table(
             ("server", "count", "processors", "host", "asleep", "wake"),
@@ -94,6 +101,7 @@ def platform_page(platform: Platform, name: str = "cluster") -> Page:
         "servers": platform.server_count,
         "processors": platform.processor_count,
         "kinds": [kind.name for kind in platform.kinds],
+        "laws": [_law(kind.clocks.law) for kind in platform.kinds],
         "zones": list(platform.zones),
         "slot_s": platform.slot_s,
     }
@@ -123,7 +131,7 @@ def library_page(library: Library, name: str = "library") -> Page:
     return Page(
         (f"{line} default clocks (a table: at its fastest point)",),
         (Table(head, rows, text=(0, 1, 2)),),
-        (),
+        tuple(f"kind {kind}: {_basis(basis)}" for kind, basis in library.basis.items()),
         {"library": name, "applications": records},
         records,
     )
@@ -261,6 +269,20 @@ def _clocks(clocks: Clocks) -> str:
         )
     core = clocks.core_mhz
     return f"{count(core.size, 'pair')}, core {core.min():g} to {core.max():g} MHz"
+
+
+def _basis(basis: Basis) -> str:
+    """Say what a kind's profiles refer to."""
+    clocks = {"core": basis.default_core_mhz, "memory": basis.default_memory_mhz}
+    said = [f"{name} {mhz:g} MHz" for name, mhz in clocks.items() if mhz is not None]
+    law = "not known" if basis.law is None else _law(basis.law)
+    return f"voltage law {law}; default clocks {', '.join(said) or 'not known'}"
+
+
+def _law(law: VoltageLaw) -> str:
+    """Name a law, or write it as a formula of the core clock f."""
+    known = law_data(law)
+    return known if isinstance(known, str) else f"{law.a0:g} + {law.a1:g} f + {law.a2:g} f²"
 
 
 def _price_lines(prices: Prices) -> tuple[str, ...]:
