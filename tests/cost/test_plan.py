@@ -55,7 +55,11 @@ def test_energy_and_weighted_objectives_are_billed_too() -> None:
     zone = base.prices.of("default")
     carbon = Curve(SLOT_S * np.arange(60), 100.0 + 10.0 * np.arange(60)[::-1], SLOT_S * 60)
     problem = replace(base, prices=Prices((("default", replace(zone, carbon=carbon)),)))
-    for text, weights in {"energy": (0, 0, 1), "carbon": (0, 1, 0), "0.7cost+0.3carbon": (0.7, 0.3, 0)}.items():
+    for text, weights in {
+        "energy": (0, 0, 1),
+        "carbon": (0, 1, 0),
+        "0.7cost+0.3carbon": (0.7, 0.3, 0),
+    }.items():
         result = plan_least_cost(problem, text, seconds=20.0, rounds=30)
         bill = account(problem, result.schedule)
         assert bill.money is not None

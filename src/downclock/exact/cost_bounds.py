@@ -134,7 +134,7 @@ class CapacityPrices:
         toll = np.concatenate([[0.0], np.cumsum(price)])
         value, label, left, arcs, over = cut(
             self.table, index.row, labels.at, labels.lab, toll, index.before, index.after,
-            PRECISION / upper,
+            PRECISION / (upper or 1.0),
         )  # fmt: skip
         promised = index.graph.machines * toll[-1]
         slot = labels.lab[labels.at[:-1] + label]

@@ -3,8 +3,8 @@
 As printed it is wrong: (7) and (9) are off by one, so that a task may also run in the slot before
 its start and after its stop, and (12) then lets a successor run beside its predecessor; (10) asks
 for at least two slots a task, so that unit tasks on a tight path make it infeasible; (11) only
-counts slots. `FLAWS` lists each with its correction. It serves to reproduce those failures and, corrected,
-as an oracle on tiny cases: it needs tasks x machines x levels x slots binaries.
+counts slots. `FLAWS` lists each with its correction. It serves to reproduce those failures and,
+corrected, as an oracle on tiny cases: it needs tasks x machines x levels x slots binaries.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def solve_program(graph: SlotGraph, reading: Reading, *, seconds: float = 60.0) 
     matrix = csr_array((values, (at, columns)), shape=(len(rows.low), names.size))
     answer = milp(
         cost,
-        integrality=np.ones(names.size),
+        integrality=np.ones(names.size, dtype=np.int64),
         bounds=Bounds(0.0, 1.0),
         constraints=LinearConstraint(matrix, np.array(rows.low), np.array(rows.high)),
         options={"time_limit": seconds, "mip_rel_gap": 0.0},

@@ -40,25 +40,32 @@ class SlottedQuestion:
 def objection(problem: Problem) -> str | None:
     """Say why the slot solvers cannot take a problem, or None."""
     platform, tasks = problem.platform, problem.tasks
-    if platform.slot_s is None:
-        return "needs a platform with time slots (slot_s)"
-    if len(platform.kinds) != 1 or not isinstance(platform.kinds[0].clocks, ClockTable):
-        return "needs one kind of processor with enumerated clocks"
     kind = platform.kinds[0]
-    if kind.clock == "locked" or kind.interrupt not in ("none", "pause"):
-        return "needs clocks that are free, and interrupt 'none' or 'pause'"
-    if np.unique(platform.chip).size < platform.processor_count:
-        return "needs a clock for every processor, not for whole chips"
-    extra = (kind.idle_w, platform.host_w, platform.shared_w, platform.shared_w_per_clock)
-    if any(np.any(np.asarray(watts) > 0.0) for watts in (*extra, platform.wake_j, platform.wake_s)):
-        return "counts running power only: idle, host, shared and wake power must be 0"
-    if platform.sleep_w.max() > 0.0 or len({*platform.zone.tolist()}) > 1:
-        return "needs one zone, and servers that draw nothing asleep"
-    if np.any(tasks.processors > 1) or not np.all(np.isfinite(tasks.deadline_s)):
-        return "needs tasks of one processor with a deadline"
-    if not np.all(problem.runnable()[tasks.scale > 0.0, 0]):
-        return "needs a profile of every task"
-    return None
+    one_kind = len(platform.kinds) == 1 and isinstance(kind.clocks, ClockTable)
+    extra: tuple[Floats | float, ...] = (kind.idle_w, platform.host_w, platform.shared_w)
+    extra += (platform.shared_w_per_clock, platform.wake_j, platform.wake_s, platform.sleep_w)
+    single = np.all(tasks.processors == 1) and np.all(np.isfinite(tasks.deadline_s))
+    rules: list[tuple[bool, str]] = [
+        (platform.slot_s is not None, "needs a platform with time slots (slot_s)"),
+        (one_kind, "needs one kind of processor with enumerated clocks"),
+        (kind.clock == "free", "needs clocks that may change while a task runs"),
+        (kind.interrupt in ("none", "pause"), "needs interrupt 'none' or 'pause'"),
+        (
+            np.unique(platform.chip).size == platform.processor_count,
+            "needs a clock for every processor, not for whole chips",
+        ),
+        (
+            not any(np.any(np.asarray(watts) > 0.0) for watts in extra),
+            "counts running power only: idle, host, shared, sleep and wake power must be 0",
+        ),
+        (np.unique(platform.zone).size == 1, "needs one zone"),
+        (bool(single), "needs tasks of one processor with a deadline"),
+        (
+            bool(np.all(problem.runnable()[tasks.scale > 0.0, 0])),
+            "needs a profile of every task",
+        ),
+    ]
+    return next((reason for good, reason in rules if not good), None)
 
 
 def question(problem: Problem, objective: Objective) -> SlottedQuestion:
@@ -79,7 +86,7 @@ def question(problem: Problem, objective: Objective) -> SlottedQuestion:
     work = np.ceil(full_s / slot_s * speed[-1] * per_slot - 1e-6).astype(np.int64)
     release = np.ceil(tasks.arrival_s[real] / slot_s - TOLERANCE).astype(np.int64)
     due = np.floor(tasks.deadline_s[real] / slot_s + TOLERANCE).astype(np.int64) - 1
-    edges_s = slot_s * np.arange(int(due.max()) + 2)
+    edges_s = slot_s * np.arange(int(due.max()) + 2, dtype=np.float64)
     zone = problem.prices.of(platform.zones[int(platform.zone[0])])
     price = objective.per_kwh(zone, edges_s) * slot_s / J_PER_KWH
     pause = platform.kinds[0].interrupt == "pause"
@@ -169,7 +176,12 @@ def schedule_of(problem: Problem, asked: SlottedQuestion, plan: SlotPlan, policy
     final = np.append(task[1:] != task[:-1], True)
     share[final] -= done[task[final]] - 1.0
     segments = Segments.of(
-        rows_task, machine[task], start * slot_s, end * slot_s, points, share=share
+        rows_task,
+        machine[task],
+        np.asarray(start * slot_s, dtype=np.float64),
+        np.asarray(end * slot_s, dtype=np.float64),
+        points,
+        share=share,
     )
     return Schedule(
         segments,

@@ -95,8 +95,8 @@ def solve_intervals(
     ended = _Steps.of(n, columns.task, columns.last, started.end)
     matrix, low, high = _matrix(graph, columns, started, ended)
     size = ended.end
-    binary = np.zeros(size)
-    binary[len(columns) :] = float(integral)
+    binary = np.zeros(size, dtype=np.int64)
+    binary[len(columns) :] = int(integral)
     # HiGHS judges gaps on the scale of the objective: bring costs to the order of 1000.
     scale = 1000.0 / max(float(columns.cost.max()) * n, 1e-300)
     answer = milp(

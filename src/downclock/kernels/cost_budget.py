@@ -29,9 +29,10 @@ def _next_task(ready: Array, done: Array, earliest: Array, before: Array, after:
 def _run_task(
     start: int, need: int, price: Array, units: Array, power: Array, budget: Array, level: Array
 ) -> int:
-    """Fill ``level`` from slot ``start`` on at the highest level the budget allows; return the
-    slot after the last, or -1 where the slots run out. The last slot runs at the least level
-    that is enough.
+    """Fill ``level`` from slot ``start`` on at the highest level the budget allows.
+
+    The last slot runs at the least level that is enough. Return the slot after it, or -1 where
+    the slots run out.
     """
     t = start
     while need > 0:
@@ -95,7 +96,5 @@ def sweep_budgets(
     """Return the cost of the mapping for every budget per slot; infinite where there is none."""
     costs = np.empty(budgets.size)
     for k in range(budgets.size):
-        costs[k], _, _ = map_by_budget(
-            budgets[k], start, before, after, work, price, units, power
-        )
+        costs[k], _, _ = map_by_budget(budgets[k], start, before, after, work, price, units, power)
     return costs

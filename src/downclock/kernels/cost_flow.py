@@ -1,4 +1,4 @@
-"""Maximum flow and minimum cut with whole capacities (push-relabel, highest node first), on arcs grouped by node."""
+"""Maximum flow and minimum cut with whole capacities: push-relabel, highest node first."""
 
 from __future__ import annotations
 
@@ -53,8 +53,9 @@ def _heights(
     first: Array, to: Array, residual: Array, twin: Array, source: int, sink: int,
     height: Array, count: Array, queue: Array,
 ) -> None:  # fmt: skip
-    """Fill ``height`` with residual distances to the sink; the number of nodes where there is
-    none. ``count`` is the number of nodes of each height.
+    """Fill ``height`` with residual distances to the sink, ``nodes`` where there is none.
+
+    ``count`` becomes the number of nodes of each height.
     """
     nodes = height.size
     height[:] = nodes
@@ -82,7 +83,7 @@ def _activate(
     nodes, top = height.size, 0
     bucket[:] = -1
     for v in range(nodes):
-        if excess[v] > 0 and height[v] < nodes and v != sink and v != source:
+        if excess[v] > 0 and height[v] < nodes and v not in (sink, source):
             link[v] = bucket[height[v]]
             bucket[height[v]] = v
             top = max(top, height[v])
@@ -117,8 +118,10 @@ def max_flow(
     """
     nodes = first.size - 1
     height, count = np.empty(nodes, np.int64), np.zeros(nodes + 1, np.int64)
-    queue, bucket, link = np.empty(nodes, np.int64), np.empty(nodes, np.int64), np.empty(
-        nodes, np.int64
+    queue, bucket, link = (
+        np.empty(nodes, np.int64),
+        np.empty(nodes, np.int64),
+        np.empty(nodes, np.int64),
     )
     excess, cursor = np.zeros(nodes, np.int64), first[:-1].copy()
     for a in range(first[source], first[source + 1]):

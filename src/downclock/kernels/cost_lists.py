@@ -57,8 +57,9 @@ def slot_windows(
 def _machine_for(
     bits: Array, task: int, at: int, free_at: Array, last_task: Array
 ) -> tuple[int, int]:
-    """Return (machine, when): one that ancestry frees at no cost, else the one idle longest;
-    where none is free in time, the one that is free first.
+    """Return (machine, when): one that ancestry frees at no cost, else the one idle longest.
+
+    Where none is free in time it is the one that is free first.
     """
     kin, idle, soon = -1, -1, 0
     for c in range(free_at.size):

@@ -111,8 +111,9 @@ def any_tables(
 
 @compiled
 def interval_levels(price: Array, units: Array, power: Array, need: int, pause: bool) -> Array:
-    """Return the cheapest level of each slot of one interval, -1 for off; what is not needed
-    at the end is given back.
+    """Return the cheapest level of each slot of one interval, -1 for off.
+
+    What is not needed at the end is given back.
     """
     slots = price.size
     cost = np.full((slots + 1, need + 1), np.inf)

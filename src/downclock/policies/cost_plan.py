@@ -29,8 +29,11 @@ def plan_least_cost(
     Args:
         problem: a graph on equal processors with slots and enumerated clocks.
         objective: see `downclock.problem.objective`; its unit is that of the result.
-        seconds, rounds, seed, progress: see `solve_slots`.
+        seconds: time to search.
         proof_s: time for HiGHS to close the gap; 0: no proof is tried.
+        rounds: orders to try; with enough seconds the plan depends on the seed only.
+        seed: of the search.
+        progress: called with (seconds, objective, bound) at every improvement.
 
     Returns:
         Schedule, objective, bound and status. Decisions and bound use forecasts where there are

@@ -205,7 +205,7 @@ class CostSearch:
         """Make plans of the order of the prices' relaxed intervals, as they are and disturbed."""
         assert self.prices is not None
         relaxed = self.prices.relaxed
-        middle = 0.5 * (relaxed.first + relaxed.last)
+        middle = _middle(relaxed)
         spread = 0.25 * float(np.mean(relaxed.last - relaxed.first + 1))
         for noise in (0.0, self._random.normal(0.0, spread, middle.size)):
             found = self.reorder(middle + noise, relaxed)
@@ -228,11 +228,11 @@ class CostSearch:
 
     def disturb(self, present: SlotPlan) -> SlotPlan:
         """Move one to three tasks in the order and cut again; return what to go on from."""
-        key = 0.5 * (present.first + present.last)
+        key = _middle(present)
         spread = 1.0 + 0.5 * float(np.mean(present.last - present.first + 1))
         if self.rounds % SHAKE == 0:
             key += self._random.normal(0.0, spread, key.size)
-            found = self.reorder(key, present)
+            found = self.reorder(key, present, -1 if len(key) <= SMALL else self._near)
         else:
             some = self._random.integers(0, key.size, self._random.integers(1, 4))
             key[some] += self._random.normal(0.0, spread, some.size)
@@ -288,6 +288,11 @@ class CostSearch:
     def _report(self) -> None:
         if self.progress is not None and self.best is not None:
             self.progress(self.elapsed_s, self.best.cost, self.bound)
+
+
+def _middle(plan: SlotPlan) -> Floats:
+    """Return the middle of each interval."""
+    return np.asarray(0.5 * (plan.first + plan.last), dtype=np.float64)
 
 
 def solve_slots(

@@ -8,6 +8,7 @@ of 1 to 10 slots; the structured families are for stress.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -65,10 +66,12 @@ def structured_graph(family: Family, tasks: int, *, width: int = 8, seed: int = 
         pairs = _fork_join(tasks, width)
     elif family == "layered":
         layers = [range(a, min(a + width, tasks)) for a in range(0, tasks, width)]
-        for upper, lower in zip(layers[:-1], layers[1:], strict=True):
+        for upper, lower in pairwise(layers):
             pairs += [(i, j) for j in lower for i in upper if random.random() < 0.4]
     elif family == "out-tree":
-        pairs = [(int(random.integers(max(0, (j - 1) // 3), (j + 1) // 2)), j) for j in range(1, tasks)]
+        pairs = [
+            (int(random.integers(max(0, (j - 1) // 3), (j + 1) // 2)), j) for j in range(1, tasks)
+        ]
     elif family == "chains":
         pairs = [(j - width, j) for j in range(width, tasks)]
     return _graph(f"{family}-{tasks}-{seed}", work, [p[0] for p in pairs], [p[1] for p in pairs])
@@ -99,12 +102,12 @@ def flat_prices(slots: int) -> Floats:
 
 def increasing_prices(slots: int, *, level: float = 10.0, hold: int = 20) -> Floats:
     """Flat for 20 slots, then 10 more in every further slot (gerhards Fig. 4)."""
-    return level * np.maximum(1.0, np.arange(slots) - hold + 2.0)
+    return np.asarray(level * np.maximum(1.0, np.arange(slots) - hold + 2.0))
 
 
 def alternating_prices(slots: int, *, low: float = 5.0, high: float = 50.0) -> Floats:
     """5, 50, 5, 50, ... (gerhards Fig. 4)."""
-    return np.where(np.arange(slots) % 2 == 0, low, high)
+    return np.where(np.arange(slots) % 2 == 0, low, high).astype(np.float64)
 
 
 def repeated_prices(day: Floats, slots: int) -> Floats:
@@ -152,7 +155,7 @@ def slotted_problem(
     )
     interrupt: Interrupt = "pause" if machines.pause else "none"
     clocks = ClockTable(np.array(machines.frequencies), np.ones(1), 1.0, 1.0)
-    curve = Curve(SLOT_S * np.arange(price.size), price, SLOT_S * price.size)
+    curve = Curve(SLOT_S * np.arange(price.size, dtype=np.float64), price, SLOT_S * price.size)
     n = len(graph)
     tasks = Tasks.of(
         np.zeros(n, dtype=np.int64),

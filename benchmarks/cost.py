@@ -1,0 +1,182 @@
+"""Cost of task graphs under prices: quality, certificates, proofs and scale.
+
+    python -m benchmarks.cost --graphs 2 --proof 20
+
+Seconds are CPU seconds of one thread, so that a busy computer does not change the picture. Real
+curves are read from the folder that DOWNCLOCK_DATA names, and left out without it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import resource
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+from downclock.exact.cost_model import SlotGraph
+from downclock.policies.cost_budget import sweep_search
+from downclock.policies.cost_search import SlotResult, solve_slots
+from downclock.policies.cost_start import shortest_schedule
+from downclock.units import Floats, Ints
+from downclock.workloads.gerhards import (
+    alternating_prices,
+    flat_prices,
+    increasing_prices,
+    random_graph,
+    repeated_prices,
+    structured_graph,
+)
+from downclock.workloads.task_graph import TaskGraph
+
+UNITS = np.arange(1, 6)
+POWER = (UNITS / 5) ** 2
+FILES = {
+    "epex-2016": ("epex_de_dayahead_2016-10-19.csv", "price_eur_per_mwh"),
+    "de-2024": ("de_lu_dayahead_2024-06-10_to_16.csv", "price_eur_per_mwh"),
+    "de-carbon": ("de_carbon_intensity_2024-06-10_to_16.csv", "gco2eq_per_kwh_direct"),
+    "gb-carbon": ("gb_carbon_intensity_2024-01-08_to_14.csv", "actual_gco2_per_kwh"),
+}
+
+
+def curves() -> dict[str, Callable[[int], Floats]]:
+    found: dict[str, Callable[[int], Floats]] = {
+        "flat": flat_prices,
+        "increasing": increasing_prices,
+        "alternating": alternating_prices,
+    }
+    folder = os.environ.get("DOWNCLOCK_DATA")
+    for name, (file, column) in FILES.items() if folder else ():
+        with Path(str(folder), "prices", file).open(encoding="utf-8") as rows:
+            values = np.array([float(row[column]) for row in csv.DictReader(rows)])
+        found[name] = partial(repeated_prices, np.maximum(values, 0.0))
+    return found
+
+
+def slotted(
+    graph: TaskGraph,
+    machines: int,
+    percent: float,
+    curve: Callable[[int], Floats],
+    tries: int = 400,
+) -> tuple[SlotGraph, Ints]:
+    work = (UNITS[-1] * graph.work).astype(np.int64)
+    at_full_speed = SlotGraph(work, graph.edges, machines, np.ones(1), UNITS, POWER)
+    first, makespan = shortest_schedule(at_full_speed, tries=tries)
+    slots = int(makespan * (1.0 + percent / 100.0) + 1e-9)
+    return SlotGraph(work, graph.edges, machines, curve(slots), UNITS, POWER), first
+
+
+def solved(graph: SlotGraph, first: Ints, seconds: float, proof: float = 0.0) -> SlotResult:
+    return solve_slots(graph, seconds=seconds, proof_s=proof, start=first, clock=time.process_time)
+
+
+def small(graphs: int, proof: float, seed: int) -> None:
+    """Up to 32 tasks: above the best known after 1 s, certificate after 2 s, proofs."""
+    rows = []
+    for k, (name, curve) in enumerate(curves().items()):
+        for g in range(graphs):
+            for size in (8, 16, 24, 32):
+                for machines in (2, 4, 8, 16):
+                    if machines > size // 2:
+                        continue
+                    draw = seed + 1000 * k + 10 * g + size
+                    meshing = ("low", "middle", "high")[draw % 3]
+                    reach = ("short", "random", "long")[draw // 3 % 3]
+                    drawn = random_graph(size, meshing=meshing, reach=reach, seed=draw)  # type: ignore[arg-type]
+                    percent = (5, 20, 50)[(draw + machines) % 3]
+                    rows.append((name, size, *measured(drawn, machines, percent, curve, proof)))
+        report(name, [row for row in rows if row[0] == name])
+    for size in (8, 16, 24, 32):
+        report(f"n={size}", [row for row in rows if row[1] == size])
+    report("all", rows)
+
+
+def measured(
+    drawn: TaskGraph, machines: int, percent: float, curve: Callable[[int], Floats], proof: float
+) -> tuple[float, ...]:
+    graph, first = slotted(drawn, machines, percent, curve)
+    one, two = solved(graph, first, 1.0), solved(graph, first, 2.0)
+    best = solved(graph, first, 2.0, proof) if proof and two.status != "optimal" else two
+    reference = min(one.cost, two.cost, best.cost)
+    return (
+        one.cost / reference - 1.0,
+        two.gap,
+        one.first_s,
+        float(best.status == "optimal"),
+        sweep_search(graph, first).cost / reference - 1.0,
+        two.seconds,
+    )
+
+
+def report(name: str, rows: list[tuple]) -> None:  # type: ignore[type-arg]
+    value = np.array([row[2:] for row in rows], dtype=float)
+    above, gap, first_s, proven, heuristic, _ = value.T
+    print(
+        f"{name:12s} {len(rows):4d} cases: after 1 s {100 * above.mean():.3f} % above best"
+        f" (worst {100 * above.max():.3f}); certificate after 2 s {100 * gap.mean():.3f} %"
+        f" (worst {100 * gap.max():.2f}); first plan {first_s.max():.3f} s;"
+        f" proven {100 * proven.mean():.0f} %; budget heuristic +{100 * heuristic.mean():.0f} %",
+        flush=True,
+    )
+
+
+def large(tasks: int, machines: int, seconds: float, family: str, seed: int) -> None:
+    """Print certified gaps over time of one big graph."""
+    drawn = (
+        random_graph(tasks, meshing="low", seed=seed)
+        if family == "random"
+        else structured_graph(family, tasks, width=8 if tasks < 500 else 50, seed=seed)  # type: ignore[arg-type]
+    )
+    curve = curves().get("epex-2016", alternating_prices)
+    graph, first = slotted(drawn, machines, 20.0, curve, tries=3)
+    seen: list[tuple[float, float]] = []
+    found = solve_slots(
+        graph,
+        seconds=seconds,
+        start=first,
+        clock=time.process_time,
+        progress=lambda at, cost, bound: seen.append((at, cost / bound - 1.0)),
+    )
+    steps = [s for s in (0.5, 1.0, 2.0, 5.0, 20.0) if s <= seconds]
+    line = ", ".join(
+        f"{100 * min((g for t, g in seen if t <= s), default=np.nan):.2f} % in {s:g} s"
+        for s in steps
+    )
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(
+        f"{family} {tasks} tasks x {graph.slots} slots, {machines} machines: {line};"
+        f" first plan {found.first_s:.2f} s; {found.seconds:.1f} s, {memory:.0f} MB",
+        flush=True,
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--graphs", type=int, default=1, help="graphs per curve, size, machines")
+    parser.add_argument("--proof", type=float, default=20.0, help="seconds for each proof")
+    parser.add_argument("--seed", type=int, default=7000)
+    parser.add_argument("--part", choices=("small", "large", "huge", "barrier"), default="small")
+    given = parser.parse_args()
+    solved(*slotted(random_graph(8), 2, 20.0, flat_prices), 0.1, 0.1)  # compile
+    if given.part == "small":
+        small(given.graphs, given.proof, given.seed)
+    elif given.part == "large":
+        large(1000, 8, 5.0, "random", given.seed)
+        large(1000, 16, 5.0, "layered", given.seed)
+        large(1000, 16, 5.0, "random", given.seed)
+    elif given.part == "huge":
+        large(10_000, 64, 20.0, "random", given.seed)
+    else:
+        for machines in (3, 4):
+            large(40, machines, 2.0, "fork-join", given.seed)
+            large(91, machines, 2.0, "fork-join", given.seed)
+
+
+if __name__ == "__main__":
+    main()

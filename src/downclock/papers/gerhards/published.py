@@ -1,0 +1,24 @@
+"""Numbers printed in gerhards: sections 3 and 5."""
+
+from __future__ import annotations
+
+BEST_CLOCK_HALF_STATIC = 0.825
+"""Section 3: the minimum of s/f + (1-s) f² for s = 0.5, "approximately"."""
+
+SAVING_AT_ZERO = 4.6
+"""Section 5, Fig. 2: percent saved over the original schedule without extension."""
+
+SAVING_STATIC = 4.0
+"""Section 5: percent saved at 20 % extension with power 0.4 + 0.6 f³."""
+
+LOSS = {
+    ("flat", 5): 10.0,
+    ("increasing", 5): 13.0,
+    ("epex", 5): 15.0,
+    ("epex", 20): 17.0,
+    ("alternating", 5): 30.0,
+}
+"""Section 5: percent the heuristic costs more than the program, by curve and extension."""
+
+GRAPHS = 128
+"""32 graphs on 2, 4, 8 and 16 machines."""

@@ -1,0 +1,54 @@
+"""gerhards: its numbers that need no public graph, and the shape of those that do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from downclock.papers.gerhards import instances, items, model, savings
+from downclock.papers.rows import Settings
+
+QUICK = Settings(sets=2, seed=0, quick=True)
+
+
+def test_the_best_clock_with_half_static_power_is_not_the_printed_one() -> None:
+    # s/f + (1-s) f² at s = 0.5 by a fine grid, beside the closed form and the paper's 0.825.
+    clock = np.linspace(0.5, 1.0, 500_001)
+    energy = 0.5 / clock + 0.5 * clock**2
+    assert model.best_clock(0.5) == pytest.approx(clock[np.argmin(energy)], abs=2e-6)
+    (row,) = model.fig1(QUICK)
+    assert row.verdict == "differs"
+    assert row.ours == pytest.approx(0.794, abs=5e-4)
+
+
+def test_price_schedules_are_those_of_figure_4() -> None:
+    assert {row.verdict for row in items()["fig4"].run(QUICK)} == {"exact"}
+
+
+def test_the_corrected_program_agrees_and_the_printed_one_fails() -> None:
+    rows = {row.quantity: row.ours for row in model.program(Settings(sets=6, seed=0))}
+    assert rows["corrected program equals ours"] == 100.0
+    failures = [value for name, value in rows.items() if name.startswith("printed")]
+    assert sum(value for value in failures if value is not None) > 0.0
+
+
+def test_ours_saves_more_than_the_heuristic_and_stays_above_its_bound(
+    shared_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOWNCLOCK_DATA", str(shared_data))
+    assert "epex" in instances.curves()
+    costs = savings.compared(Settings(sets=1, quick=True), "epex", 20, instances.SQUARE)
+    original, sweep, binary, ours, bound = costs.T
+    assert np.all(ours <= np.minimum(sweep, binary) * (1.0 + 1e-9))
+    assert np.all(sweep <= original)
+    assert np.all(bound <= ours * (1.0 + 1e-9))
+    assert np.mean(ours / bound) < 1.02
+
+
+def test_without_data_epex_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DOWNCLOCK_DATA", raising=False)
+    (row,) = savings.fig2(QUICK)
+    assert row.verdict == "not run"
+    assert "DOWNCLOCK_DATA" in row.note
