@@ -17,8 +17,8 @@ from downclock.units import Floats, Ints
 LATE_COST = 1e9
 """Cost of a second of lateness: above any energy."""
 
-TIME_S, COST_J = 0, 1
-"""Rows of ``Options.amount``."""
+TIME_S, COST_J, HOPED_S = 0, 1, 2
+"""Rows of ``Options.amount``: worst-case time, cost, and the time to expect."""
 
 
 class Options(NamedTuple):
@@ -26,7 +26,7 @@ class Options(NamedTuple):
 
     first: Ints  # (n + 1,)
     processor: Ints  # (e,)
-    amount: Floats  # (2, e) time and cost
+    amount: Floats  # (3, e)
     due_s: Floats  # (n,) time left to the deadline, ascending
     leads: Ints  # (n,) 1 where the job runs already and cannot be put back
 
@@ -37,23 +37,26 @@ def lateness_and_cost(
 ) -> tuple[float, float]:
     """Return total lateness and cost (energy, and ``on_w`` until the last processor is done).
 
-    ``work`` has room for a number per processor.
+    Lateness is that of worst cases, the last end that to expect. ``work`` (2, processors) is room
+    to add up.
     """
     work[:] = 0.0
     late, cost = 0.0, 0.0
     for i in range(choice.size):
         e = choice[i]
+        p = options.processor[e]
         cost += options.amount[COST_J, e]
+        work[1, p] += options.amount[HOPED_S, e]
         if options.leads[i] == 1:
-            work[options.processor[e]] += options.amount[TIME_S, e]
-            late += max(0.0, work[options.processor[e]] - options.due_s[i])
+            work[0, p] += options.amount[TIME_S, e]
+            late += max(0.0, work[0, p] - options.due_s[i])
     for i in range(choice.size):
         e = choice[i]
         if options.leads[i] == 0:
             p = options.processor[e]
-            work[p] += options.amount[TIME_S, e]
-            late += max(0.0, work[p] - options.due_s[i])
-    return late, cost + on_w * work.max()
+            work[0, p] += options.amount[TIME_S, e]
+            late += max(0.0, work[0, p] - options.due_s[i])
+    return late, cost + on_w * work[1].max()
 
 
 @compiled
@@ -100,9 +103,10 @@ def search(
 ) -> tuple[float, float]:
     """Improve ``choice`` in place until no single change (and no pair, if asked) helps.
 
-    At most ``passes`` times over all jobs. Returns lateness and cost. Cost of a pass: n² options, with pairs n³ options².
+    At most ``passes`` times over all jobs. Returns lateness and cost. Cost of a pass: n² options,
+    with pairs n³ options².
     """
-    work = np.zeros(processors)
+    work = np.zeros((2, processors))
     best = _total(options, choice, on_w, work)
     for _ in range(passes):
         before = best

@@ -26,7 +26,8 @@ from downclock.policies.reacting import (
     start_planning,
 )
 from downclock.problem.problem import Problem
-from downclock.units import Ints
+from downclock.problem.spread import LOGNORMAL, UNIFORM
+from downclock.units import Floats, Ints
 
 if TYPE_CHECKING:
     from downclock.kernels.liu_search import Options
@@ -48,10 +49,14 @@ OPEN_JOBS = 48
 
 @dataclass(slots=True)
 class Held:
-    """An accepted job: part left in the worst case, where it goes, at which level."""
+    """An accepted job: part left in the worst case, where it goes, at which level.
+
+    ``hoped`` is the work to expect, as a part of the worst case; only costs use it.
+    """
 
     task: int
     deadline_s: float
+    hoped: float = 1.0
     left: float = 1.0
     processor: int = -1
     level: int = -1
@@ -140,11 +145,12 @@ class Replan:
     def _admit(self, state: Book, view: View, facts: Facts) -> list[int]:
         """Accept what can be promised beside all that was: by deadline, one by one if need be."""
         deadline_s = view.problem.tasks.deadline_s
+        hoped = view.once("hoped work", lambda: _hoped_work(view.problem))
         refused = []
         places = _candidates(state)
         for task in sorted(facts.arrived, key=lambda task: (deadline_s[task], task)):
             before = {j: (job.processor, job.level) for j, job in state.held.items()}
-            state.held[task] = Held(task, float(deadline_s[task]))
+            state.held[task] = Held(task, float(deadline_s[task]), float(hoped[task]))
             if not (_menu(state, state.held[task], places) and self._fits(state, task)):
                 del state.held[task]
                 for j, (processor, level) in before.items():
@@ -196,6 +202,16 @@ def _advance(state: Book, facts: Facts) -> None:
         state.up[p] = True
     if facts.down or facts.up:
         state.menus.clear()
+
+
+def _hoped_work(problem: Problem) -> Floats:
+    """Work to expect of each task, at most its estimate: what its spread says on average."""
+    spread = problem.tasks.spread
+    if spread is None:
+        return np.ones(len(problem.tasks))
+    mean = np.where(spread.shape == UNIFORM, 0.5 * (spread.a + spread.b), 1.0)
+    mean = np.where(spread.shape == LOGNORMAL, spread.a * np.exp(0.5 * spread.b**2), mean)
+    return np.asarray(np.minimum(mean, 1.0))
 
 
 def _candidates(state: Book) -> list[int]:
@@ -270,7 +286,9 @@ class _Trial:
             time_s[mine] = levels.time_s[task[mine], level[mine]]
             power_w[mine] = levels.power_w[task[mine], level[mine]]
         self.time_s = time_s * left
-        self.cost_j = self.time_s * (power_w - np.array(state.idle_w)[self.place])
+        hoped = np.maximum(left - (1.0 - np.array([job.hoped for job in jobs])[self.owner]), 0.0)
+        self.hoped_s = time_s * np.where(hoped > 0.0, hoped, left)
+        self.cost_j = self.hoped_s * (power_w - np.array(state.idle_w)[self.place])
         due_s = np.array([job.deadline_s for job in jobs]) - state.now_s
         self.due_s = due_s * (1.0 - reserve)
         running = {task for p, task in enumerate(state.running) if not state.preempts[p]}
@@ -290,7 +308,7 @@ class _Trial:
     def _options(self) -> Options:
         from downclock.kernels.liu_search import Options
 
-        amount = np.array([self.time_s, self.cost_j])
+        amount = np.array([self.time_s, self.cost_j, self.hoped_s])
         leads = self.leads.astype(np.int64)
         return Options(self.first, self.place, amount, self.due_s, leads)
 
@@ -299,7 +317,7 @@ class _Trial:
         from downclock.kernels.liu_search import lateness_and_cost
 
         i = next(i for i, job in enumerate(self.jobs) if job.task == task)
-        options, work = self._options(), np.zeros(self.processors)
+        options, work = self._options(), np.zeros((2, self.processors))
         best, kept = np.inf, -1
         for e in range(self.first[i], self.first[i + 1]):
             self.choice[i] = e
