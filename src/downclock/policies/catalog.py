@@ -10,6 +10,7 @@ several entries share:
 - ``start``: at time 0, ``batch`` places deadline-bound tasks first, each on a processor of its
   own (mei2021 Algorithm 2), ``stream`` treats time 0 like any other (Algorithm 5).
 - ``group``: ``on`` groups the processors of time 0 into servers by length (Algorithm 3).
+- ``effort``: seconds spent on search where all tasks are there at time 0.
 - ``slot``: tasks start at multiples of so many seconds; 0: any time.
 """
 
@@ -25,9 +26,11 @@ from downclock.policies.lengths import LeastEnergy, Lengths, OneClock
 from downclock.policies.listing import Fit, ListPolicy
 from downclock.policies.liu_entries import liu, replanned
 from downclock.policies.order import Order
+from downclock.policies.pack_plan import PlanPolicy
 from downclock.policies.sleep import Patience
 from downclock.policies.static_cap import StaticCap
 from downclock.policies.voltage_grid import VoltageGrid
+from downclock.policies.whole import WholePolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +112,41 @@ def _static_cap(rho: float | str) -> Policy:
     return StaticCap("static-cap", ListPolicy("static-cap", patience=_patience(rho)))
 
 
+def _graph(rule: str, clocks: str, effort: float, seed: float) -> Policy:
+    """Task graphs on one chip by one deadline (gerards); see `plan_graph`."""
+    from downclock.policies.graph_plan import SearchEffort, plan_graph, question_of
+
+    _one_of("rule", rule, ("search", "lpt", "hlf", "heft"))
+    _one_of("clocks", clocks, ("optimal", "single", "single-aware"))
+    how = SearchEffort(seed=int(seed), effort=effort)
+    return WholePolicy(
+        "graph",
+        lambda problem: _refusal(lambda: question_of(problem)),
+        lambda problem: plan_graph(problem, rule, clocks=clocks, how=how, bound=False),
+    )
+
+
+def _least_cost(objective: str, seconds: float, seed: float) -> Policy:
+    """Task graphs under prices that change (gerhards); see `plan_least_cost`."""
+    from downclock.exact.cost_problem import objection
+    from downclock.policies.cost_plan import plan_least_cost
+
+    return WholePolicy(
+        "least-cost",
+        objection,
+        lambda problem: plan_least_cost(problem, objective, seconds=seconds, seed=int(seed)),
+    )
+
+
+def _refusal(ask: Callable[[], object]) -> str | None:
+    """What an `InvalidInput` says, or None where there is none."""
+    try:
+        ask()
+    except InvalidInput as error:
+        return error.rule
+    return None
+
+
 def _lengths(dvfs: bool, grid: float) -> Lengths:
     if not dvfs:
         return OneClock()
@@ -135,11 +173,28 @@ def _one_of(field: str, value: str, choices: tuple[str, ...]) -> str:
     return value
 
 
+def _late(effort: float) -> Policy:
+    if not 0.0 <= effort < float("inf"):
+        raise InvalidInput("must be finite and not negative", field="effort", value=effort)
+    return PlanPolicy("late", effort=effort)
+
+
+def _prompt() -> Policy:
+    return PlanPolicy("prompt", late=False)
+
+
 _SHARED: dict[str, Any] = {"rho": 0.0, "dvfs": True, "start": "batch", "group": True, "grid": 0.0}
 
 CATALOG: dict[str, Entry] = {
     entry.name: entry
     for entry in (
+        Entry(
+            "late",
+            "ours: least added energy, plans may change until the start",
+            _late,
+            {"effort": 0.0},
+        ),
+        Entry("prompt", "ours: least added energy, answered at once and for good", _prompt, {}),
         Entry("race", "default clocks, earliest deadline, soonest free", _race, {"rho": 0.0}),
         Entry(
             "static-cap", "the best single clock for all, in hindsight", _static_cap, {"rho": 0.0}
@@ -185,6 +240,18 @@ CATALOG: dict[str, Entry] = {
             "CPU-GPU mapping by energy, planned anew at every arrival and completion",
             replanned,
             {"until": "horizon", "reserve": 0.0},
+        ),
+        Entry(
+            "graph",
+            "task graphs on one chip by one deadline: search, or gerards' list schedules",
+            _graph,
+            {"rule": "search", "clocks": "optimal", "effort": 1.0, "seed": 0.0},
+        ),
+        Entry(
+            "least-cost",
+            "task graphs in slots under changing prices (gerhards)",
+            _least_cost,
+            {"objective": "cost", "seconds": 1.0, "seed": 0.0},
         ),
     )
 }

@@ -1,0 +1,362 @@
+"""A plan: which tasks each processor does next, how long, and when each server ends.
+
+Tasks are appended to processors where they cost least. What has not started may be taken back.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from downclock.kernels.compiling import compiled
+from downclock.kernels.least_tree import first_at_most, new_trees, set_key
+from downclock.kernels.pack_curves import LADDER, Curves, at_slope_s, energy_j, fill_s, want_s
+
+Floats: TypeAlias = NDArray[np.float64]
+Ints: TypeAlias = NDArray[np.int64]
+
+PLACED, NO_TIME, NO_ROOM = 0, 1, 2
+"""How an attempt to place a task ends, as in the list policies."""
+
+WINDOW = 512
+"""Awake servers looked at for one task; a cluster with more is looked at in turns."""
+
+IDLE_NOW_S = 600.0
+"""A processor that idles now is preferred as if its gap were this much smaller."""
+
+TIGHT = 0.003
+"""Weight of the gap between a task's end and its server's, against idle power."""
+
+LEAST_WASTE = 0.005
+"""Part of a server's added time that idles, at least: more tasks will come to fill it."""
+
+CERTAIN = 0.5
+"""Above this part, run times are chosen as if nothing more came."""
+
+LATER = 0.01
+"""Weight of a later start among equals: soon-free processors are kept for those in a hurry."""
+
+RECENT = 256
+"""Arrivals remembered to foresee the load."""
+
+
+class Plan(NamedTuple):
+    """State of the plan (p processors, s servers, k kinds, n tasks)."""
+
+    kind: Ints  # (p,)
+    server: Ints  # (p,)
+    first: Ints  # (s + 1,)
+    wake_s: Floats  # (s,)
+    wake_j: Floats  # (s,)
+    up_w: Floats  # (s,) power of an awake server where nothing runs, above that of sleep
+    busy: Floats  # (1, tree over p) end of what runs; infinite: nothing runs
+    ready_s: Floats  # (p,) when it is, was or will be free of what has started
+    end_s: Floats  # (p,) end of all it is to do
+    head: Ints  # (p,) first task that has not started; -1: none
+    tail: Ints  # (p,)
+    after: Ints  # (n,) next task on the same processor; -1: none
+    place: Ints  # (n,) processor of a planned task that has not started; -1: none
+    length_s: Floats  # (n,) planned run time
+    awake: Ints  # (s,)
+    since_s: Floats  # (s,) when it began to wake
+    last_s: Floats  # (s,) planned end of its last task
+    up: Ints  # (s,) awake servers, the first ``tally[0]``
+    seat: Ints  # (s,) place in ``up``; -1: asleep
+    asleep: Floats  # (k, tree over s) 0: sleeping server with a processor of the kind
+    ending: Floats  # (1, tree over s) planned end of awake servers
+    tally: Ints  # (6,) awake servers, placements, spans, arrivals seen, turn, since replan
+    recent: Floats  # (2, RECENT) when tasks came and how long they run
+    waste: Floats  # (1,) part of what a server is kept awake longer that will idle
+
+
+class Trace(NamedTuple):
+    """The tasks: when they come and must be done (n,), and the kinds they prefer."""
+
+    arrival_s: Floats
+    deadline_s: Floats
+    kinds: Ints  # (n, k) best first; -1: no more
+    status: Ints  # (n,) written: PLACED, NO_TIME, NO_ROOM
+    earliest_s: Floats  # (n,) written where it is not placed
+
+
+class Written(NamedTuple):
+    """What a run decides: placements (m,) and (server, on, off) rows."""
+
+    task: Ints
+    processor: Ints
+    start_s: Floats
+    length_s: Floats
+    span: Floats
+
+
+def new_plan(
+    kind: Ints,
+    first: Ints,
+    kinds: int,
+    wake_s: Floats,
+    wake_j: Floats,
+    up_w: Floats,
+    on: Ints,
+    n: int,
+) -> Plan:
+    """Make the plan at time 0; servers with ``on`` are awake."""
+    servers, processors = first.size - 1, kind.size
+    server = np.repeat(np.arange(servers), np.diff(first))
+    asleep = np.full((kinds, servers), np.inf)
+    for k in range(kinds):
+        asleep[k, np.unique(server[kind == k])] = 0.0
+    asleep[:, on == 1] = np.inf
+    up = np.concatenate([np.flatnonzero(on == 1), np.zeros(int((on == 0).sum()), np.int64)])
+    seat = np.full(servers, -1)
+    seat[on == 1] = np.arange(int(on.sum()))
+    count = np.zeros(6, np.int64)
+    count[0] = on.sum()
+    return Plan(
+        kind, server, first, wake_s, wake_j, up_w,
+        new_trees(np.full((1, processors), np.inf)),
+        np.zeros(processors), np.zeros(processors),
+        np.full(processors, -1), np.full(processors, -1),
+        np.full(n, -1), np.full(n, -1), np.zeros(n),
+        on.copy(), np.zeros(servers), np.zeros(servers), up, seat,
+        new_trees(asleep),
+        new_trees(np.where(on == 1, 0.0, np.inf)[None, :]),
+        count, np.zeros((2, RECENT)), np.full(1, LEAST_WASTE),
+    )  # fmt: skip
+
+
+@compiled
+def first_of(trees: Floats) -> int:
+    """Return the leaf of the least key of the first tree."""
+    return first_at_most(trees, 0, trees[0, 1])
+
+
+@compiled
+def wake(plan: Plan, j: int, now_s: float) -> None:
+    """Begin to wake server ``j``."""
+    plan.awake[j], plan.since_s[j] = 1, now_s
+    plan.seat[j] = plan.tally[0]
+    plan.up[plan.tally[0]] = j
+    plan.tally[0] += 1
+    ready = now_s + plan.wake_s[j]
+    plan.last_s[j] = ready
+    set_key(plan.ending, 0, j, ready)
+    for p in range(plan.first[j], plan.first[j + 1]):
+        plan.ready_s[p] = plan.end_s[p] = ready
+        set_key(plan.asleep, plan.kind[p], j, np.inf)
+
+
+@compiled
+def sleep(plan: Plan, out: Written, j: int, at_s: float) -> None:
+    """Put server ``j`` to sleep; it has nothing to do."""
+    plan.awake[j] = 0
+    m = plan.tally[2]
+    out.span[m, 0], out.span[m, 1], out.span[m, 2] = j, plan.since_s[j], at_s
+    plan.tally[2] += 1
+    plan.tally[0] -= 1
+    moved = plan.up[plan.tally[0]]
+    plan.up[plan.seat[j]] = moved
+    plan.seat[moved] = plan.seat[j]
+    plan.seat[j] = -1
+    set_key(plan.ending, 0, j, np.inf)
+    for p in range(plan.first[j], plan.first[j + 1]):
+        set_key(plan.asleep, plan.kind[p], j, 0.0)
+
+
+@compiled
+def append(plan: Plan, out: Written, p: int, i: int, length_s: float, now_s: float) -> None:
+    """Put task ``i`` at the end of what processor ``p`` is to do; start it if it is next."""
+    j = plan.server[p]
+    start = max(now_s, plan.end_s[p])
+    plan.length_s[i], plan.after[i], plan.place[i] = length_s, -1, p
+    if plan.head[p] < 0:
+        plan.head[p] = i
+    else:
+        plan.after[plan.tail[p]] = i
+    plan.tail[p] = i
+    plan.end_s[p] = start + length_s
+    if plan.end_s[p] > plan.last_s[j]:
+        plan.last_s[j] = plan.end_s[p]
+        set_key(plan.ending, 0, j, plan.last_s[j])
+
+
+@compiled
+def _last_cost(
+    plan: Plan, curves: Curves, j: int, k: int, row: int, others_s: float, t: float
+) -> float:
+    """Return energy of a server's last task, less idle power it replaces, plus waking time."""
+    if t <= 0.0:
+        return np.inf
+    return energy_j(curves, row, t) - curves.idle_w[k] * t + plan.up_w[j] * max(others_s, t)
+
+
+@compiled
+def _last_length(plan: Plan, trace: Trace, curves: Curves, p: int, i: int, start_s: float) -> float:
+    """Return how long the last task of processor ``p`` should run, with nothing more to come.
+
+    Up to the end of the server's other processors it replaces idling; after that it alone keeps
+    the server awake.
+    """
+    j, k = plan.server[p], plan.kind[p]
+    row, room = k * trace.arrival_s.size + i, trace.deadline_s[i] - start_s
+    others = 0.0
+    for q in range(plan.first[j], plan.first[j + 1]):
+        if q != p:
+            others = max(others, plan.end_s[q] - start_s)
+    length = plan.length_s[i]
+    inside = fill_s(curves, row, min(room, others))
+    beyond = length
+    if curves.model[row] != LADDER:
+        alone_w = max(0.0, plan.up_w[j] - curves.idle_w[k])
+        beyond = max(at_slope_s(curves, row, -alone_w), others, curves.short_s[row])
+        beyond = min(beyond, room, curves.long_s[row])
+    least = _last_cost(plan, curves, j, k, row, others, length)
+    for t in (inside, beyond):
+        cost = _last_cost(plan, curves, j, k, row, others, t)
+        if cost < least:
+            length, least = t, cost
+    plan.end_s[p] = start_s + length
+    plan.last_s[j] = start_s + max(others, length)
+    set_key(plan.ending, 0, j, plan.last_s[j])
+    return length
+
+
+@compiled
+def begin(plan: Plan, trace: Trace, curves: Curves, out: Written, p: int, now_s: float) -> None:
+    """Start the next task of processor ``p``, which is free."""
+    i = plan.head[p]
+    if i < 0:
+        return
+    start = max(now_s, plan.ready_s[p])
+    plan.head[p] = plan.after[i]
+    plan.place[i] = -1
+    length = plan.length_s[i]
+    if plan.head[p] < 0 and plan.waste[0] > CERTAIN:
+        length = _last_length(plan, trace, curves, p, i, start)
+    m = plan.tally[1]
+    out.task[m], out.processor[m], out.start_s[m], out.length_s[m] = i, p, start, length
+    plan.tally[1] += 1
+    plan.ready_s[p] = start + length
+    set_key(plan.busy, 0, p, start + length)
+
+
+@compiled
+def best_place(
+    plan: Plan, trace: Trace, curves: Curves, i: int, k: int, now_s: float
+) -> tuple[int, float, float]:
+    """Return (processor, cost, length) of the cheapest place on awake servers; -1: none.
+
+    The cost: energy above the task's best; waking time added to the server, as far as it will
+    idle; and a little for the gap to the server's end, so that the tightest fit wins.
+    """
+    row, deadline = k * trace.arrival_s.size + i, trace.deadline_s[i]
+    short, free, free_j = curves.short_s[row], curves.free_s[row], curves.free_j[row]
+    waste, idle_w = plan.waste[0], curves.idle_w[k]
+    gap_w = TIGHT * idle_w
+    kind, end_s, first, last_s, up_w = plan.kind, plan.end_s, plan.first, plan.last_s, plan.up_w
+    best, least, length = -1, np.inf, -1.0
+    servers = plan.tally[0]
+    looked = min(servers, WINDOW)
+    turn = plan.tally[4] if servers > WINDOW else 0
+    for a in range(looked):
+        j = plan.up[(turn + a) % servers]
+        for p in range(first[j], first[j + 1]):
+            start = max(now_s, end_s[p])
+            room = deadline - start
+            if kind[p] != k or room < short:
+                continue
+            t = free if room >= free else want_s(curves, row, room)
+            gap = last_s[j] - start - t
+            cost = gap_w * gap if gap >= 0.0 else -waste * (up_w[j] - idle_w) * gap
+            cost -= gap_w * (IDLE_NOW_S if start > end_s[p] else LATER * (start - now_s))
+            if cost < least and t < free:
+                cost += energy_j(curves, row, t) - free_j
+            if cost < least and t > 0.0:
+                best, least, length = p, cost, t
+    plan.tally[4] += looked
+    return best, least, length
+
+
+@compiled
+def _fresh_j(
+    plan: Plan, trace: Trace, curves: Curves, i: int, k: int, now_s: float
+) -> tuple[int, float, float]:
+    """Return (server, cost, length) of waking a server for task ``i``; -1: none is left."""
+    row = k * trace.arrival_s.size + i
+    j = first_at_most(plan.asleep, k, 0.0)
+    if j < 0:
+        return -1, np.inf, -1.0
+    length = want_s(curves, row, trace.deadline_s[i] - now_s - plan.wake_s[j])
+    if length < 0.0:
+        return -1, np.inf, -1.0
+    cost = energy_j(curves, row, length) - curves.free_j[row] + plan.wake_j[j]
+    cost += plan.waste[0] * max(0.0, plan.up_w[j] - curves.idle_w[k]) * length
+    return j, cost, length
+
+
+@compiled
+def _first_of(plan: Plan, j: int, k: int) -> int:
+    for p in range(plan.first[j], plan.first[j + 1]):
+        if plan.kind[p] == k:
+            return p
+    return -1
+
+
+@compiled
+def settle(plan: Plan, trace: Trace, curves: Curves, out: Written, i: int, now_s: float) -> bool:
+    """Place task ``i`` where it costs least, over all kinds; False: nowhere in time."""
+    best, least, length, fresh = -1, np.inf, -1.0, -1
+    n = trace.arrival_s.size
+    base = np.inf
+    for rank in range(trace.kinds.shape[1]):
+        k = trace.kinds[i, rank]
+        if k < 0:
+            break
+        own = curves.free_j[k * n + i]
+        if rank == 0:
+            base = own
+        p, cost, t = best_place(plan, trace, curves, i, k, now_s)
+        if p >= 0 and cost + own - base < least:
+            best, least, length, fresh = p, cost + own - base, t, -1
+        j, cost, t = _fresh_j(plan, trace, curves, i, k, now_s)
+        if j >= 0 and cost + own - base < least:
+            best, least, length, fresh = _first_of(plan, j, k), cost + own - base, t, j
+    if best < 0:
+        return False
+    if fresh >= 0:
+        wake(plan, fresh, now_s)
+    append(plan, out, best, i, length, now_s)
+    if plan.busy[0, plan.busy.shape[1] // 2 + best] == np.inf:
+        begin(plan, trace, curves, out, best, now_s)
+    return True
+
+
+@compiled
+def reject(plan: Plan, trace: Trace, curves: Curves, i: int, now_s: float) -> None:
+    """Say why task ``i`` cannot run: no clock is fast enough, or every processor is taken."""
+    n = trace.arrival_s.size
+    trace.status[i], trace.earliest_s[i] = NO_TIME, np.inf
+    for rank in range(trace.kinds.shape[1]):
+        k = trace.kinds[i, rank]
+        if k < 0:
+            break
+        short = curves.short_s[k * n + i]
+        if trace.arrival_s[i] + short <= trace.deadline_s[i]:
+            trace.status[i] = NO_ROOM
+        soonest = np.inf
+        for p in range(plan.kind.size):
+            j = plan.server[p]
+            if plan.kind[p] == k:
+                free = plan.end_s[p] if plan.awake[j] == 1 else now_s + plan.wake_s[j]
+                soonest = min(soonest, max(now_s, free))
+        trace.earliest_s[i] = min(trace.earliest_s[i], soonest + short)
+
+
+@compiled
+def remember(plan: Plan, trace: Trace, curves: Curves, i: int, now_s: float) -> None:
+    """Note an arrival after time 0, to foresee the load."""
+    slot = plan.tally[3] % RECENT
+    plan.recent[0, slot] = now_s
+    plan.recent[1, slot] = curves.free_s[max(trace.kinds[i, 0], 0) * trace.arrival_s.size + i]
+    plan.tally[3] += 1

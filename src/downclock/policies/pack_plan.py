@@ -1,0 +1,177 @@
+"""Our policies: plan every known task on awake servers by what it adds to the energy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from downclock.policies.interface import Decisions, View
+from downclock.policies.pack_batch import packing
+from downclock.policies.pack_columns import curves_of, up_w
+from downclock.policies.pack_search import Packing
+from downclock.problem.platform import Platform
+from downclock.problem.problem import Problem
+from downclock.schedule.schedule import ON, WAKING, PowerSpans, Segments
+from downclock.units import Floats, Ints
+
+if TYPE_CHECKING:
+    from downclock.kernels import pack_plan as kernel
+
+
+@dataclass(frozen=True, slots=True)
+class PlanPolicy:
+    """Append each task to the processor where it adds least to the energy of the plan.
+
+    Attributes:
+        name: name in the catalogue.
+        late: what has not started may be planned anew (late binding); else an arrival is
+            answered at once and for good.
+        effort: seconds of search where all tasks are there at time 0.
+    """
+
+    name: str = "late"
+    late: bool = True
+    effort: float = 0.0
+
+    def objection(self, problem: Problem) -> str | None:
+        """Independent tasks in continuous time on processors with clocks of their own."""
+        if len(problem.edges):
+            return "the tasks form a graph; this policy plans independent tasks"
+        if problem.platform.slot_s is not None:
+            return "the platform is slotted; this policy plans in continuous time"
+        if np.any(np.bincount(problem.platform.chip) > 1):
+            return "processors share a clock; this policy sets each clock by itself"
+        return None
+
+    def start(self, view: View) -> kernel.Plan:
+        """An empty plan."""
+        from downclock.kernels.pack_plan import new_plan
+
+        platform = view.problem.platform
+        return new_plan(
+            platform.kind,
+            platform.first_processor,
+            len(platform.kinds),
+            platform.wake_s,
+            platform.wake_j,
+            up_w(platform),
+            platform.initially_on.astype(np.int64),
+            len(view.problem.tasks),
+        )
+
+    def run(
+        self, state: kernel.Plan, view: View, arrived: Ints, until_s: float
+    ) -> tuple[kernel.Plan, Decisions]:
+        """Plan ``arrived``; the state is updated in place."""
+        from downclock.kernels import pack_plan as kernel
+        from downclock.kernels.pack_replan import run_plan
+
+        tasks, n = view.problem.tasks, len(view.problem.tasks)
+        trace = kernel.Trace(
+            tasks.arrival_s, tasks.deadline_s, kinds_of(view), np.zeros(n, np.int64), np.zeros(n)
+        )
+        able, gangs = self._able(view, arrived)
+        if self.late and able.size and not np.any(tasks.arrival_s):
+            packed = packing(view, trace.kinds[:, 0] >= 0, self.effort)
+            if packed is not None:
+                return state, _batch(view, trace, packed, gangs)
+        order = able[np.lexsort((able, tasks.deadline_s[able], tasks.arrival_s[able]))]
+        m = int((state.place >= 0).sum()) + able.size
+        counts, times = np.zeros((2, m), np.int64), np.zeros((2, m))
+        spans = np.zeros((m + int(state.tally[0]), 3))
+        out = kernel.Written(counts[0], counts[1], times[0], times[1], spans)
+        state.tally[1:3] = 0
+        run_plan(state, trace, curves_of(view), self.late, out, order, until_s)
+        m, rows = int(state.tally[1]), int(state.tally[2])
+        out = kernel.Written(
+            out.task[:m], out.processor[:m], out.start_s[:m], out.length_s[:m], spans[:rows]
+        )
+        return state, decisions(view, trace, out, gangs)
+
+    def _able(self, view: View, arrived: Ints) -> tuple[Ints, Ints]:
+        """Split what arrived into tasks to place and gangs; what has no work needs no place."""
+        tasks = view.problem.tasks
+        work = arrived[tasks.scale[arrived] > 0.0]
+        return work[tasks.processors[work] == 1], work[tasks.processors[work] > 1]
+
+
+def kinds_of(view: View) -> Ints:
+    """Kinds each task can run on in time, the cheapest first (n, k); -1: no more."""
+
+    def compute() -> Ints:
+        curves = curves_of(view)
+        kinds = len(view.problem.platform.kinds)
+        cost = curves.free_j + curves.free_s * np.repeat(curves.price_w, curves.model.size // kinds)
+        table = np.where(np.isfinite(cost), cost, np.inf).reshape(kinds, -1).T
+        order = np.argsort(table, axis=1, kind="stable")
+        possible = np.isfinite(np.take_along_axis(table, order, axis=1))
+        return np.ascontiguousarray(np.where(possible, order, -1))
+
+    return view.once("pack kinds", compute)
+
+
+def decisions(view: View, trace: kernel.Trace, out: kernel.Written, gangs: Ints) -> Decisions:
+    """Turn what a kernel wrote into decisions."""
+    platform, tasks = view.problem.platform, view.problem.tasks
+    points, kind = np.ones((out.task.size, 3)), platform.kind[out.processor]
+    for k in range(len(platform.kinds)):
+        mine = np.flatnonzero(kind == k)
+        if mine.size:
+            points[mine] = view.frontier(k).at(out.length_s[mine], out.task[mine]).points
+    end_s = out.start_s + out.length_s
+    place = Segments.of(out.task, out.processor, out.start_s, end_s, points)
+    late = np.flatnonzero(trace.status)
+    reasons = [
+        _reason(tasks.deadline_s[i], int(trace.status[i]), trace.earliest_s[i]) for i in late
+    ]
+    reasons += [
+        f"needs {count} processors at once; this policy plans single processors"
+        for count in tasks.processors[gangs]
+    ]
+    power, rejected = power_spans(platform, out.span), np.concatenate([late, gangs])
+    return Decisions(place, power, rejected, np.array(reasons, dtype=object))
+
+
+def _batch(view: View, trace: kernel.Trace, packed: Packing, gangs: Ints) -> Decisions:
+    """Turn a packing of everything into decisions; all servers wake at time 0."""
+    from downclock.kernels import pack_plan as kernel
+
+    platform, tasks = view.problem.platform, view.problem.tasks
+    server = platform.server[packed.processor]
+    ready_s = np.where(platform.initially_on[server], 0.0, platform.wake_s[server])
+    before = np.cumsum(packed.length_s) - packed.length_s
+    first = np.searchsorted(packed.processor, packed.processor)
+    start_s = ready_s + before - before[first]
+    ends = np.zeros(platform.server_count)
+    np.maximum.at(ends, server, start_s + packed.length_s)
+    used = np.flatnonzero((ends > 0.0) | platform.initially_on)
+    span = np.column_stack([used, np.zeros(used.size), ends[used]])
+    hopeless = (trace.kinds[:, 0] < 0) & (tasks.scale > 0.0) & (tasks.processors == 1)
+    trace.status[hopeless], trace.earliest_s[hopeless] = kernel.NO_TIME, np.inf
+    out = kernel.Written(packed.task, packed.processor, start_s, packed.length_s, span)
+    return decisions(view, trace, out, gangs)
+
+
+def power_spans(platform: Platform, rows: Floats) -> PowerSpans:
+    """Turn (server, on, off) rows into waking and on spans."""
+    server = rows[:, 0].astype(np.int64)
+    already = (rows[:, 1] == 0.0) & platform.initially_on[server]
+    wake_s = np.where(already, 0.0, platform.wake_s[server])
+    ready_s, slow = rows[:, 1] + wake_s, wake_s > 0.0
+    return PowerSpans(
+        np.concatenate([server[slow], server]),
+        np.concatenate([np.full(int(slow.sum()), WAKING), np.full(server.size, ON)]),
+        np.concatenate([rows[slow, 1], ready_s]),
+        np.concatenate([ready_s[slow], np.maximum(ready_s, rows[:, 2])]),
+    )
+
+
+def _reason(deadline_s: float, code: int, earliest_s: float) -> str:
+    from downclock.kernels.pack_plan import NO_TIME
+
+    if not np.isfinite(earliest_s):
+        return "no processor of this platform has a profile for it that meets the deadline"
+    why = "even at full speed" if code == NO_TIME else "as every processor is taken"
+    return f"cannot end by its deadline {deadline_s:g} s {why}: earliest {earliest_s:g} s"
