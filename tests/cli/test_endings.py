@@ -52,6 +52,25 @@ def test_help_and_import_load_nothing_heavy():
     assert json.loads(ran.stdout.splitlines()[-1]) == [0, []]
 
 
+def test_without_a_command_the_help_is_printed(run):
+    bare = run()
+    assert (bare.code, bare.out, bare.err) == (0, run("--help").out, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no full device here")
+def test_a_full_disk_is_no_bug():
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run(
+            [sys.executable, "-m", "downclock", "policies"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert ran.returncode == 2
+    assert ran.stderr == "error: standard output: cannot be written: No space left on device\n"
+
+
 def test_version(run):
     from importlib.metadata import version
 

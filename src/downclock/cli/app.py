@@ -83,6 +83,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 
 @click.group(
     cls=Commands,
+    invoke_without_command=True,
     epilog=EPILOG,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
@@ -104,3 +105,5 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
 def app(ctx: click.Context, debug: bool) -> None:
     """Plan jobs so that they finish on time on the fewest joules."""
     ctx.obj.debug = debug
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())

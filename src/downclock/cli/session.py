@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from downclock.errors import InvalidInput
+
 if TYPE_CHECKING:
     from downclock.report.tables import Form, Page
 
@@ -84,4 +86,12 @@ def _print(text: str) -> None:
         sys.stdout.flush()
     except BrokenPipeError:
         # The reader (head, less) has seen enough; nothing may be flushed at exit either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _silence_stdout()
+    except OSError as error:
+        _silence_stdout()
+        raise InvalidInput(f"cannot be written: {error.strerror}", item="standard output") from None
+
+
+def _silence_stdout() -> None:
+    """Let what is still buffered go nowhere when Python flushes it at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
