@@ -15,6 +15,7 @@ from downclock.problem.read_cluster import Cluster, read_cluster
 from downclock.problem.read_prices import covering, prices_of, read_prices
 from downclock.problem.read_problem import read_problem
 from downclock.problem.read_tasks import TaskFile, read_tasks
+from downclock.problem.resolution import refuse_unresolved
 from downclock.problem.write_problem import write_problem
 from downclock.problem.write_tasks import write_tasks
 
@@ -63,7 +64,7 @@ def load_problem(
     applications = _library(where, library)
     file = read_tasks(tasks, applications, epoch=start, timezone=zone)
     try:
-        return Problem(
+        problem = Problem(
             file.tasks,
             applications,
             where.platform_for(applications),
@@ -72,8 +73,10 @@ def load_problem(
             file.epoch,
             Path(tasks).stem,
         )
+        refuse_unresolved(problem)
     except InvalidInput as error:
         raise file.blame(error) from None
+    return problem
 
 
 def _library(cluster: Cluster, library: Library | None) -> Library:

@@ -16,6 +16,7 @@ from downclock.problem.price import CURVES, Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
 from downclock.problem.read_cluster import PLATFORM_KEYS, platform_of
 from downclock.problem.read_tasks import TaskFile, tasks_of_rows
+from downclock.problem.resolution import refuse_unresolved
 from downclock.problem.write_problem import FORMAT
 
 _KEYS = ("format", "name", "epoch", "platform", "prices", "library", "edges", "tasks")
@@ -35,7 +36,7 @@ def read_problem(path: str | Path) -> Problem:
     library = library_of_document(top.raw("library"), path)
     file = tasks_of_rows(document, ("tasks",), library)
     try:
-        return Problem(
+        problem = Problem(
             file.tasks,
             library,
             platform_of(document, top.table("platform", "platform", PLATFORM_KEYS), library),
@@ -44,8 +45,10 @@ def read_problem(path: str | Path) -> Problem:
             _epoch(top),
             top.text("name", Path(path).stem),
         )
+        refuse_unresolved(problem)
     except InvalidInput as error:
         raise file.blame(error) from None
+    return problem
 
 
 def _epoch(top: Fields) -> datetime | None:

@@ -1,0 +1,64 @@
+"""Is every task long enough to be seen in its times? Two times closer than `slack` are equal."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.power.library import Library
+from downclock.power.points import CORE, MEMORY, ClockRange, Clocks
+from downclock.power.profiles import MeasuredProfiles, Profiles
+from downclock.problem.problem import Problem
+from downclock.units import Floats, slack
+
+
+def refuse_unresolved(problem: Problem) -> None:
+    """Refuse a task whose shortest run time is less than what tells two of its times apart.
+
+    Such a task would end when it starts, and no judge could tell whether it ran.
+    """
+    tasks = problem.tasks
+    unit_s = np.full(len(problem.library), np.inf)
+    for kind in problem.platform.kinds:
+        np.minimum(unit_s, _shortest_s(problem.library, kind.name, kind.clocks), out=unit_s)
+    with np.errstate(under="ignore", over="ignore", invalid="ignore"):
+        time_s = unit_s[tasks.application] * tasks.scale
+    blurred = (tasks.scale > 0.0) & (time_s < slack(tasks.arrival_s))
+    if not np.any(blurred):
+        return
+    row = int(np.argmax(blurred))
+    least_s, arrival_s = slack(tasks.arrival_s[row]), tasks.arrival_s[row]
+    hint = "; count times from an epoch nearby" if least_s > slack(0.0) else ""
+    raise InvalidInput(
+        f"makes a run time of {time_s[row]:.3g} s, which cannot be told from none at"
+        f" arrival_s={arrival_s:g} (at least {least_s:.3g} s){hint}",
+        item=f"task '{tasks.name[row]}'",
+        field="scale",
+        value=float(tasks.scale[row]),
+        row=row,
+    )
+
+
+def _shortest_s(library: Library, kind: str, clocks: Clocks) -> Floats:
+    """Return the least time of a unit of each application (a,); infinite without a profile."""
+    least = np.full(len(library), np.inf)
+    if kind not in library.kinds:
+        return least
+    k = library.kinds.index(kind)
+    for g, profiles in enumerate(library.groups):
+        mine = np.flatnonzero(library.group[:, k] == g)
+        if mine.size:
+            least[mine] = _unit_s(profiles, clocks)[library.row[mine, k]]
+    return least
+
+
+def _unit_s(profiles: Profiles, clocks: Clocks) -> Floats:
+    """Return the least time of every row: a table's fastest point, a curve's highest clocks."""
+    if isinstance(profiles, MeasuredProfiles):
+        return np.minimum.reduceat(profiles.time_s, profiles.offset[:-1])
+    highest = np.ones((len(profiles), 3))
+    if isinstance(clocks, ClockRange):
+        highest[:, CORE], highest[:, MEMORY] = clocks.core_max, clocks.memory_max
+    else:
+        highest[:, :] = clocks.points.max(axis=0)
+    return profiles.at(np.arange(len(profiles)), highest)[0]
