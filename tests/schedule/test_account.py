@@ -279,8 +279,11 @@ def test_an_unknown_boundary_is_refused(boundary: Any) -> None:
         ((0, 7, 0, 10, 1), "segment 0: processor=7"),
         ((0, 0, np.nan, 10, 1), "segment 0: start_s=nan"),
         ((0, 0, 0, INF, 1), "segment 0: end_s=inf"),
-        ((0, 0, 5, 4, 1), "segment 0: end_s=4"),
-        ((0, 0, 0, 10, np.nan), "segment 0: task 't0' has no power on processor s/1"),
+        ((0, 0, 5, 4, 1), r"segment 0: end_s=4\.0 cannot be billed: it is before start_s=5\.0"),
+        ((0, 0, 0, 10, np.nan), "segment 0: core=nan"),
+        ((0, 0, 0, 10, 0), "segment 0: core=0"),
+        ((0, 0, 0, 10, -1), "segment 0: core=-1"),
+        ((0, 0, 0, 1e308, 1), "its energy is too large for a number"),
     ],
 )
 def test_a_segment_without_a_power_is_refused(

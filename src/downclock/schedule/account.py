@@ -40,9 +40,17 @@ def account(problem: Problem, schedule: Schedule, *, boundary: Boundary = "last-
             a time that is no number, no profile at the point).
     """
     _check(problem, schedule)
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _bill(problem, schedule, boundary)
+
+
+def _bill(problem: Problem, schedule: Schedule, boundary: Boundary) -> Bill:
+    """Add everything up; what is too large for a number is refused and not warned about."""
     book = _book(problem, schedule, windows_s(problem, schedule, boundary))
     tasks = len(problem.tasks)
     server_j, task_j = _read(book, tasks, energy_meter(problem))
+    if not np.isfinite(server_j.sum()):
+        raise InvalidSchedule("its energy is too large for a number: cannot be billed")
     price, carbon = price_meter(problem), carbon_meter(problem)
     server_money, task_money, money_clipped = _settle(book, tasks, price)
     server_carbon, task_carbon, _ = _settle(book, tasks, carbon)
@@ -204,6 +212,8 @@ def _check(problem: Problem, schedule: Schedule) -> None:
     rules = [
         ("segment", "task", _within(segments.task, len(problem.tasks))),
         ("segment", "processor", _within(segments.processor, platform.processor_count)),
+        ("segment", "core", np.isfinite(segments.core) & (segments.core > 0.0)),
+        ("segment", "memory", np.isfinite(segments.memory) & (segments.memory > 0.0)),
         ("segment", "start_s", np.isfinite(segments.start_s)),
         ("segment", "end_s", np.isfinite(segments.end_s) & (segments.end_s >= segments.start_s)),
         ("span", "server", _within(spans.server, platform.server_count)),
@@ -214,8 +224,11 @@ def _check(problem: Problem, schedule: Schedule) -> None:
     for table, field, good in rules:
         if not np.all(good):
             row = int(np.argmin(good))
-            value = getattr(segments if table == "segment" else spans, field)[row]
-            raise InvalidSchedule(f"{table} {row}: {field}={value} cannot be billed")
+            rows = segments if table == "segment" else spans
+            value, start_s = getattr(rows, field)[row], rows.start_s[row]
+            backwards = field == "end_s" and value < start_s
+            rest = f": it is before start_s={start_s}" if backwards else ""
+            raise InvalidSchedule(f"{table} {row}: {field}={value} cannot be billed{rest}")
     if len(schedule.outcomes) != len(problem.tasks):
         raise InvalidSchedule(
             f"outcomes has {len(schedule.outcomes)} rows for {len(problem.tasks)} tasks"
