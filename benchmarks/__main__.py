@@ -19,6 +19,7 @@ def main(names: list[str]) -> None:
         module = importlib.import_module(f"benchmarks.{name}")
         print(f"== {name}: {(module.__doc__ or '').splitlines()[0]}", flush=True)
         if hasattr(module, "main"):
+            sys.argv = [name]  # some take arguments of their own when they run alone
             module.main()
         print(flush=True)
 

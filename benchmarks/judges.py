@@ -119,8 +119,7 @@ def grow(most: int) -> None:
         print(f"{n:>10,} {verify_s:>7.3f} s {account_s:>7.3f} s {verify_s / n * 1e9:>21,.0f}")
 
 
-def main() -> None:
-    n = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+def main(n: int = 1_000_000) -> None:
     generate(1_000)
     grow(n)
     with tempfile.TemporaryDirectory() as name:
@@ -136,4 +135,4 @@ if __name__ == "__main__":
     if len(sys.argv) > 2:
         judge_files(Path(sys.argv[2]), int(sys.argv[1]))
     else:
-        main()
+        main(*map(int, sys.argv[1:]))
