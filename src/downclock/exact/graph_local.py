@@ -94,8 +94,8 @@ def local_clocks(
 def _proven(graph: WorkGraph, model: _Model, deadline: float, power: ChipPower) -> LocalClocks:
     """Solve, scale the clocks to end in time, balance the flow, and value both."""
     slowness, wish, entry, rent = model.solve()
-    slowness = _fit(graph, slowness, deadline, model.low, model.high)
     through, total = _balanced(graph, wish, entry)
+    slowness = _fit(graph, slowness, deadline, model.low, model.high)
     total += rent * (model.cores or 0)
     bound = _dual(graph, through + rent, total, deadline, power, model.low, model.high)
     real = graph.work > 0.0
@@ -157,7 +157,7 @@ class _Model:
         self.real = np.flatnonzero(graph.work > 0.0)
         self.span = graph.work[self.real] * (scale / length)
         high = np.inf if slowest <= 0.0 else 1.0 / slowest
-        if power.c3 > 0.0:
+        if power.critical > 0.0:
             high = min(high, max(1.0 / power.critical, 1.0 / fastest))
         self.low, self.high = 1.0 / fastest, high
         self.sources = np.flatnonzero(np.diff(graph.pred_at) == 0)
@@ -233,18 +233,18 @@ class _Model:
         return sparse.csr_matrix(row[None, :]), np.array([self.cores * self.scale])
 
     def _boxes(self, n: int) -> tuple[Any, Floats]:
-        """Rows for x <= high and x >= low where these are finite."""
+        """Rows for x <= high where the deadline alone allows more, and for x >= low."""
         from scipy import sparse
 
         k = self.real.size
-        eye = sparse.csr_matrix(sparse.eye_array(k))
-        rest = sparse.csr_matrix((k, k + n))
+        eye = sparse.csr_matrix(sparse.eye_array(k, 2 * k + n))
         blocks, right = [sparse.csr_matrix((0, 2 * k + n))], [np.zeros(0)]
-        if self.high < np.inf:
-            blocks.append(sparse.hstack([eye, rest]))
-            right.append(np.full(k, self.high / self.unit))
+        capped = np.flatnonzero(self.high / self.unit < self.scale / self.span)
+        if capped.size:
+            blocks.append(eye[capped])
+            right.append(np.full(capped.size, self.high / self.unit))
         if self.low > 0.0:
-            blocks.append(sparse.hstack([-eye, rest]))
+            blocks.append(-eye)
             right.append(np.full(k, -self.low / self.unit))
         return sparse.vstack(blocks), np.concatenate(right)
 
