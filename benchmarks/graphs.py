@@ -101,7 +101,8 @@ def compare(graphs: list[WorkGraph], cores: int, how: SearchEffort) -> str:
         rows.append(((ours / lpt) ** 3, (hlf / lpt) ** 3, 1.0 - (bound / ours) ** 3, seconds))
     ratio, hlf_ratio, gap, seconds = np.array(rows).T
     return (
-        f"M={cores:<3} ours {ratio.mean():.4f} (best {ratio.min():.3f}), HLF {hlf_ratio.mean():.4f},"
+        f"M={cores:<3} ours {ratio.mean():.4f} (best {ratio.min():.3f}),"
+        f" HLF {hlf_ratio.mean():.4f},"
         f" gap {100 * gap.mean():.2f} % (worst {100 * gap.max():.1f}), proven {(gap < 1e-6).sum()},"
         f" {seconds.mean():.2f} s (most {seconds.max():.2f})"
     )
