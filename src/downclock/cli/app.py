@@ -18,6 +18,7 @@ COMMANDS = {
     "compare": "Compare policies on one problem or many.",
     "simulate": "Simulate a plan: run times vary, jobs and machines fail.",
     "explain": "Say why a task has its clock, its processor and its start.",
+    "papers": "Run the papers' experiments beside the published numbers.",
     "policies": "List the policies and their parameters.",
     "completion": "Print the completion script of a shell.",
 }

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+import itertools
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -14,6 +14,7 @@ from downclock.errors import InvalidInput
 
 if TYPE_CHECKING:
     from downclock.cli.session import Session
+    from downclock.cli.waiting import Progress as Bar
     from downclock.problem.problem import Problem
     from downclock.report.compare import Progress
     from downclock.report.tables import Form, Page
@@ -69,8 +70,8 @@ def command(
     options.require_writable(plot, (".png", ".svg", ".pdf"))
     problems = _problems(files, library, prices)
     specs = None if policies is None else _specs(policies)
-    with _progress(session, len(problems)) as progress:
-        found = compare_all(problems, specs, boundary=boundary, progress=progress)
+    with session.progress("planning") as bar:
+        found = compare_all(problems, specs, boundary=boundary, progress=_counted(bar, problems))
     page = comparisons_page(found)
     if plot is not None:
         from downclock.report.figures import compare_figure, save_figure
@@ -109,28 +110,12 @@ def _specs(text: str) -> list[str]:
     return specs
 
 
-@contextmanager
-def _progress(session: Session, problems: int) -> Iterator[Progress | None]:
-    """Show a bar on a terminal, unless asked to be quiet."""
-    import sys
-
-    if session.quiet or not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
-    from rich.progress import Progress as Bar
-
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
-        row: Any = bar.add_task("planning", total=None)
-        past = [0]
-
-        def say(spec: str, done: int, of: int) -> None:
-            past[0] += 1
-            bar.update(row, description=spec, completed=past[0] - 1, total=problems * of)
-
-        yield say
+def _counted(bar: Bar | None, problems: Sequence[Problem]) -> Progress | None:
+    """Count policies over all problems."""
+    past = itertools.count()
+    if bar is None:
+        return None
+    return lambda spec, done, of: bar(spec, next(past), len(problems) * of)
 
 
 def _write(session: Session, page: Page, path: str) -> None:

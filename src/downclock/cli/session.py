@@ -15,6 +15,7 @@ import click
 from downclock.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from downclock.cli.waiting import Progress
     from downclock.report.tables import Form, Page
 
 
@@ -31,16 +32,32 @@ class Session:
         if not self.quiet:
             click.echo(text, err=True)
 
+    @property
+    def watched(self) -> bool:
+        """Somebody looks at standard error and wants to hear of progress."""
+        return not self.quiet and sys.stderr.isatty()
+
     @contextmanager
     def working(self, text: str) -> Iterator[None]:
-        """Say on a terminal what takes its time, until it is done."""
-        if self.quiet or not sys.stderr.isatty():
+        """Say on a terminal what is being done once it takes long, until it is done."""
+        if not self.watched:
             yield
             return
-        from rich.console import Console
+        from downclock.cli.waiting import saying
 
-        with Console(stderr=True).status(text):
+        with saying(text):
             yield
+
+    @contextmanager
+    def progress(self, text: str) -> Iterator[Progress | None]:
+        """Show a bar on a terminal; None where nobody looks."""
+        if not self.watched:
+            yield None
+            return
+        from downclock.cli.waiting import bar
+
+        with bar(text) as update:
+            yield update
 
     def wrote(self, path: str | Path) -> None:
         """Remember that a file is complete, and say so."""

@@ -46,7 +46,7 @@ def gantt_figure(problem: Problem, schedule: Schedule) -> Figure:
     from matplotlib.colors import LinearSegmentedColormap
 
     segments, platform = schedule.segments, problem.platform
-    figure, axes = _new(height=min(12.0, 1.6 + 0.16 * platform.processor_count))
+    figure, axes = new_figure(height=min(12.0, 1.6 + 0.16 * platform.processor_count))
     unit, name = _time_unit(schedule.makespan_s)
     _draw_states(axes, problem, power_curve(problem, schedule, most=1).states, unit)
     colours = LinearSegmentedColormap.from_list("clock", CLOCKS)
@@ -70,7 +70,7 @@ def power_figure(
     """Power over time, stacked by part, below the first zone's price where there is one."""
     curve = power_curve(problem, schedule, boundary=boundary)
     price = problem.prices.of(problem.platform.zones[0]).price
-    figure, axes = _new(height=3.6 if price is None else 4.6)
+    figure, axes = new_figure(height=3.6 if price is None else 4.6)
     unit, name = _time_unit(float(curve.edge_s[-1]))
     times = curve.edge_s / unit
     if price is not None:
@@ -123,7 +123,7 @@ def frontier_figure(
     if not np.isfinite(curve.t_min_s[0]):
         item = f"task '{problem.tasks.name[task]}'"
         raise InvalidInput(f"cannot run on kind '{spec.name}'", item=item)
-    figure, axes = _new(width=5.2, height=3.6)
+    figure, axes = new_figure(width=5.2, height=3.6)
     _, time_s, energy_j = curve.ladder()
     if time_s.size:
         axes.plot(time_s, energy_j / 1000.0, "o", ms=3.0, color="#5a646e", label="clocks")
@@ -148,7 +148,7 @@ def compare_figure(comparisons: Comparison | Sequence[Comparison]) -> Figure:
     names = list(dict.fromkeys(plan.policy for each in several for plan in each.plans))
     table = np.array([_mean_parts(several, name) for name in names]).reshape(-1, len(PARTS))
     order = np.argsort(-table.sum(axis=1), kind="stable")
-    figure, axes = _new(height=1.4 + 0.34 * max(1, len(names)))
+    figure, axes = new_figure(height=1.4 + 0.34 * max(1, len(names)))
     left = np.zeros(len(names))
     size, unit = (1e9, "GJ") if table.sum(axis=1).max(initial=0.0) >= 1e9 else (1e6, "MJ")
     for part in np.flatnonzero(np.any(table > 0.0, axis=0)):
@@ -184,7 +184,7 @@ def save_figure(figure: Figure, path: str | Path) -> None:
     write_bytes_atomically(path, out.getvalue())
 
 
-def _new(width: float = 8.0, height: float = 4.0) -> tuple[Figure, Axes]:
+def new_figure(width: float = 8.0, height: float = 4.0) -> tuple[Figure, Axes]:
     """Make a figure without touching matplotlib's global state; the one door to matplotlib."""
     try:
         import matplotlib as mpl

@@ -51,7 +51,7 @@ class Page:
     lines: tuple[str, ...] = ()
     tables: tuple[Table, ...] = ()
     notes: tuple[str, ...] = ()
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Any = field(default_factory=dict)
     records: Sequence[Mapping[str, Any]] = ()
     names: tuple[str, ...] = ()
 

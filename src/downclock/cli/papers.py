@@ -1,0 +1,172 @@
+"""``downclock papers``: the papers' tables and figures, ours beside the published numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from downclock.cli import options
+from downclock.errors import InvalidInput
+
+if TYPE_CHECKING:
+    from downclock.cli.session import Session
+    from downclock.papers.registry import Paper
+    from downclock.papers.rows import Settings
+    from downclock.papers.run import Done, Task
+    from downclock.report.tables import Form
+
+EPILOG = """\b
+Examples:
+  downclock papers
+  downclock papers mei2021 --figure 10 --output out/papers
+  downclock papers --all --quick --page papers.md
+"""
+
+BACKGROUND = {
+    "mei2021": "gpu-clusters",
+    "mei2017": "gpu-clusters",
+    "gerards": "task-graphs",
+    "gerhards": "energy-cost",
+    "liu": "cpu-gpu-mapping",
+}
+"""Pages beside the generated one, in ``background/``; linked where they are there."""
+
+FAILED = 3
+
+
+def _complete_paper(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    from downclock.papers.registry import NAMES
+
+    return [name for name in NAMES if name.startswith(incomplete)]
+
+
+@click.command("papers", epilog=EPILOG)
+@click.argument("names", nargs=-1, metavar="[PAPER...]", shell_complete=_complete_paper)
+@click.option("--figure", "figures", multiple=True, metavar="N", help="Run a figure.")
+@click.option("--table", "tables", multiple=True, metavar="N", help="Run a table.")
+@click.option("--item", "items", multiple=True, metavar="NAME", help="Run anything by its name.")
+@click.option("--all", "every", is_flag=True, help="Run everything of these papers, or of all.")
+@click.option("--quick", is_flag=True, help="Leave out what takes more than seconds.")
+@click.option("--sets", type=click.IntRange(1), default=10, show_default=True, help="Per mean.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The first.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes. [default: cores]")
+@click.option(
+    "--output",
+    type=click.Path(),
+    metavar="FOLDER",
+    help="Write plot, CSV and side-by-side of every item there; finished ones are kept.",
+)
+@click.option("--fresh", is_flag=True, help="Run again what the folder holds already.")
+@click.option("--page", type=click.Path(), metavar="FILE", help="Write all results (.md).")
+@options.form
+@options.quiet
+@click.pass_obj
+def command(
+    session: Session,
+    names: tuple[str, ...],
+    figures: tuple[str, ...],
+    tables: tuple[str, ...],
+    items: tuple[str, ...],
+    every: bool,
+    quick: bool,
+    sets: int,
+    seed: int,
+    jobs: int | None,
+    output: str | None,
+    fresh: bool,
+    page: str | None,
+    form: Form,
+) -> int:
+    """Run the papers' experiments beside the published numbers.
+
+    Lists the papers and what can be run of them, or runs what is asked for: each number gets a
+    verdict. Data that do not come with Downclock are looked for in the folder DOWNCLOCK_DATA.
+    """
+    from downclock.papers.pages import listing, rows_page
+    from downclock.papers.registry import paper, papers
+    from downclock.papers.rows import Settings
+
+    options.require_writable(page, (".md",))
+    sources = [paper(name) for name in names] or list(papers().values())
+    asked = bool(figures or tables or items)
+    if asked and (every or len(names) != 1):
+        raise click.UsageError("--figure, --table and --item need one paper, and not --all")
+    if not (asked or every or page is not None):
+        session.show(listing(sources), form)
+        return 0
+    tasks = _tasks(sources, figures, tables, items)
+    settings = Settings(sets, seed, quick)
+    done = _run(session, tasks, settings, jobs, _folder(output), fresh)
+    if page is not None:
+        _write_page(session, Path(page), done, sources, settings)
+    session.show(rows_page(done), form)
+    return FAILED if any(each.failed for each in done) else 0
+
+
+def _folder(output: str | None) -> Path | None:
+    if output is not None and Path(output).exists() and not Path(output).is_dir():
+        raise InvalidInput("is a file, not a folder", source=output)
+    return None if output is None else Path(output)
+
+
+def _tasks(
+    sources: list[Paper],
+    figures: tuple[str, ...],
+    tables: tuple[str, ...],
+    items: tuple[str, ...],
+) -> list[Task]:
+    from downclock.papers.registry import chosen
+    from downclock.papers.run import tasks_of
+
+    found = []
+    for source in sources:
+        found += tasks_of(source.name, chosen(source, figures=figures, tables=tables, names=items))
+    return found
+
+
+def _run(
+    session: Session,
+    tasks: list[Task],
+    settings: Settings,
+    jobs: int | None,
+    folder: Path | None,
+    fresh: bool,
+) -> list[Done]:
+    """Run the tasks; say what is done, and remember what is saved."""
+    from downclock.papers.pages import tally
+    from downclock.papers.run import run_all
+
+    ended = 0
+    with session.progress("running") as bar:
+
+        def finished(done: Done) -> None:
+            nonlocal ended
+            ended += 1
+            name = f"{done.task.paper} {done.task.item}"
+            how = "kept" if done.kept else f"{done.seconds:.1f} s"
+            session.note(f"{name}: {tally(done.rows)} ({how})")
+            if folder is not None and not done.failed:
+                session.saved.append(str(folder / done.task.paper / done.task.item))
+            if bar is not None:
+                bar("running", ended, len(tasks))
+
+        if bar is not None:
+            bar("running", 0, len(tasks))
+        return run_all(tasks, settings, jobs=jobs, folder=folder, fresh=fresh, finished=finished)
+
+
+def _write_page(
+    session: Session, path: Path, done: list[Done], sources: list[Paper], settings: Settings
+) -> None:
+    from downclock.files import write_text_atomically
+    from downclock.papers.pages import page_markdown
+
+    links = {
+        name: f"background/{page}.md"
+        for name, page in BACKGROUND.items()
+        if (path.parent / "background" / f"{page}.md").is_file()
+    }
+    write_text_atomically(path, page_markdown(done, sources, settings, links))
+    session.wrote(path)
