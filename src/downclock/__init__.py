@@ -9,7 +9,8 @@
 
 The package, from the ground up; a folder imports only from those above it:
 
-- ``errors``, ``units``, ``files``, ``tabular``: deliberate errors, the one tolerance, files.
+- ``errors``, ``units``, ``quantities``, ``files``, ``tabular``: deliberate errors, the one
+  tolerance, quantities as text, files.
 - ``kernels``: hot loops; arrays in, arrays out.
 - ``power``: how fast and how hungry: operating points, profiles, energy-time frontiers, fit.
 - ``problem``: what is asked: tasks, graph, platform, prices, and their files.

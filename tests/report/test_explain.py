@@ -134,7 +134,7 @@ def test_a_cheaper_time_is_found_even_where_the_price_is_negative() -> None:
     )
     (said,) = [move for move in explain(problem, late, "loose").moves if "EUR" in move]
     # 21.25 W for 200 s at 0.36 EUR/kWh is 0.000425 EUR.
-    assert said == "started at 500 s the same run would take -0.0004 EUR instead of 0.0004 EUR"
+    assert said == "started at 500 s the same run would take -0.000425 EUR instead of 0.000425 EUR"
     assert any("no other start" in move for move in explain(problem, schedule, "tight").moves)
 
 

@@ -330,27 +330,27 @@ def priced() -> Bill:
 def test_a_bill_prints_every_number_with_its_unit(priced: Bill) -> None:
     assert str(priced).splitlines() == [
         "Bill until each server's last task",
-        "part      energy    share      money      CO2",
-        "run         80 J    0.8 %  0.016 EUR  0.008 g",
-        "shared       0 J    0.0 %      0 EUR      0 g",
-        "idle        10 J    0.1 %  0.002 EUR  0.001 g",
-        "host       10 kJ   99.1 %      2 EUR      1 g",
-        "sleep        0 J    0.0 %      0 EUR      0 g",
-        "wake         0 J    0.0 %      0 EUR      0 g",
-        "total   10.09 kJ  100.0 %  2.018 EUR  1.009 g",
+        "part       energy    share       money      CO2",
+        "run          80 J    0.8 %   0.016 EUR  0.008 g",
+        "shared        0 J    0.0 %  0.0000 EUR      0 g",
+        "idle         10 J    0.1 %   0.002 EUR  0.001 g",
+        "host    10.000 kJ   99.1 %  2.0000 EUR      1 g",
+        "sleep         0 J    0.0 %  0.0000 EUR      0 g",
+        "wake          0 J    0.0 %  0.0000 EUR      0 g",
+        "total   10.090 kJ  100.0 %  2.0180 EUR  1.009 g",
         "servers used: 1 of 1, wakes: 1, makespan: 10 s",
     ]
 
 
 def test_a_bill_shows_itself_in_one_line(priced: Bill) -> None:
-    assert repr(priced) == "Bill(10.09 kJ, 2.018 EUR, 1.009 g CO2, until each server's last task)"
+    assert repr(priced) == "Bill(10.090 kJ, 2.0180 EUR, 1.009 g CO2, until each server's last task)"
 
 
 def test_a_bill_is_a_table_in_notebooks(priced: Bill) -> None:
     html = priced._repr_html_()
     assert "<caption>Bill until each server&#x27;s last task</caption>" in html
     assert html.count("<tr>") == 8
-    assert "<td>10.09 kJ</td>" in html
+    assert "<td>10.090 kJ</td>" in html
 
 
 def test_a_bill_is_plain_values_for_json(priced: Bill) -> None:

@@ -9,7 +9,7 @@ from dataclasses import asdict
 from downclock.papers.registry import Paper
 from downclock.papers.rows import Row, Settings
 from downclock.papers.run import Done
-from downclock.report.quantities import count
+from downclock.quantities import count
 from downclock.report.tables import Page, Table
 
 WORDS = ("exact", "within interval", "differs", "ours only", "not run")

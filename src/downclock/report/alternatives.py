@@ -11,8 +11,8 @@ import numpy as np
 from downclock.power.frontier import Frontier, frontier
 from downclock.power.points import ClockRange, Clocks
 from downclock.problem.problem import Problem
+from downclock.quantities import duration
 from downclock.report.placement import Placement
-from downclock.report.quantities import duration
 from downclock.schedule.schedule import Schedule
 from downclock.units import Floats, slack
 

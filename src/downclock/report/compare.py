@@ -12,7 +12,7 @@ from downclock.errors import InvalidSchedule
 from downclock.exact.bounds import per_task_bound_j
 from downclock.policies.catalog import CATALOG, policy
 from downclock.problem.problem import Problem
-from downclock.report.quantities import count, duration, energy, percent
+from downclock.quantities import count, duration, energy, percent
 from downclock.report.summary import Planned, deadlines_met, planned, record
 from downclock.report.tables import Page, Table
 from downclock.schedule.bill import Boundary

@@ -15,8 +15,8 @@ from downclock.power.profiles import CpuProfiles, GpuProfiles
 from downclock.problem.platform import Platform
 from downclock.problem.price import Curve, Prices
 from downclock.problem.problem import Problem
+from downclock.quantities import count, duration, energy, percent
 from downclock.report.gantt import BLOCKS, gantt
-from downclock.report.quantities import count, duration, energy, percent
 from downclock.report.tables import Page, Table
 from downclock.schedule.bill import PARTS, Bill
 from downclock.schedule.schedule import Schedule

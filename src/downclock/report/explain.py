@@ -9,10 +9,10 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.problem.problem import Problem
+from downclock.quantities import duration, energy, percent
 from downclock.report.alternatives import Alternative, alternatives, clock_words, other_kinds
 from downclock.report.moves import moves
 from downclock.report.placement import Placement, placement
-from downclock.report.quantities import duration, energy, percent
 from downclock.report.tables import Page, Table
 from downclock.schedule.schedule import DONE, STATUSES, WAKING, Schedule
 from downclock.units import slack

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from downclock.problem.problem import Problem
-from downclock.report.quantities import duration
+from downclock.quantities import duration
 from downclock.schedule.schedule import ON, WAKING, Schedule, Segments
 from downclock.schedule.states import States, server_states
 from downclock.units import Floats

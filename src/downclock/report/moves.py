@@ -8,8 +8,8 @@ import numpy as np
 
 from downclock.problem.price import Curve
 from downclock.problem.problem import Problem
+from downclock.quantities import count, duration, energy, money, prefixed
 from downclock.report.placement import Placement
-from downclock.report.quantities import count, duration, energy, money, prefixed
 from downclock.schedule.account import windows_s
 from downclock.schedule.schedule import ON, Schedule
 from downclock.schedule.states import server_states

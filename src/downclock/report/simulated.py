@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from downclock.report.quantities import count, duration, energy
+from downclock.quantities import count, duration, energy
 from downclock.report.tables import Page, Table
 from downclock.schedule.account import account
 from downclock.schedule.bill import Boundary

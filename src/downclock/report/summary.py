@@ -13,7 +13,7 @@ from downclock.engine.engine import plan
 from downclock.exact.bounds import per_task_bound_j
 from downclock.policies.catalog import CATALOG, policy
 from downclock.problem.problem import Problem
-from downclock.report.quantities import count, duration, energy, money, percent, prefixed
+from downclock.quantities import count, duration, energy, money, percent, prefixed
 from downclock.report.tables import Page, Table
 from downclock.schedule.account import account
 from downclock.schedule.bill import PARTS, Bill, Boundary

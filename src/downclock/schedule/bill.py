@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, Literal, TypeAlias
 
+from downclock.quantities import energy, money, prefixed
 from downclock.units import Floats, Names, slack
 
 Boundary: TypeAlias = Literal["last-task", "makespan"] | float
@@ -94,7 +95,7 @@ class Bill:
             "money": self.money,
             "money_by_part": self.money_by_part,
             "money_clipped": self.money_clipped,
-            "currency": self.currency,
+            "currency": None if self.money is None else self.currency,
             "carbon_kg": self.carbon_kg,
             "carbon_by_part_kg": self.carbon_by_part_kg,
             "waste_j": self.waste_j,
@@ -159,9 +160,9 @@ class Bill:
         )
 
     def __repr__(self) -> str:
-        sums = [_with_prefix(self.total_j, "J")]
+        sums = [energy(self.total_j)]
         sums += [] if self.money is None else [self._money(self.money)]
-        sums += [] if self.carbon_kg is None else [_with_prefix(1000.0 * self.carbon_kg, "g CO2")]
+        sums += [] if self.carbon_kg is None else [prefixed(1000.0 * self.carbon_kg, "g CO2")]
         return f"Bill({', '.join(sums)}, until {self._end()})"
 
     def _earns(self) -> bool:
@@ -171,8 +172,7 @@ class Bill:
         return bool(self.money_clipped - self.money > slack(self.money_clipped))
 
     def _money(self, value: float) -> str:
-        digits = f"{value:.2f}" if abs(value) >= 100.0 else f"{value:.4g}"
-        return f"{digits} {self.currency}"
+        return money(value, self.currency)
 
     def _title(self) -> str:
         return f"Bill until {self._end()}"
@@ -186,17 +186,17 @@ class Bill:
 
     def _table(self) -> list[list[str]]:
         """Rows of text: a head, the parts, the total."""
-        energy, total = self.energy_j, self.total_j
+        parts, total = self.energy_j, self.total_j
         rows = [["part", "energy", "share"], *([part] for part in PARTS), ["total"]]
-        for row, joules in zip(rows[1:], [*energy.values(), total], strict=True):
+        for row, joules in zip(rows[1:], [*parts.values(), total], strict=True):
             share = 100.0 * joules / total if total else 0.0
-            row += [_with_prefix(joules, "J"), f"{share:.1f} %"]
+            row += [energy(joules), f"{share:.1f} %"]
         if self.money_by_part is not None and self.money is not None:
-            money = [*self.money_by_part.values(), self.money]
-            _add_column(rows, "money", [self._money(value) for value in money])
+            amounts = [*self.money_by_part.values(), self.money]
+            _add_column(rows, "money", [self._money(value) for value in amounts])
         if self.carbon_by_part_kg is not None and self.carbon_kg is not None:
             carbon = [*self.carbon_by_part_kg.values(), self.carbon_kg]
-            _add_column(rows, "CO2", [_with_prefix(1000.0 * value, "g") for value in carbon])
+            _add_column(rows, "CO2", [prefixed(1000.0 * value, "g") for value in carbon])
         return rows
 
     def _notes(self) -> list[str]:
@@ -205,9 +205,7 @@ class Bill:
             f" makespan: {self.makespan_s:.6g} s"
         ]
         if self.waste_j > 0.0:
-            notes.append(
-                f"wasted in last slots: {_with_prefix(self.waste_j, 'J')} of the run energy"
-            )
+            notes.append(f"wasted in last slots: {energy(self.waste_j)} of the run energy")
         if self._earns():
             notes.append(f"without negative prices: {self._money(self.money_clipped or 0.0)}")
         if self.unpriced:
@@ -226,11 +224,3 @@ def _by_part(table: Floats) -> dict[str, float]:
 def _add_column(rows: list[list[str]], title: str, cells: list[str]) -> None:
     for row, cell in zip(rows, [title, *cells], strict=True):
         row.append(cell)
-
-
-def _with_prefix(value: float, unit: str) -> str:
-    """Write a quantity with five digits and the prefix that suits it."""
-    for prefix, size in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if abs(value) >= size:
-            return f"{value / size:.5g} {prefix}{unit}"
-    return f"{value:.5g} {unit}"

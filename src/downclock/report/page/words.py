@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from downclock.quantities import count
 from downclock.report.page.judged import Judged
-from downclock.report.quantities import count
 from downclock.report.summary import Planned
 from downclock.schedule.schedule import DONE, FAILED, PENDING, REJECTED
 from downclock.units import TOLERANCE

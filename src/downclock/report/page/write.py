@@ -12,10 +12,10 @@ from pathlib import Path
 
 from downclock.files import write_text_atomically
 from downclock.problem.problem import Problem
+from downclock.quantities import count
 from downclock.report.page.columns import curve_data, page_data
 from downclock.report.page.judged import Judged, judged
 from downclock.report.page.words import cards, energy, headline, left_out, percent, sentences
-from downclock.report.quantities import count
 from downclock.report.summary import BASELINES
 from downclock.schedule.bill import PARTS, Bill, Boundary
 from downclock.schedule.schedule import Schedule

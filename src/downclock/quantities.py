@@ -41,7 +41,10 @@ def percent(fraction: float) -> str:
 
 def money(amount: float, currency: str) -> str:
     """An amount of money; more decimals where it is small."""
-    return f"{amount:.2f} {currency}" if abs(amount) >= 100.0 else f"{amount:.4f} {currency}"
+    if abs(amount) >= 100.0:
+        return f"{amount:.2f} {currency}"
+    small = 0.0 < abs(amount) < 0.1
+    return f"{amount:.3g} {currency}" if small else f"{amount:.4f} {currency}"
 
 
 def count(number: int, noun: str) -> str:

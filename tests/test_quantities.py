@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from downclock.report.quantities import count, duration, energy, money, percent, prefixed
+from downclock.quantities import count, duration, energy, money, percent, prefixed
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,9 @@ def test_per_cent_money_and_counts():
     assert percent(math.inf) == "none"
     assert money(1.23456, "EUR") == "1.2346 EUR"
     assert money(1234.5, "EUR") == "1234.50 EUR"
+    assert money(0.0000123456, "EUR") == "1.23e-05 EUR"
+    assert money(0.0123456, "EUR") == "0.0123 EUR"
+    assert money(0.0, "EUR") == "0.0000 EUR"
     assert [count(n, "task") for n in (0, 1, 2048)] == ["no tasks", "1 task", "2,048 tasks"]
 
 
