@@ -114,7 +114,8 @@ def _static_cap(rho: float | str) -> Policy:
 
 def _graph(rule: str, clocks: str, effort: float, seed: float) -> Policy:
     """Task graphs on one chip by one deadline (gerards); see `plan_graph`."""
-    from downclock.policies.graph_plan import SearchEffort, plan_graph, question_of
+    from downclock.policies.graph_plan import plan_graph, question_of
+    from downclock.policies.graph_search import SearchEffort
 
     _one_of("rule", rule, ("search", "lpt", "hlf", "heft"))
     _one_of("clocks", clocks, ("optimal", "single", "single-aware"))
@@ -126,7 +127,7 @@ def _graph(rule: str, clocks: str, effort: float, seed: float) -> Policy:
     )
 
 
-def _least_cost(objective: str, seconds: float, seed: float) -> Policy:
+def _least_cost(objective: str, rounds: float, seconds: float, seed: float) -> Policy:
     """Task graphs under prices that change (gerhards); see `plan_least_cost`."""
     from downclock.exact.cost_problem import objection
     from downclock.policies.cost_plan import plan_least_cost
@@ -134,7 +135,9 @@ def _least_cost(objective: str, seconds: float, seed: float) -> Policy:
     return WholePolicy(
         "least-cost",
         objection,
-        lambda problem: plan_least_cost(problem, objective, seconds=seconds, seed=int(seed)),
+        lambda problem: plan_least_cost(
+            problem, objective, seconds=seconds, rounds=int(rounds), seed=int(seed)
+        ),
     )
 
 
@@ -251,7 +254,7 @@ CATALOG: dict[str, Entry] = {
             "least-cost",
             "task graphs in slots under changing prices (gerhards)",
             _least_cost,
-            {"objective": "cost", "seconds": 1.0, "seed": 0.0},
+            {"objective": "cost", "rounds": 100.0, "seconds": 30.0, "seed": 0.0},
         ),
     )
 }
