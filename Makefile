@@ -6,8 +6,8 @@ BIN := .venv/bin
 
 demo: .venv/ready
 	@mkdir -p out
-	$(BIN)/downclock plan examples/gpu-day/cluster.toml examples/gpu-day/jobs.csv --output out/schedule.json
-	$(BIN)/downclock report examples/gpu-day/cluster.toml examples/gpu-day/jobs.csv out/schedule.json --output out/report.html
+	$(BIN)/downclock plan examples/gpu-day/cluster.toml examples/gpu-day/jobs.csv \
+	  --output out/schedule.json --report out/report.html
 
 test: lint
 	$(BIN)/python -m pytest -n auto

@@ -45,12 +45,13 @@ def command(
     from downclock.schedule.account import account
     from downclock.schedule.verify import verify
 
-    problem, schedule = options.load_with_schedule(files, library, prices)
-    try:
-        bill = account(problem, schedule, boundary=boundary)
-    except InvalidSchedule as error:
-        raise InvalidInput(str(error), source=files[-1]) from None
-    verdict = verify(problem, schedule, most=1)
+    with session.working("reading and billing"):
+        problem, schedule = options.load_with_schedule(files, library, prices)
+        try:
+            bill = account(problem, schedule, boundary=boundary)
+        except InvalidSchedule as error:
+            raise InvalidInput(str(error), source=files[-1]) from None
+        verdict = verify(problem, schedule, most=1)
     if not verdict.ok:
         session.note(f"note: {str(verdict).splitlines()[0]}; see downclock verify")
     session.show(bill_page(bill), form, output)

@@ -68,7 +68,8 @@ def command(
 
     options.require_writable(output, TABLES)
     options.require_writable(plot, (".png", ".svg", ".pdf"))
-    problems = _problems(files, library, prices)
+    with session.working("reading"):
+        problems = _problems(files, library, prices)
     specs = None if policies is None else _specs(policies)
     with session.progress("planning") as bar:
         found = compare_all(problems, specs, boundary=boundary, progress=_counted(bar, problems))

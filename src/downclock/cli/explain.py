@@ -49,8 +49,9 @@ def command(
     if len(files) < 3:
         raise click.UsageError("give the files of the problem, a schedule, and the name of a task")
     options.require_writable(plot, (".png", ".svg", ".pdf"))
-    problem, schedule = options.load_with_schedule(files[:-1], library, prices)
-    explanation = explain(problem, schedule, files[-1])
+    with session.working("weighing the alternatives"):
+        problem, schedule = options.load_with_schedule(files[:-1], library, prices)
+        explanation = explain(problem, schedule, files[-1])
     if plot is not None:
         from downclock.report.figures import frontier_figure, save_figure
 

@@ -100,15 +100,16 @@ def command(
     from downclock.report.describe import fit_page
 
     options.require_writable(output, (".json",))
-    fitted = fit(
-        read_measurements(files, columns),
-        kind=kind,
-        default_core_mhz=default_core_mhz,
-        default_memory_mhz=default_memory_mhz,
-        law=LAWS[law],
-        model=model,
-        weighting=weighting,
-    )
+    with session.working("fitting"):
+        fitted = fit(
+            read_measurements(files, columns),
+            kind=kind,
+            default_core_mhz=default_core_mhz,
+            default_memory_mhz=default_memory_mhz,
+            law=LAWS[law],
+            model=model,
+            weighting=weighting,
+        )
     if output is not None:
         write_library(fitted.library, output, source)
         session.wrote(output)

@@ -96,8 +96,9 @@ def command(session: Session, /, workload: str, output: str, form: Form, **wishe
     from downclock.report.describe import problem_page
 
     options.require_writable(output, (".json",))
-    problem = _drawn(workload, **wishes)
-    write_problem(problem, output)
+    with session.working("drawing and writing"):
+        problem = _drawn(workload, **wishes)
+        write_problem(problem, output)
     session.wrote(output)
     session.show(problem_page(problem), form)
 

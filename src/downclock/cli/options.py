@@ -179,3 +179,11 @@ def require_writable(path: str | None, suffixes: Sequence[str]) -> None:
         raise InvalidInput("its folder does not exist", source=path)
     if not os.access(target if target.exists() else target.parent, os.W_OK):
         raise InvalidInput("may not be written (no permission)", source=path)
+
+
+def spoken(verb: str, files: Sequence[str], given: Sequence[tuple[str, Any, Any]]) -> list[str]:
+    """Return a command as words; ``given`` are its options as (name, value, default)."""
+    words = ["downclock", verb, *files]
+    for name, value, default in given:
+        words += [] if value == default else [name, str(value)]
+    return words

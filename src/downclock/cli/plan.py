@@ -42,6 +42,9 @@ def _complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str
     metavar="FILE",
     help="Write the schedule (.json, .parquet or .csv).",
 )
+@click.option(
+    "--report", type=click.Path(), metavar="FILE", help="Also write the plan as a page (.html)."
+)
 @options.form
 @options.quiet
 @click.pass_obj
@@ -54,6 +57,7 @@ def command(
     boundary: Boundary,
     seed: int | None,
     output: str | None,
+    report: str | None,
     form: Form,
 ) -> None:
     """Plan jobs on a cluster and show what the plan costs.
@@ -70,11 +74,27 @@ def command(
     from downclock.schedule.files import SUFFIXES, write_schedule
 
     options.require_writable(output, SUFFIXES)
-    problem = options.load(files, library, prices)
-    baselines = () if session.quiet else BASELINES
+    options.require_writable(report, (".html", ".htm"))
+    with session.working("reading"):
+        problem = options.load(files, library, prices)
+    baselines = () if session.quiet and report is None else BASELINES
     chosen = with_seed(spec or DEFAULT, seed)
-    summary = summarise(problem, chosen, boundary=boundary, baselines=baselines)
+    with session.working("planning, and planning the baselines"):
+        summary = summarise(problem, chosen, boundary=boundary, baselines=baselines)
     if output is not None:
         write_schedule(summary.plan.schedule, problem, output)
         session.wrote(output)
+    if report is not None:
+        from downclock.report.page import write_summary
+
+        given = (
+            ("--library", library, None),
+            ("--prices", prices, None),
+            ("--policy", chosen, None),
+            ("--boundary", boundary, "last-task"),
+            ("--report", report, None),
+        )
+        with session.working("writing the page"):
+            write_summary(summary, report, command=options.spoken("plan", files, given))
+        session.wrote(report)
     session.show(summary.page(), form)

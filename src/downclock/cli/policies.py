@@ -13,18 +13,22 @@ if TYPE_CHECKING:
     from downclock.report.tables import Form
 
 EPILOG = """\b
-Example:
+Examples:
+  downclock policies
+  downclock policies edl
   downclock policies --format json
 """
 
 
 @click.command("policies", epilog=EPILOG)
+@click.argument("name", required=False)
 @options.result_file
 @options.form
+@options.quiet
 @click.pass_obj
-def command(session: Session, output: str | None, form: Form) -> None:
-    """List the policies and their parameters."""
+def command(session: Session, name: str | None, output: str | None, form: Form) -> None:
+    """List the policies, or say what the parameters of one mean."""
     from downclock.policies.catalog import DEFAULT
-    from downclock.report.describe import policies_page
+    from downclock.report.catalogue import policies_page, policy_page
 
-    session.show(policies_page(DEFAULT), form, output)
+    session.show(policies_page(DEFAULT) if name is None else policy_page(name), form, output)

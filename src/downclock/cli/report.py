@@ -69,7 +69,8 @@ def command(
     for path, suffixes in ((output, (".html", ".htm")), (gantt, FIGURES), (power, FIGURES)):
         options.require_writable(path, suffixes)
     options.require_writable(trace, (".json",))
-    problem, schedule = options.load_with_schedule(files, library, prices)
+    with session.working("reading"):
+        problem, schedule = options.load_with_schedule(files, library, prices)
     named = [name for name in baselines.split(",") if name not in ("", "none")]
     words = _command(files, library, prices, baselines, boundary, output)
     try:
@@ -92,15 +93,14 @@ def _command(
     output: str,
 ) -> list[str]:
     """Return the command that makes the page, without what is default."""
-    words = ["downclock", "report", *files]
-    for name, value, default in (
+    given = (
         ("--library", library, None),
         ("--prices", prices, None),
         ("--baselines", baselines, "race,static-cap"),
         ("--boundary", boundary, "last-task"),
-    ):
-        words += [] if value == default else [name, str(value)]
-    return [*words, "--output", output]
+        ("--output", output, None),
+    )
+    return options.spoken("report", files, given)
 
 
 def _others(

@@ -42,7 +42,9 @@ def command(
     One file: a library, a cluster or a problem (builtin:NAME is a library that comes with
     Downclock). A schedule comes after the files of its problem and is drawn as a chart.
     """
-    session.show(_page(files, library, prices), form, output)
+    with session.working("reading"):
+        page = _page(files, library, prices)
+    session.show(page, form, output)
 
 
 def _page(files: tuple[str, ...], library: str | None, prices: str | None) -> Page:

@@ -78,10 +78,12 @@ def command(
 
     options.require_writable(output, SUFFIXES)
     chances = Chances(actual, fail_jobs, retries, fail_servers, fail_processors, repair_s)
-    problem = options.load(files, library, prices)
+    with session.working("reading"):
+        problem = options.load(files, library, prices)
     seeds = tuple(range(seed, seed + runs))
-    done = simulate_many(problem, policy(spec or DEFAULT), chances=chances, seeds=seeds)
-    page = simulated_page(done, boundary)
+    with session.working("simulating"):
+        done = simulate_many(problem, policy(spec or DEFAULT), chances=chances, seeds=seeds)
+        page = simulated_page(done, boundary)
     if output is not None:
         write_schedule(done[0].realised, problem, output)
         session.wrote(output)

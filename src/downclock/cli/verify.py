@@ -49,7 +49,8 @@ def command(
     from downclock.report.describe import verdict_page
     from downclock.schedule.verify import verify
 
-    problem, schedule = options.load_with_schedule(files, library, prices)
-    verdict = verify(problem, schedule, most=most)
+    with session.working("reading and checking"):
+        problem, schedule = options.load_with_schedule(files, library, prices)
+        verdict = verify(problem, schedule, most=most)
     session.show(verdict_page(problem, verdict), form, output)
     return 0 if verdict.ok else 1

@@ -11,7 +11,7 @@ from downclock.errors import InvalidSchedule
 from downclock.exact.bounds import per_task_bound_j
 from downclock.policies.catalog import policy
 from downclock.problem.problem import Problem
-from downclock.report.summary import BASELINES, Planned, planned, with_sleep_rule_of
+from downclock.report.summary import BASELINES, Planned, Summary, planned, with_sleep_rule_of
 from downclock.schedule.account import account
 from downclock.schedule.bill import Bill, Boundary
 from downclock.schedule.schedule import DONE, Schedule
@@ -77,13 +77,33 @@ def judged(
             without.append((spec, objection))
             continue
         try:
-            other = planned(problem, spec, boundary=boundary, least_j=least_j)
+            plans.append(planned(problem, spec, boundary=boundary, least_j=least_j))
         except InvalidSchedule as error:
             without.append((spec, f"its plan is {str(error).splitlines()[0]}"))
-            continue
-        if np.any((other.schedule.outcomes.status == DONE) != done):
-            without.append((spec, f"it runs other tasks, {other.done:,} in all"))
-        else:
-            plans.append(other)
     bound_j = float(np.where(done, least_j, 0.0).sum())
-    return Judged(problem, schedule, verdict, bill, bound_j, tuple(plans), tuple(without))
+    kept, left = _comparable(schedule, plans)
+    return Judged(problem, schedule, verdict, bill, bound_j, kept, (*without, *left))
+
+
+def judged_summary(summary: Summary) -> Judged:
+    """Judge the plan of a summary; its bill, bound and baselines are there already."""
+    plan = summary.plan
+    verdict = verify(summary.problem, plan.schedule)
+    kept, left = _comparable(plan.schedule, summary.baselines)
+    without = (*summary.without, *left)
+    return Judged(summary.problem, plan.schedule, verdict, plan.bill, plan.bound_j, kept, without)
+
+
+def _comparable(
+    schedule: Schedule, plans: Sequence[Planned]
+) -> tuple[tuple[Planned, ...], tuple[tuple[str, str], ...]]:
+    """Split plans into those that run the same tasks, and reasons why the others do not count."""
+    done = schedule.outcomes.status == DONE
+    same = [bool(np.all((plan.schedule.outcomes.status == DONE) == done)) for plan in plans]
+    kept = tuple(plan for plan, fits in zip(plans, same, strict=True) if fits)
+    left = tuple(
+        (plan.policy, f"it runs other tasks, {plan.done:,} in all")
+        for plan, fits in zip(plans, same, strict=True)
+        if not fits
+    )
+    return kept, left

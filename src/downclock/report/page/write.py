@@ -14,9 +14,9 @@ from downclock.files import write_text_atomically
 from downclock.problem.problem import Problem
 from downclock.quantities import count
 from downclock.report.page.columns import curve_data, page_data
-from downclock.report.page.judged import Judged, judged
+from downclock.report.page.judged import Judged, judged, judged_summary
 from downclock.report.page.words import cards, energy, headline, left_out, percent, sentences
-from downclock.report.summary import BASELINES
+from downclock.report.summary import BASELINES, Summary
 from downclock.schedule.bill import PARTS, Bill, Boundary
 from downclock.schedule.schedule import Schedule
 
@@ -66,9 +66,20 @@ def report_html(
     command: Sequence[str] | None = None,
 ) -> str:
     """Return the page; the same input gives the same text."""
-    mine = judged(problem, schedule, boundary=boundary, baselines=baselines)
+    return page_html(judged(problem, schedule, boundary=boundary, baselines=baselines), command)
+
+
+def write_summary(
+    summary: Summary, path: str | Path, *, command: Sequence[str] | None = None
+) -> None:
+    """Write the page of a plan and its baselines, which are not planned again."""
+    write_text_atomically(path, page_html(judged_summary(summary), command))
+
+
+def page_html(mine: Judged, command: Sequence[str] | None = None) -> str:
+    """Return the page of a schedule that has been judged."""
     parts = {
-        "title": escape(problem.name),
+        "title": escape(mine.problem.name),
         "subtitle": escape(_subtitle(mine)),
         "headline": escape(headline(mine)),
         "sentences": " ".join(escape(sentence) for sentence in sentences(mine)),
@@ -80,7 +91,7 @@ def report_html(
         "reproduce": _reproduce(mine, command),
         "style": _asset("page.css"),
         "data": page_data(mine),
-        "curves": curve_data(problem),
+        "curves": curve_data(mine.problem),
         "script": "\n".join(_asset(f"{name}.js") for name in SCRIPTS),
     }
     pieces = _asset("page.html").split("{{")

@@ -1,0 +1,162 @@
+"""Every command on a terminal: quiet where asked, no colour where asked, a sign of life, Ctrl-C."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from downclock.cli import main
+from downclock.cli.app import COMMANDS
+from downclock.cli.session import Session
+from downclock.cli.waiting import PATIENCE_S, bar, saying
+from tests.cli.conftest import MEASUREMENTS
+
+COLOUR = re.compile(r"\x1b\[[\d;]*m")
+SAYS_NOTHING_FOR_LONG = {"policies", "completion"}
+"""Commands that only list what is there."""
+
+
+class Terminal(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Terminal]:
+    """Return how to make both streams one terminal; pytest changes them after fixtures."""
+
+    def turned_on() -> Terminal:
+        screen = Terminal()
+        monkeypatch.setattr(sys, "stdout", screen)
+        monkeypatch.setattr(sys, "stderr", screen)
+        return screen
+
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    return turned_on
+
+
+@pytest.fixture
+def arguments(files, run) -> Callable[[str], list[str]]:
+    """Return how to give a command something to do, and a file to write where it can."""
+    schedule = files.path("schedule.json")
+    assert run("plan", files.cluster, files.jobs, "--output", schedule, "--quiet").code == 0
+    both, measured = [files.cluster, files.jobs], files.write("runs.csv", MEASUREMENTS)
+    given = {
+        "plan": [*both, "--output", files.path("new.json"), "--report", files.path("new.html")],
+        "verify": [*both, schedule, "--output", files.path("new.txt")],
+        "account": [*both, schedule, "--output", files.path("new.txt")],
+        "fit": [measured, "--kind", "g", "--default-core-mhz", "1000", "--model", "table"],
+        "generate": [
+            "mei2021-offline",
+            "--utilisation",
+            "0.01",
+            "--output",
+            files.path("new.json"),
+        ],
+        "show": [*both, schedule, "--output", files.path("new.txt")],
+        "report": [*both, schedule, "--output", files.path("new.html")],
+        "compare": [*both, "--policies", "race", "--output", files.path("new.csv")],
+        "simulate": [*both, "--output", files.path("new.json")],
+        "explain": [*both, schedule, "a", "--output", files.path("new.txt")],
+        "papers": ["gerards", "--item", "example1", "--page", files.path("new.md")],
+        "policies": ["--output", files.path("new.txt")],
+        "completion": ["bash"],
+    }
+    return lambda name: [name, *given[name]]
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name != "completion"])
+def test_quiet_prints_nothing_but_errors(name, run, arguments):
+    ran = run(*arguments(name), "--quiet")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_no_color_is_obeyed(name, arguments, terminal, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    screen = terminal()
+    assert main(without_result_file(arguments(name))) == 0
+    assert screen.getvalue().strip()
+    assert not COLOUR.search(screen.getvalue())
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_what_may_take_long_says_so_on_a_terminal(name, arguments, terminal, monkeypatch):
+    said = []
+
+    @contextmanager
+    def heard(session: Session, text: str) -> Iterator[None]:
+        said.append(text)
+        yield
+
+    monkeypatch.setattr(Session, "working", heard)
+    monkeypatch.setattr(Session, "progress", heard)
+    terminal()
+    assert main(arguments(name)) == 0
+    assert bool(said) == (name not in SAYS_NOTHING_FOR_LONG)
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in SAYS_NOTHING_FOR_LONG])
+def test_an_interrupt_leaves_nothing_half_written(name, run, files, arguments, monkeypatch):
+    @contextmanager
+    def interrupted(session: Session, text: str) -> Iterator[None]:
+        raise KeyboardInterrupt
+        yield
+
+    monkeypatch.setattr(Session, "working", interrupted)
+    monkeypatch.setattr(Session, "progress", interrupted)
+    given = arguments(name)
+    before = set(Path(files.folder).iterdir())
+    ran = run(*given)
+    assert (ran.code, ran.out) == (130, "")
+    assert ran.err.strip() == "interrupted; nothing was written"
+    assert set(Path(files.folder).iterdir()) == before
+
+
+def test_tables_are_bold_on_a_terminal_that_allows_it(terminal):
+    screen = terminal()
+    assert main(["policies"]) == 0
+    assert COLOUR.search(screen.getvalue())
+
+
+def test_a_line_appears_once_it_takes_long_and_goes_when_it_is_done(terminal):
+    screen = terminal()
+    with saying("thinking"):
+        until = time.monotonic() + 20.0 + PATIENCE_S
+        while "thinking" not in screen.getvalue() and time.monotonic() < until:
+            time.sleep(0.02)
+    assert "thinking" in screen.getvalue()
+    assert screen.getvalue().endswith("\x1b[2K")
+
+
+def test_what_is_quick_needs_no_line(terminal):
+    screen = terminal()
+    with saying("thinking"):
+        pass
+    assert screen.getvalue() == ""
+
+
+def test_a_bar_counts(terminal):
+    screen = terminal()
+    with bar("running") as update:
+        update("half way", 1, 2)
+    assert "half way" in screen.getvalue()
+    assert "1/2" in screen.getvalue()
+
+
+def without_result_file(given: list[str]) -> list[str]:
+    """Let the result be printed rather than written, where the command could do either."""
+    if "--output" not in given or given[0] in ("generate", "report"):
+        return given
+    k = given.index("--output")
+    return given[:k] + given[k + 2 :]
