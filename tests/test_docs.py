@@ -17,11 +17,14 @@ from click.testing import CliRunner
 from downclock.cli import main
 from downclock.cli.app import COMMANDS, app
 from downclock.cli.session import Session
+from downclock.policies.catalog import CATALOG, Entry
+from downclock.report.catalogue import meaning, policy_page
 from tests.conftest import ROOT
 
 PAGES = ["README.md", *(str(p.relative_to(ROOT)) for p in sorted((ROOT / "docs").rglob("*.md")))]
 COMMAND_PAGES = ["README.md", "docs/index.md", "docs/tutorial.md", "docs/guides"]
 REFERENCE = ROOT / "docs" / "reference" / "cli.md"
+POLICIES = ROOT / "docs" / "reference" / "policies.md"
 
 
 def blocks(text: str, language: str) -> list[str]:
@@ -85,6 +88,13 @@ def test_the_reference_shows_the_help_of_every_command():
     assert REFERENCE.read_text() == with_help(REFERENCE.read_text())
 
 
+def test_the_reference_explains_every_parameter_of_the_catalogue():
+    assert POLICIES.read_text() == with_policies(POLICIES.read_text())
+    for name, entry in CATALOG.items():
+        for parameter in entry.defaults:
+            assert meaning(name, parameter), f"{name}: {parameter}"
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_links_between_pages_lead_somewhere(page):
     here = (ROOT / page).parent
@@ -112,6 +122,23 @@ def with_help(page: str) -> str:
     return page
 
 
+def with_policies(page: str) -> str:
+    """Return the page of policies with the catalogue as it is now."""
+    head, _, _ = page.partition("<!-- catalogue -->")
+    return head + "<!-- catalogue -->\n" + "\n".join(map(_policy, CATALOG.values())) + "\n"
+
+
+def _policy(entry: Entry) -> str:
+    rows = "".join(
+        f"| `{row['parameter']}` | `{row['default']}` | {row['meaning']} |\n"
+        for row in policy_page(entry.name).records
+    )
+    table = f"| Parameter | Default | Meaning |\n|---|---|---|\n{rows}"
+    return (
+        f"\n## {entry.name}\n\n{entry.summary}.\n\n{table if rows else 'No parameters.'}".rstrip()
+    )
+
+
 def _output(arguments: list[str]) -> str:
     runner = CliRunner(env={"COLUMNS": "100"})
     ran = runner.invoke(app, arguments, prog_name="downclock", obj=Session())
@@ -130,6 +157,7 @@ def write_samples() -> None:
     pattern = re.compile(r"^```text\n.*?^```$", re.M | re.S)
     readme.write_text(pattern.sub(lambda _: f"```text\n{demo()}```", readme.read_text(), count=1))
     REFERENCE.write_text(with_help(REFERENCE.read_text()))
+    POLICIES.write_text(with_policies(POLICIES.read_text()))
 
 
 if __name__ == "__main__":

@@ -30,6 +30,9 @@ def late(files, schedule) -> str:
     return files.write("late.json", json.dumps(data))
 
 
+FITTED = ("slow", "two", "odd")
+
+
 def test_verify_says_yes_with_code_0(run, files, schedule):
     ran = run("verify", files.cluster, files.jobs, schedule)
     assert ran.code == 0
@@ -164,7 +167,7 @@ def test_the_public_a100_measurements_fit_through_the_same_command(run, shared_d
         path,
     )
     assert ran.code == 0
-    assert ran.out.startswith("25 applications fitted")
+    assert ran.out.startswith("12 applications fitted, 13 measured tables kept")
     assert len(dc.read_library(path)) == 25
 
 
@@ -251,6 +254,44 @@ def test_policies_lists_the_whole_catalogue(run):
     assert [row["policy"] for row in data["policies"]] == list(dc.CATALOG)
     assert data["default"] in dc.CATALOG
     assert "static-cap" in run("policies").out
+
+
+@pytest.mark.parametrize("name", dc.CATALOG)
+def test_policies_explains_each_parameter(run, name):
+    data = json.loads(run("policies", name, "--format", "json").out)
+    defaults = dc.CATALOG[name].defaults
+    assert [row["parameter"] for row in data["parameters"]] == list(defaults)
+    assert all(len(row["meaning"]) > 10 for row in data["parameters"])
+
+
+def test_policies_refuses_a_name_it_does_not_know(run):
+    ran = run("policies", "nope")
+    assert ran.code == 2
+    assert "policy='nope' is not a policy" in ran.err
+
+
+def test_fit_gives_notes_below_the_table_and_means_over_fitted_curves_only(run, files):
+    runs = files.write(
+        "runs.csv",
+        "application,core_mhz,memory_mhz,time_s,power_w\n"
+        + "slow,500,1000,20,60\nslow,1000,1000,10,100\nslow,1500,1000,6.7,142\n"
+        + "two,500,1000,20,60\ntwo,1000,1000,10,100\n"  # as many clocks as parameters
+        + "odd,500,1000,20,60\nodd,1000,1000,2,900\nodd,1500,1000,19,60\n",  # no such curve
+    )
+    arguments = ("fit", runs, "--kind", "gpu", "--default-core-mhz", "1000", "--law", "fixed")
+    out = run(*arguments).out
+    lines = out.splitlines()
+    slow, two, odd = (next(x.split() for x in lines if x.strip().startswith(n)) for n in FITTED)
+    assert lines[0].startswith("2 applications fitted, 1 measured table kept; mean absolute error")
+    assert slow[3:5] == [*lines[0].split("error ")[1].split()[:2]]  # the only known error
+    assert two[3:7] == ["unknown"] * 4
+    assert odd[3:7] == ["-"] * 4
+    assert [x[-1] for x in (slow, two, odd)] == ["[1]", "[2]", "[3]"]
+    for note in ("[1] memory clock fixed", "[2] memory clock fixed", "[3] measured table kept"):
+        assert any(line.startswith(note) for line in lines)
+    data = json.loads(run(*arguments, "--format", "json").out)
+    assert data["applications"][1]["time_mape"] is None
+    assert "interpolated" in data["applications"][1]["note"]
 
 
 @pytest.mark.parametrize("shell", ["zsh", "fish"])

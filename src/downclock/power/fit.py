@@ -13,7 +13,7 @@ and are merged into it: the reduced model.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -41,8 +41,9 @@ class FitReport:
         model: ``gpu``, ``gpu-core-only`` (memory clock fixed), ``gpu-memory-only`` (core clock
             fixed) or ``table``.
         points: number of distinct clocks measured.
-        time_mape, power_mape: mean relative error over the points (0.01 is 1 %).
-        time_worst, power_worst: relative error at the worst point.
+        time_mape, power_mape: mean relative error over the points (0.01 is 1 %); 0 of a table,
+            NaN where there are only as many points as parameters: nothing is left to judge by.
+        time_worst, power_worst: relative error at the worst point, likewise.
         note: what a user should know, or empty.
     """
 
@@ -85,10 +86,11 @@ class _Runs:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Curve:
-    """Parameters (p0, gamma, c, D, delta, t0) and the report on them."""
+    """Parameters (p0, gamma, c, D, delta, t0), the report on them, as many as points or not."""
 
     parameters: Floats
     report: FitReport
+    exact: bool
 
     @property
     def worst(self) -> float:
@@ -145,11 +147,18 @@ def _one(
     curve = _curve(runs, weighting)
     if model == "auto" and curve.worst > table_above:
         why = (
-            f"measured table kept: the worst error of the model {curve.report.model} is "
-            f"{100 * curve.worst:.1f} % (limit {100 * table_above:g} %)"
+            f"measured table kept: the model {curve.report.model} is off by more than"
+            f" {100 * table_above:g} % at some clock"
         )
         return None, _table_report(runs, why)
-    return curve, curve.report
+    return curve, _interpolated(curve.report) if curve.exact else curve.report
+
+
+def _interpolated(report: FitReport) -> FitReport:
+    note = "as many clocks as parameters: interpolated, so the error is unknown"
+    nan = float("nan")
+    errors = {"time_mape": nan, "time_worst": nan, "power_mape": nan, "power_worst": nan}
+    return replace(report, note=f"{report.note}; {note}" if report.note else note, **errors)
 
 
 def _clocks(
@@ -223,7 +232,8 @@ def _curve(runs: _Runs, weighting: Weighting) -> _Curve:
     d = a + b
     parameters = np.array([p0, gamma, c, d, a / d if d > 0.0 else 1.0, t0])
     time, power = GpuProfiles(*parameters).at(np.zeros(len(core), dtype=np.int64), runs.points)
-    return _Curve(parameters, _curve_report(runs, varies, time, power))
+    report = _curve_report(runs, varies, time, power)
+    return _Curve(parameters, report, len(runs.points) == wanted)
 
 
 def _non_negative(

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from downclock.policies.catalog import CATALOG
-from downclock.power.fit import Fit
+from downclock.power.fit import Fit, FitReport
 from downclock.power.library import Basis, Library
 from downclock.power.points import ClockRange, Clocks, VoltageLaw, law_data
 from downclock.power.profiles import CpuProfiles, GpuProfiles
@@ -199,17 +198,15 @@ def bill_page(bill: Bill) -> Page:
 
 
 def fit_page(fit: Fit) -> Page:
-    """The errors of every fitted application."""
+    """The errors of every fitted application; what there is to say about them below."""
+    notes = list(dict.fromkeys(report.note for report in fit.reports if report.note))
     rows = tuple(
         (
             report.application,
             report.model,
             f"{report.points}",
-            percent(report.time_mape),
-            percent(report.time_worst),
-            percent(report.power_mape),
-            percent(report.power_worst),
-            report.note,
+            *_errors(report),
+            f"[{notes.index(report.note) + 1}]" if report.note else "",
         )
         for report in fit.reports
     )
@@ -217,39 +214,39 @@ def fit_page(fit: Fit) -> Page:
         *("application", "model", "points", "time error", "worst", "power error", "worst"),
         "note",
     )
-    time = np.mean([report.time_mape for report in fit.reports])
-    power = np.mean([report.power_mape for report in fit.reports])
-    line = (
-        f"{count(len(fit.reports), 'application')} fitted; mean absolute error"
-        f" {percent(float(time))} of time, {percent(float(power))} of power"
-    )
     records = [
         {name: getattr(report, name) for name in report.__dataclass_fields__}
         for report in fit.reports
     ]
     return Page(
-        (line,), (Table(head, rows, text=(0, 1, 7)),), (), {"applications": records}, records
-    )
-
-
-def policies_page(default: str) -> Page:
-    """The catalogue."""
-    records = [
-        {
-            "policy": entry.name,
-            "summary": entry.summary,
-            "parameters": ",".join(f"{k}={_value(v)}" for k, v in entry.defaults.items()),
-        }
-        for entry in CATALOG.values()
-    ]
-    rows = tuple(tuple(record.values()) for record in records)
-    return Page(
-        (f"{len(rows)} policies; the default is {default}",),
-        (Table(("policy", "what it does", "parameters and defaults"), rows, text=(0, 1, 2)),),
-        ("A spec is a name with parameters, such as edl:theta=0.9,rho=120.",),
-        {"default": default, "policies": records},
+        (_fit_line(fit),),
+        (Table(head, rows, text=(0, 1, 7)),),
+        tuple(f"[{k + 1}] {note}" for k, note in enumerate(notes)),
+        {"applications": records},
         records,
     )
+
+
+def _fit_line(fit: Fit) -> str:
+    """Say how many were fitted and how well; a measured table has no error of a fit."""
+    curves = [report for report in fit.reports if report.model != "table"]
+    known = [report for report in curves if np.isfinite(report.time_mape)]
+    tables = len(fit.reports) - len(curves)
+    said = [f"{count(len(curves), 'application')} fitted"]
+    said += [f"{count(tables, 'measured table')} kept"] if tables else []
+    line = ", ".join(said)
+    if not known:
+        return line
+    time = float(np.mean([report.time_mape for report in known]))
+    power = float(np.mean([report.power_mape for report in known]))
+    return f"{line}; mean absolute error {percent(time)} of time, {percent(power)} of power"
+
+
+def _errors(report: FitReport) -> tuple[str, ...]:
+    errors = (report.time_mape, report.time_worst, report.power_mape, report.power_worst)
+    if report.model == "table":
+        return ("-",) * len(errors)
+    return tuple(percent(error) if np.isfinite(error) else "unknown" for error in errors)
 
 
 def _facts(facts: Mapping[str, str]) -> Table:
@@ -310,7 +307,7 @@ def _profile(library: Library, application: int, kind: int) -> dict[str, Any]:
     else:
         first, last = profiles.offset[row], profiles.offset[row + 1]
         fastest = first + int(np.argmin(profiles.time_s[first:last]))
-        model = f"table of {last - first} points"
+        model = f"table of {count(int(last - first), 'point')}"
         time_s, power_w = float(profiles.time_s[fastest]), float(profiles.power_w[fastest])
     return {
         "application": str(library.names[application]),
@@ -333,10 +330,6 @@ def _processor(platform: Platform, processor: int | None) -> str | None:
     if processor is None or not 0 <= processor < platform.processor_count:
         return None
     return platform.processor_name(processor)
-
-
-def _value(default: Any) -> str:
-    return {True: "on", False: "off"}[default] if isinstance(default, bool) else f"{default}"
 
 
 def _flat(data: Mapping[str, Any]) -> dict[str, Any]:
