@@ -10,8 +10,16 @@ import numpy as np
 import pytest
 
 from downclock.errors import InvalidInput
+from downclock.power.library import Library
+from downclock.power.points import ClockRange
+from downclock.power.profiles import CpuProfiles
 from downclock.problem.files import load_problem, read_prices
+from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.price import Curve, Prices
+from downclock.problem.problem import Problem
+from downclock.problem.tasks import Tasks
+from downclock.schedule.account import account
+from downclock.schedule.schedule import ON, Outcomes, PowerSpans, Schedule, Segments
 
 EPOCH = datetime(2024, 6, 10, tzinfo=UTC)
 
@@ -282,3 +290,22 @@ def test_a_price_file_without_the_wanted_curve_is_refused(tmp_path: Path) -> Non
     files = cluster_with(tmp_path, '[prices.north]\nprice = "prices.csv"\n')
     with pytest.raises(InvalidInput, match=r"prices\.csv line 1: has no column of price values"):
         load_problem(*files)
+
+
+def test_a_bill_beyond_the_prices_names_file_zone_and_the_whole_span(tmp_path: Path) -> None:
+    """Idle power until 900 s counts too, not only the run until 500 s."""
+    (tmp_path / "prices.csv").write_text("time_s,price_per_kwh\n0,0.3\n100,0.2\n")
+    prices = read_prices(tmp_path / "prices.csv")
+    kind = Kind("k", ClockRange(1.0, 1.0), idle_w=5.0)
+    platform = Platform.build((kind,), (ServerSpec("s", (("k", 1),), initially_on=True),))
+    library = Library.of_one_kind(["x"], "k", CpuProfiles(500.0, 1.0, 1.0, 0.0))
+    tasks = Tasks.of(np.array([0]), deadline_s=np.array([1000.0]))
+    problem = Problem(tasks, library, platform, prices=prices)
+    segments = Segments.of(np.array([0]), np.array([0]), [0.0], [500.0], np.ones((1, 3)))
+    spans = PowerSpans([0], [ON], [0.0], [900.0])
+    with pytest.raises(
+        InvalidInput,
+        match=r"prices.csv, price curve of zone 'default': is known from 0 s to 200 s,"
+        r" but 0 s to 900 s is needed",
+    ):
+        account(problem, Schedule(segments, spans, Outcomes.all_done(1)))

@@ -61,3 +61,9 @@ def test_a_problem_file_is_held_to_the_same(tmp_path: Path) -> None:
     (tmp_path / "p.json").write_text(text.replace('"scale": 1.0', '"scale": 1e-300'))
     with pytest.raises(InvalidInput, match=r"p.json line .*cannot be told from none"):
         read_problem(tmp_path / "p.json")
+
+
+def test_a_task_that_takes_for_ever_is_refused(tmp_path: Path) -> None:
+    load(tmp_path, "curve,1e12,0")
+    with pytest.raises(InvalidInput, match=r"scale=1e\+300 makes a run time of more than 1e\+12 s"):
+        load(tmp_path, "curve,1e300,0")

@@ -15,12 +15,14 @@ class Curve:
     """A piecewise constant signal: ``value[i]`` holds on [start_s[i], start_s[i+1]).
 
     The last value holds until ``end_s``. Outside [start_s[0], end_s] the curve is not known, and
-    asking for it is an error; a constant is one value from 0 to infinity.
+    asking for it is an error; a constant is one value from 0 to infinity. ``source`` is the file it
+    came from, for complaints.
     """
 
     start_s: Floats
     value: Floats
     end_s: float
+    source: str | None = None
 
     def __post_init__(self) -> None:
         start = np.ascontiguousarray(self.start_s, dtype=np.float64)
@@ -56,35 +58,34 @@ class Curve:
     def at(self, time_s: Floats | float) -> Floats:
         """Value at each time."""
         time = np.asarray(time_s, dtype=np.float64)
-        self._require(time)
+        if time.size:
+            self.require(float(time.min()), float(time.max()))
         return np.asarray(self.value[np.searchsorted(self.start_s, time, side="right") - 1])
 
     def integral(self, start_s: Floats, end_s: Floats) -> Floats:
         """Integral of the value over each [start, end]: no split at steps is needed."""
         start, end = np.asarray(start_s, dtype=np.float64), np.asarray(end_s, dtype=np.float64)
-        self._require(start)
-        self._require(end)
+        if start.size:
+            self.require(float(start.min()), float(end.max()))
         return self._cumulative(end) - self._cumulative(start)
+
+    def require(self, start_s: float, end_s: float) -> None:
+        """Refuse to answer for a time the curve does not cover."""
+        if not self.covers(min(start_s, end_s), max(start_s, end_s)):
+            rule = (
+                f"is known from {self.start_s[0]:g} s to {self.end_s:g} s,"
+                f" but {start_s:g} s to {end_s:g} s is needed"
+            )
+            raise InvalidInput(rule, item="curve", source=self.source)
 
     def clipped(self) -> Curve:
         """The same curve with negative values raised to 0."""
-        return Curve(self.start_s, np.maximum(self.value, 0.0), self.end_s)
+        return Curve(self.start_s, np.maximum(self.value, 0.0), self.end_s, self.source)
 
     def _cumulative(self, time: Floats) -> Floats:
         past = np.concatenate([[0.0], np.cumsum(np.diff(self.start_s) * self.value[:-1])])
         step = np.maximum(np.searchsorted(self.start_s, time, side="right") - 1, 0)
         return np.asarray(past[step] + (time - self.start_s[step]) * self.value[step])
-
-    def _require(self, time: Floats) -> None:
-        if time.size == 0:
-            return
-        low, high = float(time.min()), float(time.max())
-        if low < self.start_s[0] or high > self.end_s:
-            raise InvalidInput(
-                f"is known from {self.start_s[0]:g} s to {self.end_s:g} s,"
-                f" but {low:g} s to {high:g} s is needed",
-                item="curve",
-            )
 
 
 @dataclass(frozen=True, slots=True)

@@ -279,7 +279,8 @@ def _zone(
             row = int(np.argmax(bad))
             raise table.complaint("must be finite", row=row, field=column.name, value=value[row])
         try:
-            curves[column.curve] = Curve(start, value[rows] * column.factor, end_s)
+            scaled = value[rows] * column.factor
+            curves[column.curve] = Curve(start, scaled, end_s, str(table.source))
         except InvalidInput as error:
             raise error.located(table.source) from None
     return ZonePrices(**curves)

@@ -147,6 +147,11 @@ def _settle(
     """Return a meter's reading by server and part, by task, and in all without negative values."""
     if meter is None:
         return None, None, None
+    start_s, end_s, server = (
+        np.concatenate([getattr(draws, name) for draws in book.draws])
+        for name in ("start_s", "end_s", "server")
+    )
+    meter.require(book.zone[server], start_s, end_s)
     table, by_task = _read(book, tasks, meter)
     if not meter.may_earn:
         return table, by_task, float(table.sum())
