@@ -36,6 +36,9 @@ Progress = Callable[[float, float, float], None]
 SMALL = 100
 """Up to this many tasks cuts see every slot; above, a window around the present plan."""
 
+MIDDLE = 3000
+"""Above this many tasks the window is one stride to each side: more cuts, each much smaller."""
+
 LARGEST_CUT = 5_000_000
 """Tasks times slots squared up to which machines are priced with all slots as labels."""
 
@@ -44,6 +47,9 @@ NEAR = 8
 
 SHAKE = 12
 """Every so many orders all tasks are moved at once, and all slots are tried."""
+
+WIDE, FEW_COLUMNS = 1e-3, 4000
+"""Gap above which, and columns up to which, HiGHS is asked within the time of a search."""
 
 ENOUGH = 3e-7
 """Relative gap at which cost and bound are equal."""
@@ -95,6 +101,7 @@ class CostSearch:
     prices: CapacityPrices | None = None
     rounds: int = 0
     stalled: int = 0
+    asked: bool = False
     first_s: float = np.inf
     _begun: float = field(init=False)
     _random: np.random.Generator = field(init=False)
@@ -165,8 +172,9 @@ class CostSearch:
         for stride in (16, 8, 4, 2, 1):
             if self.late:
                 break
+            reach = 3 if len(self.graph) <= MIDDLE else 1
             found = best_intervals(
-                self.index, self.table, plan, before, after, reach=3, stride=stride
+                self.index, self.table, plan, before, after, reach=reach, stride=stride
             )
             if found is not None and found.cost < plan.cost:
                 plan = found
@@ -205,10 +213,10 @@ class CostSearch:
         """Make plans of the order of the prices' relaxed intervals, as they are and disturbed."""
         assert self.prices is not None
         relaxed = self.prices.relaxed
-        middle = _middle(relaxed)
         spread = 0.25 * float(np.mean(relaxed.last - relaxed.first + 1))
-        for noise in (0.0, self._random.normal(0.0, spread, middle.size)):
-            found = self.reorder(middle + noise, relaxed)
+        noise = self._random.normal(0.0, spread, len(self.graph))
+        for key in (_middle(relaxed), relaxed.first.astype(np.float64), _middle(relaxed) + noise):
+            found = self.reorder(key, relaxed)
             if found is not None and self.best is not None and found.cost < 1.02 * self.best.cost:
                 self.improve(found.first, found.last, most=4)
 
@@ -228,7 +236,7 @@ class CostSearch:
 
     def disturb(self, present: SlotPlan) -> SlotPlan:
         """Move one to three tasks in the order and cut again; return what to go on from."""
-        key = _middle(present)
+        key = self._key(present)
         spread = 1.0 + 0.5 * float(np.mean(present.last - present.first + 1))
         if self.rounds % SHAKE == 0:
             key += self._random.normal(0.0, spread, key.size)
@@ -242,7 +250,7 @@ class CostSearch:
         if found.cost < present.cost:
             found = self.improve(found.first, found.last, most=3) or found
         assert self.best is not None
-        warm = 2e-4 * self.best.cost
+        warm = 2e-4 * self.best.cost + 0.04 * max(0.0, self.best.cost - self.bound)
         worse = found.cost - present.cost
         return found if worse <= 0.0 or self._random.random() < np.exp(-worse / warm) else present
 
@@ -257,21 +265,35 @@ class CostSearch:
         if self.prices is None:
             return 1
         each = (2 * self._near + 1) ** 2 * len(self.graph)
-        return int(np.clip(self.prices.pairs / each, 1, 20)) * (1 + self.stalled)
+        return int(np.clip(self.prices.pairs / each, 1, 20)) * (1 + min(self.stalled, 4))
 
     @property
     def _near(self) -> int:
         return NEAR if len(self.graph) <= SMALL else 3
 
-    def prove(self, seconds: float) -> None:
-        """Let HiGHS choose among the intervals that the prices leave."""
+    @property
+    def worth_a_proof(self) -> bool:
+        """The gap is still wide and HiGHS was not asked yet."""
+        wide = self.best is not None and self.best.cost > (1.0 + WIDE) * self.bound
+        return wide and not self.asked and self.can_price
+
+    def prove(self, seconds: float, largest: int = 200_000) -> None:
+        """Let HiGHS choose among the intervals that the prices leave, if not too many."""
         assert self.best is not None
+        self.asked = True
         if self.prices is None:
             self.price_step()
         assert self.prices is not None
-        plan, bound = prove(self.index, self.prices, self.table, self.best, seconds=seconds)
+        plan, bound = prove(
+            self.index, self.prices, self.table, self.best, seconds=seconds, largest=largest
+        )
         self.keep(plan)
         self.raise_bound(bound)
+
+    def _key(self, plan: SlotPlan) -> Floats:
+        """Order tasks by the first slot or the middle of their interval, at random."""
+        by_first = self._random.random() < 0.5
+        return plan.first.astype(np.float64) if by_first else _middle(plan)
 
     def result(self) -> SlotResult:
         """What is known now."""
@@ -325,7 +347,7 @@ def solve_slots(
     search.raise_bound(stage_bound(search.index))
     present, turn = search.best, 0
     while not search.closed and not search.late and search.rounds < rounds:
-        present = search.best if turn % 25 == 0 else present
+        present = search.best if turn % 80 == 0 else present
         assert present is not None
         if turn % (1 + search.turns_per_price) == 0 and search.can_price:
             search.price_step()
@@ -333,6 +355,8 @@ def solve_slots(
         else:
             present = search.disturb(present)
         turn += 1
-    if proof_s > 0.0 and not search.closed:
+        if search.elapsed_s > 0.5 * seconds and search.worth_a_proof:
+            search.prove(seconds - search.elapsed_s, FEW_COLUMNS)
+    if proof_s > 0.0 and not search.closed and search.can_price:
         search.prove(proof_s)
     return search.result()

@@ -21,7 +21,7 @@ def compared(settings: Settings, curve: str, percent: float, power: Floats) -> F
     prices = instances.curves()[curve]
     for case in instances.cases(settings):
         graph = case.slotted(prices, percent, power)
-        ours = solve_slots(graph, seconds=20.0, rounds=60, start=case.first, seed=settings.seed)
+        ours = solve_slots(graph, seconds=20.0, rounds=200, start=case.first, seed=settings.seed)
         rows.append(
             (
                 graph.full_speed_cost(case.first),
