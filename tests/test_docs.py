@@ -18,7 +18,10 @@ from downclock.cli import main
 from downclock.cli.app import COMMANDS, app
 from downclock.cli.session import Session
 from downclock.policies.catalog import CATALOG, Entry
+from downclock.power import library_file
+from downclock.problem import price, read_cluster, read_prices, read_tasks
 from downclock.report.catalogue import meaning, policy_page
+from downclock.schedule import files as schedule_files
 from tests.conftest import ROOT
 
 PAGES = ["README.md", *(str(p.relative_to(ROOT)) for p in sorted((ROOT / "docs").rglob("*.md")))]
@@ -93,6 +96,18 @@ def test_the_reference_explains_every_parameter_of_the_catalogue():
     for name, entry in CATALOG.items():
         for parameter in entry.defaults:
             assert meaning(name, parameter), f"{name}: {parameter}"
+
+
+def test_the_reference_of_files_names_every_key_and_column():
+    text = (ROOT / "docs" / "reference" / "files.md").read_text()
+    words = {word.strip("[]") for word in re.findall(r"`([^`\n]+)`", text)}
+    keys = {
+        *(key for key in read_cluster.CLUSTER_KEYS if key != "prices"),
+        *(*read_cluster.KIND_KEYS, *read_cluster.SERVER_KEYS, *price.CURVES),
+        *(*read_tasks.COLUMNS, *read_prices.TIME_COLUMNS, *schedule_files.COLUMNS),
+        *(*library_file.BASIS, *library_file.POINT, *sum(library_file.PARAMETERS.values(), ())),
+    }
+    assert keys - words == set()
 
 
 @pytest.mark.parametrize("page", PAGES)

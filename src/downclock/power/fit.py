@@ -13,7 +13,7 @@ and are merged into it: the reduced model.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -156,9 +156,9 @@ def _one(
 
 def _interpolated(report: FitReport) -> FitReport:
     note = "as many clocks as parameters: interpolated, so the error is unknown"
+    told = f"{report.note}; {note}" if report.note else note
     nan = float("nan")
-    errors = {"time_mape": nan, "time_worst": nan, "power_mape": nan, "power_worst": nan}
-    return replace(report, note=f"{report.note}; {note}" if report.note else note, **errors)
+    return FitReport(report.application, report.model, report.points, nan, nan, nan, nan, told)
 
 
 def _clocks(
