@@ -13,6 +13,7 @@ COMMANDS = {
     "account": "Bill a schedule: energy, money, CO2.",
     "fit": "Fit job profiles to measurements.",
     "generate": "Draw a task set of the papers.",
+    "convert": "Turn a task graph (STG, WfFormat) into a problem.",
     "show": "Describe a problem, cluster, library or schedule.",
     "report": "Write a schedule as one HTML page.",
     "compare": "Compare policies on one problem or many.",

@@ -69,16 +69,16 @@ def command(
 
     Every plan is verified before it is shown or written.
     """
-    from downclock.policies.catalog import DEFAULT
-    from downclock.report.summary import BASELINES, summarise, with_seed
+    from downclock.policies.catalog import default_for
+    from downclock.report.summary import summarise, with_seed
     from downclock.schedule.files import SUFFIXES, write_schedule
 
     options.require_writable(output, SUFFIXES)
     options.require_writable(report, (".html", ".htm"))
     with session.working("reading"):
         problem = options.load(files, library, prices)
-    baselines = () if session.quiet and report is None else BASELINES
-    chosen = with_seed(spec or DEFAULT, seed)
+    baselines = () if session.quiet and report is None else None
+    chosen = with_seed(spec or default_for(problem), seed)
     with session.working("planning, and planning the baselines"):
         summary = summarise(problem, chosen, boundary=boundary, baselines=baselines)
     if output is not None:

@@ -70,7 +70,7 @@ def command(
     Prints a row per run beside what was promised. A job that is done too late counts as late; one
     that lost all its attempts as failed. Promised and realised schedules are verified.
     """
-    from downclock.policies.catalog import DEFAULT, policy
+    from downclock.policies.catalog import default_for, policy
     from downclock.report.simulated import simulated_page
     from downclock.schedule.files import SUFFIXES, write_schedule
     from downclock.simulate.chances import Chances
@@ -82,7 +82,9 @@ def command(
         problem = options.load(files, library, prices)
     seeds = tuple(range(seed, seed + runs))
     with session.working("simulating"):
-        done = simulate_many(problem, policy(spec or DEFAULT), chances=chances, seeds=seeds)
+        done = simulate_many(
+            problem, policy(spec or default_for(problem)), chances=chances, seeds=seeds
+        )
         page = simulated_page(done, boundary)
     if output is not None:
         write_schedule(done[0].realised, problem, output)

@@ -31,6 +31,7 @@ from downclock.policies.sleep import Patience
 from downclock.policies.static_cap import StaticCap
 from downclock.policies.voltage_grid import VoltageGrid
 from downclock.policies.whole import WholePolicy
+from downclock.problem.problem import Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +262,14 @@ CATALOG: dict[str, Entry] = {
 
 DEFAULT = "edl"
 """The policy to use where none is named."""
+
+
+def default_for(problem: Problem) -> str:
+    """The policy to use for a problem where none is named: the first that can plan it."""
+    for name in (DEFAULT, "graph", "least-cost", "replan"):
+        if policy(name).objection(problem) is None:
+            return name
+    return DEFAULT
 
 
 def policy(spec: str) -> Policy:

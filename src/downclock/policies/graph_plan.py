@@ -201,6 +201,12 @@ def _core_rows(
     return core_rows(graph, placed, found.start, found.clock)
 
 
+def graph_bound_j(problem: Problem) -> float:
+    """Least energy of any schedule of the graph that meets its deadline, wakes left out."""
+    question = question_of(problem)
+    return _bound(question) if question.graph.critical_path else 0.0
+
+
 def _bound(question: GraphQuestion) -> float:
     graph, power, clocks = question.graph, question.power, question.clocks
     slowest, fastest = question.range

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from downclock.errors import InvalidSchedule
-from downclock.exact.bounds import per_task_bound_j
 from downclock.policies.catalog import CATALOG, policy
 from downclock.problem.problem import Problem
 from downclock.quantities import count, duration, energy, percent
+from downclock.report.bounds import Bounds
 from downclock.report.summary import Planned, deadlines_met, planned, record
 from downclock.report.tables import Page, Table
 from downclock.schedule.bill import Boundary
@@ -69,7 +69,7 @@ def compare(
     """
     specs = list(CATALOG) if policies is None else list(dict.fromkeys(policies))
     chosen = [policy(spec) for spec in specs]
-    least_j = per_task_bound_j(problem)
+    bounds = Bounds.of(problem)
     plans: list[Planned] = []
     without: list[tuple[str, str]] = []
     for k, (spec, way) in enumerate(zip(specs, chosen, strict=True)):
@@ -80,7 +80,7 @@ def compare(
             without.append((spec, objection))
             continue
         try:
-            plans.append(planned(problem, spec, boundary=boundary, least_j=least_j))
+            plans.append(planned(problem, spec, boundary=boundary, bounds=bounds))
         except InvalidSchedule as error:
             without.append((spec, f"its plan is {str(error).splitlines()[0]}"))
     plans.sort(key=lambda each: (-each.done, each.bill.total_j))

@@ -10,19 +10,22 @@ from typing import Any
 import numpy as np
 
 from downclock.engine.engine import plan
-from downclock.exact.bounds import per_task_bound_j
 from downclock.policies.catalog import CATALOG, policy
 from downclock.problem.problem import Problem
 from downclock.quantities import count, duration, energy, money, percent, prefixed
+from downclock.report.bounds import Bounds
 from downclock.report.tables import Page, Table
 from downclock.schedule.account import account
 from downclock.schedule.bill import PARTS, Bill, Boundary
 from downclock.schedule.schedule import DONE, REJECTED, Schedule
 from downclock.schedule.verify import require_valid
-from downclock.units import Floats, Ints
+from downclock.units import Ints
 
 BASELINES = ("race", "static-cap")
 """What a plan is compared with: full speed, and the best single clock for all jobs."""
+
+GRAPH_BASELINES = ("graph:rule=lpt,clocks=single", "graph:rule=lpt")
+"""The same for task graphs: gerards' list schedule at one clock, and at its best clocks."""
 
 SHOWN = 20
 """Rejected tasks listed for people; JSON lists all."""
@@ -67,7 +70,7 @@ def planned(
     spec: str,
     *,
     boundary: Boundary = "last-task",
-    least_j: Floats | None = None,
+    bounds: Bounds | None = None,
 ) -> Planned:
     """Plan, verify, bill and bound.
 
@@ -75,7 +78,7 @@ def planned(
         problem: what is asked.
         spec: the policy, see `downclock.policies.catalog`.
         boundary: where the energy window of a server ends.
-        least_j: `per_task_bound_j` of the problem, where it is known already.
+        bounds: lower bounds of the problem, where they are known already.
 
     Raises:
         InvalidInput: an unknown policy, or one that cannot plan such problems.
@@ -86,8 +89,7 @@ def planned(
     schedule = plan(problem, chosen)
     planning_s = time.perf_counter() - start
     require_valid(problem, schedule)
-    least = per_task_bound_j(problem) if least_j is None else least_j
-    bound_j = float(least[schedule.outcomes.status == DONE].sum())
+    bound_j = (bounds or Bounds.of(problem)).below(schedule)
     bill = account(problem, schedule, boundary=boundary)
     return Planned(spec, schedule, bill, bound_j, planning_s)
 
@@ -191,33 +193,41 @@ def summarise(
     spec: str,
     *,
     boundary: Boundary = "last-task",
-    baselines: Sequence[str] = BASELINES,
+    baselines: Sequence[str] | None = None,
 ) -> Summary:
     """Plan with a policy and with the baselines, under the same sleep rule.
+
+    The baselines are the usual ones for such a problem unless they are given.
 
     Raises:
         InvalidInput: an unknown policy, or one that cannot plan such problems.
     """
-    least_j = per_task_bound_j(problem)
-    mine = planned(problem, spec, boundary=boundary, least_j=least_j)
+    bounds = Bounds.of(problem)
+    mine = planned(problem, spec, boundary=boundary, bounds=bounds)
     others: list[Planned] = []
     without: list[tuple[str, str]] = []
-    for name in baselines:
+    for name in usual_baselines(problem) if baselines is None else baselines:
         other = with_sleep_rule_of(spec, name)
-        if other.partition(":")[0] == spec.partition(":")[0]:
+        if policy(other).name == policy(spec).name:
             continue
         objection = policy(other).objection(problem)
         if objection is None:
-            others.append(planned(problem, other, boundary=boundary, least_j=least_j))
+            others.append(planned(problem, other, boundary=boundary, bounds=bounds))
         else:
             without.append((other, objection))
     return Summary(problem, mine, tuple(others), tuple(without))
 
 
+def usual_baselines(problem: Problem) -> tuple[str, ...]:
+    """What a plan of such a problem is compared with."""
+    graph = policy("graph").objection(problem) is None
+    return GRAPH_BASELINES if graph and len(problem.edges) else BASELINES
+
+
 def with_sleep_rule_of(spec: str, baseline: str) -> str:
     """Return the baseline's spec with the patience (``rho``) that ``spec`` asks for, if any."""
     given = dict(part.partition("=")[::2] for part in spec.partition(":")[2].split(",") if part)
-    if "rho" not in given or "rho" not in CATALOG[baseline].defaults:
+    if "rho" not in given or "rho" not in CATALOG[baseline.partition(":")[0]].defaults:
         return baseline
     return f"{baseline}:rho={given['rho']}"
 

@@ -8,10 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from downclock.errors import InvalidSchedule
-from downclock.exact.bounds import per_task_bound_j
 from downclock.policies.catalog import policy
 from downclock.problem.problem import Problem
-from downclock.report.summary import BASELINES, Planned, Summary, planned, with_sleep_rule_of
+from downclock.report.bounds import Bounds
+from downclock.report.summary import (
+    Planned,
+    Summary,
+    planned,
+    usual_baselines,
+    with_sleep_rule_of,
+)
 from downclock.schedule.account import account
 from downclock.schedule.bill import Bill, Boundary
 from downclock.schedule.schedule import DONE, Schedule
@@ -59,17 +65,16 @@ def judged(
     schedule: Schedule,
     *,
     boundary: Boundary = "last-task",
-    baselines: Sequence[str] = BASELINES,
+    baselines: Sequence[str] | None = None,
 ) -> Judged:
-    """Judge a schedule, and plan the baselines under the same sleep rule."""
+    """Judge a schedule, and plan the (usual) baselines under the same sleep rule."""
     verdict = verify(problem, schedule)
     bill = account(problem, schedule, boundary=boundary)
-    least_j = per_task_bound_j(problem)
-    done = schedule.outcomes.status == DONE
+    bounds = Bounds.of(problem)
     plans: list[Planned] = []
     without: list[tuple[str, str]] = []
-    for name in baselines:
-        if name == schedule.policy.partition(":")[0]:
+    for name in usual_baselines(problem) if baselines is None else baselines:
+        if name in (schedule.policy, schedule.policy.partition(":")[0]):
             continue
         spec = with_sleep_rule_of(schedule.policy, name)
         objection = policy(spec).objection(problem)
@@ -77,11 +82,11 @@ def judged(
             without.append((spec, objection))
             continue
         try:
-            plans.append(planned(problem, spec, boundary=boundary, least_j=least_j))
+            plans.append(planned(problem, spec, boundary=boundary, bounds=bounds))
         except InvalidSchedule as error:
             without.append((spec, f"its plan is {str(error).splitlines()[0]}"))
-    bound_j = float(np.where(done, least_j, 0.0).sum())
     kept, left = _comparable(schedule, plans)
+    bound_j = bounds.below(schedule)
     return Judged(problem, schedule, verdict, bill, bound_j, kept, (*without, *left))
 
 

@@ -16,7 +16,7 @@ from downclock.quantities import count
 from downclock.report.page.columns import curve_data, page_data
 from downclock.report.page.judged import Judged, judged, judged_summary
 from downclock.report.page.words import cards, energy, headline, left_out, percent, sentences
-from downclock.report.summary import BASELINES, Summary
+from downclock.report.summary import Summary
 from downclock.schedule.bill import PARTS, Bill, Boundary
 from downclock.schedule.schedule import Schedule
 
@@ -36,7 +36,7 @@ def write_report(
     path: str | Path,
     *,
     boundary: Boundary = "last-task",
-    baselines: Sequence[str] = BASELINES,
+    baselines: Sequence[str] | None = None,
     command: Sequence[str] | None = None,
 ) -> None:
     """Write a schedule as one HTML page that opens from disk and asks no network.
@@ -62,7 +62,7 @@ def report_html(
     schedule: Schedule,
     *,
     boundary: Boundary = "last-task",
-    baselines: Sequence[str] = BASELINES,
+    baselines: Sequence[str] | None = None,
     command: Sequence[str] | None = None,
 ) -> str:
     """Return the page; the same input gives the same text."""
