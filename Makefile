@@ -22,7 +22,7 @@ lint: .venv/ready
 .venv/ready: requirements/lock.txt requirements/uv.txt pyproject.toml
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
-	$(BIN)/uv pip sync --quiet --python $(BIN)/python requirements/lock.txt requirements/uv.txt
+	$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python requirements/lock.txt requirements/uv.txt
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
 	touch $@
 

@@ -92,7 +92,11 @@ def test_version(run):
         ("fit", "x.csv", "--kind", "gpu"),
         ("fit", "x.csv", "--kind", "g", "--default-core-mhz", "1", "--columns", "time_s"),
         ("generate", "mei2021-offline", "--task-utilisation", "0.9,0.1", "--output", "x.json"),
+        ("generate", "mei2021-offline", "--days", "2", "--output", "x.json"),
+        ("generate", "mei2021-offline", "--pairs", "10", "--per-server", "4", "--output", "x.json"),
+        ("generate", "mei2021-offline", "--utilisation", "nan", "--output", "x.json"),
         ("verify", "only-one.json"),
+        ("verify", "cluster.toml", "jobs.csv"),
         ("completion", "tcsh"),
     ],
 )

@@ -220,6 +220,13 @@ def test_a_varying_memory_clock_needs_its_default() -> None:
         fit(runs, kind="gpu", default_core_mhz=1800.0)
 
 
+@pytest.mark.parametrize("default", [1.8, 1.8e6])
+def test_a_default_clock_in_another_unit_is_refused(default: float) -> None:
+    runs = runs_of([60, 30, 100, 2, 0.5, 0.1], GRID_CORE, GRID_MEMORY)
+    with pytest.raises(InvalidInput, match=r"is far from the measured clocks, 1600 to 1900 MHz"):
+        fit(runs, kind="gpu", default_core_mhz=default, default_memory_mhz=5000.0)
+
+
 def test_nothing_measured_is_refused() -> None:
     empty = np.zeros(0)
     with pytest.raises(InvalidInput, match="no measurement"):

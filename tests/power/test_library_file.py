@@ -241,5 +241,5 @@ def test_an_unknown_built_in_library_lists_the_known() -> None:
 def test_a_built_in_library_may_stand_where_a_file_could() -> None:
     named, made = read_library("builtin:a100"), built_in_library("a100")
     assert named.names.tolist() == made.names.tolist()
-    with pytest.raises(InvalidInput, match="a101.*is not a built-in library; they are: a100"):
+    with pytest.raises(InvalidInput, match=r"a101.*is not a built-in library; they are: a100"):
         read_library("builtin:a101")

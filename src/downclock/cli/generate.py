@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -43,12 +44,20 @@ def _read_range(
     return low, high
 
 
+def _read_positive(ctx: click.Context, param: click.Parameter, number: float) -> float:
+    """Refuse what no comparison refuses: nan, and infinity."""
+    if not math.isfinite(number):
+        raise click.BadParameter(f"{number} is not a finite number.", ctx, param)
+    return number
+
+
 @click.command("generate", epilog=EPILOG)
 @click.argument("workload", type=click.Choice(WORKLOADS), metavar="WORKLOAD")
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="[default: 0]")
 @click.option(
     "--utilisation",
     type=click.FloatRange(min=0.0, min_open=True),
+    callback=_read_positive,
     default=1.6,
     metavar="U",
     help="Of the task set; 1 is 2048 tasks. [default: 1.6]",
@@ -62,7 +71,6 @@ def _read_range(
 @click.option(
     "--days",
     type=click.IntRange(min=1),
-    default=1,
     metavar="N",
     help="Length of an online set. [default: 1]",
 )
@@ -108,16 +116,21 @@ def _drawn(
     seed: int,
     utilisation: float,
     task_utilisation: str | tuple[float, float] | None,
-    days: int,
+    days: int | None,
     pairs: int,
     per_server: int,
 ) -> Problem:
     from downclock.workloads import mei
 
     paper, _, when = workload.partition("-")
+    if pairs % per_server:
+        rule = f"--pairs {pairs} must be a multiple of --per-server {per_server}: servers are equal"
+        raise click.UsageError(rule)
+    if when == "offline" and days is not None:
+        raise click.UsageError("--days is for online sets: all tasks of this one are there at 0")
     base = mei.MEI2017 if paper == "mei2017" else mei.Cluster()
     cluster = replace(base, pairs=pairs, per_server=per_server)
     given: Any = {} if task_utilisation is None else {"task_utilisation": task_utilisation}
     if when == "offline":
         return mei.offline(seed, utilisation=utilisation, cluster=cluster, **given)
-    return mei.online(seed, utilisation=utilisation, days=days, cluster=cluster, **given)
+    return mei.online(seed, utilisation=utilisation, days=days or 1, cluster=cluster, **given)

@@ -162,6 +162,8 @@ def load_with_schedule(
 
     if len(files) not in (2, 3):
         raise click.UsageError("give the problem (one file, or cluster and jobs) and a schedule")
+    if len(files) == 2 and Path(files[0]).suffix == ".toml":
+        raise click.UsageError("give a schedule after the cluster and the jobs")
     problem = load(files[:-1], library, prices)
     return problem, read_schedule(files[-1], problem)
 

@@ -69,12 +69,13 @@ def _one_file(path: str, library: str | None, prices: str | None) -> Page:
         return library_page(read_library(path), path.removeprefix(BUILT_IN_PREFIX))
     kind = _kind_of(path)
     if kind == "cluster":
-        return platform_page(read_cluster(path).platform, Path(path).stem)
+        cluster = read_cluster(path)
+        return platform_page(cluster.platform, cluster.name)
     if kind == "library":
         return library_page(read_library(path), Path(path).stem)
     if kind == "problem":
         return problem_page(options.load((path,), library, prices))
-    rule = f"holds a {kind}: give the files of its problem before it"
+    rule = f"holds a {kind}: give the files it belongs to before it (see downclock show --help)"
     raise InvalidInput(rule, source=path)
 
 
@@ -84,7 +85,7 @@ def _kind_of(path: str) -> str:
     if suffix == ".toml":
         return "cluster"
     if suffix in (".csv", ".parquet", ".pq", ".txt"):
-        return "table of jobs or a schedule"
+        return "table of jobs, prices or a schedule"
     from downclock.problem.document import read_json
 
     data = read_json(path).data

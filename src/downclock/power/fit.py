@@ -28,6 +28,9 @@ from downclock.units import Floats, Ints
 Model: TypeAlias = Literal["auto", "gpu", "table"]
 Weighting: TypeAlias = Literal["even", "relative"]
 
+FAR = 20.0
+"""A default clock so many times below or above all measured ones is taken for a mistake."""
+
 TABLE_ABOVE = 0.10
 """Relative error at the worst point above which ``auto`` keeps the measured table instead."""
 
@@ -175,7 +178,17 @@ def _clocks(
         memory_mhz = float(seen[0]) if seen.size else 1.0
     pairs = np.column_stack([measurements.core_mhz, _known(memory, memory_mhz)])
     core, memory = np.unique(pairs, axis=0).T
+    _refuse_other_unit("default_core_mhz", core_mhz, core)
+    _refuse_other_unit("default_memory_mhz", memory_mhz, memory)
     return ClockTable(core, memory, core_mhz, memory_mhz, law)
+
+
+def _refuse_other_unit(field: str, default_mhz: float, clocks_mhz: Floats) -> None:
+    """Refuse a default clock far from every measured one: it is probably in another unit."""
+    low, high = float(clocks_mhz.min()), float(clocks_mhz.max())
+    if 0.0 < default_mhz < low / FAR or default_mhz > high * FAR:
+        rule = f"is far from the measured clocks, {low:g} to {high:g} MHz"
+        raise InvalidInput(rule, item="fit", field=field, value=default_mhz)
 
 
 def _basis(measurements: Measurements, clocks: ClockTable) -> Basis:
