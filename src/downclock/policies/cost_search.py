@@ -208,10 +208,14 @@ class CostSearch:
         self.raise_bound(min(self.prices.bound, self.best.cost))
         gained = self.best.cost - self.bound < 0.95 * open_before
         self.stalled = 0 if gained else self.stalled + 1
+        if self.stalled == 4 and self.best.cost > (1.0 + 3.0 * WIDE) * self.bound:
+            # The prices grew up around a plan that was worse; start them afresh around this one.
+            self.prices, self.stalled = None, 0
 
     def decode(self) -> None:
         """Make plans of the order of the prices' relaxed intervals, as they are and disturbed."""
-        assert self.prices is not None
+        if self.prices is None:
+            return
         relaxed = self.prices.relaxed
         spread = 0.25 * float(np.mean(relaxed.last - relaxed.first + 1))
         noise = self._random.normal(0.0, spread, len(self.graph))
