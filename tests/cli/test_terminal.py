@@ -17,6 +17,7 @@ from downclock.cli.app import COMMANDS
 from downclock.cli.session import Session
 from downclock.cli.waiting import PATIENCE_S, bar, saying
 from tests.cli.conftest import MEASUREMENTS
+from tests.graphs.test_stg import SMALL
 
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 SAYS_NOTHING_FOR_LONG = {"policies", "completion"}
@@ -51,6 +52,7 @@ def arguments(files, run) -> Callable[[str], list[str]]:
     schedule = files.path("schedule.json")
     assert run("plan", files.cluster, files.jobs, "--output", schedule, "--quiet").code == 0
     both, measured = [files.cluster, files.jobs], files.write("runs.csv", MEASUREMENTS)
+    graph = files.write("graph.stg", SMALL)
     given = {
         "plan": [*both, "--output", files.path("new.json"), "--report", files.path("new.html")],
         "verify": [*both, schedule, "--output", files.path("new.txt")],
@@ -63,6 +65,7 @@ def arguments(files, run) -> Callable[[str], list[str]]:
             "--output",
             files.path("new.json"),
         ],
+        "convert": [graph, "--cores", "2", "--output", files.path("new.json")],
         "show": [*both, schedule, "--output", files.path("new.txt")],
         "report": [*both, schedule, "--output", files.path("new.html")],
         "compare": [*both, "--policies", "race", "--output", files.path("new.csv")],
@@ -156,7 +159,7 @@ def test_a_bar_counts(terminal):
 
 def without_result_file(given: list[str]) -> list[str]:
     """Let the result be printed rather than written, where the command could do either."""
-    if "--output" not in given or given[0] in ("generate", "report"):
+    if "--output" not in given or given[0] in ("convert", "generate", "report"):
         return given
     k = given.index("--output")
     return given[:k] + given[k + 2 :]

@@ -28,7 +28,7 @@ BACKGROUND = {
     "mei2021": "gpu-clusters",
     "mei2017": "gpu-clusters",
     "gerards": "task-graphs",
-    "gerhards": "energy-cost",
+    "gerhards": "prices",
     "liu": "cpu-gpu-mapping",
 }
 """Pages beside the generated one, in ``background/``; linked where they are there."""
