@@ -260,7 +260,7 @@ def test_a_paused_slotted_task_earns_nothing_from_waste() -> None:
     # 3050 J at 360 g/kWh = 1e-4 g/J: 0.305 g
     assert bill.carbon_kg == pytest.approx(0.000305)
     assert "wasted in last slots: 500 J of the run energy" in str(bill)
-    assert "without negative prices: 1.6 EUR" in str(bill)
+    assert "without negative prices: 1.6000 EUR" in str(bill)
 
 
 # 5. A gang and a graph on two kinds, with wake time, a failed attempt and a retry ---------------
