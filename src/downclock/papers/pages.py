@@ -145,11 +145,8 @@ def _paper(paper: Paper, done: Sequence[Done], link: str | None) -> list[str]:
     lines = [f"## {paper.name}", "", f"{paper.about[0].upper()}{paper.about[1:]}.", ""]
     if link is not None:
         lines += [f"How we read the paper, and how we know: [background]({link}).", ""]
-    table = [
-        (each.task.item, each.task.title, *(str(counted(each.rows)[name] or "") for name in WORDS))
-        for each in done
-    ]
-    lines += _markdown(("item", "what it is", *WORDS), table)
+    table = [(each.task.item, each.task.title, tally(each.rows)) for each in done]
+    lines += _markdown(("item", "what it is", "numbers"), table)
     lines += _reasons("Differs, and why", [pair for pair in rows if word(pair[1]) == "differs"])
     lines += _reasons("Not run", [pair for pair in rows if word(pair[1]) == "not run"])
     for name, title in (
