@@ -21,6 +21,7 @@ COMMANDS = {
     "explain": "Say why a task has its clock, its processor and its start.",
     "papers": "Run the papers' experiments beside the published numbers.",
     "policies": "List the policies and their parameters.",
+    "compile": "Compile the hot loops now, so that no first plan waits.",
     "completion": "Print the completion script of a shell.",
 }
 """Every command and its line in the help; the module of the same name holds it."""
