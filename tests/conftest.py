@@ -21,3 +21,9 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("public data absent: set DOWNCLOCK_DATA to its folder")
     return folder
+
+
+@pytest.fixture(autouse=True)
+def one_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables are as wide here as where there is no terminal, however the tests are run."""
+    monkeypatch.setenv("COLUMNS", "100")
