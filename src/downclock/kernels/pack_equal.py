@@ -123,6 +123,30 @@ def _pull_w(
 
 
 @compiled
+def _snap(curves: Curves, rows: Ints, deadlines: Floats, first: Ints, times: Floats) -> float:
+    """Take enumerated clocks at most as slow as asked, then slow down into gaps; return the end."""
+    end = 0.0
+    for c in range(first.size - 1):
+        done = 0.0
+        for a in range(first[c], first[c + 1]):
+            if curves.model[rows[a]] == LADDER:
+                times[a] = fill_s(curves, rows[a], times[a])
+            done += times[a]
+        end = max(end, done)
+    for c in range(first.size - 1):
+        for a in range(first[c], first[c + 1]):
+            if curves.model[rows[a]] == LADDER:
+                gap, at = end, 0.0
+                for b in range(first[c], first[c + 1]):
+                    at += times[b]
+                    if b >= a:
+                        gap = min(gap, min(deadlines[b], end) - at)
+                if gap > 0.0:
+                    times[a] = fill_s(curves, rows[a], times[a] + gap)
+    return end
+
+
+@compiled
 def equalise(
     curves: Curves,
     table: Floats,
@@ -152,16 +176,12 @@ def equalise(
             low = middle
         else:
             high = middle
-    cost, end = 0.0, 0.0
     for c in range(first.size - 1):
         at, _ = fit_chain(table, deadlines, first[c], first[c + 1], high, times)
         if at < 0.0:
             return np.inf
-        done = 0.0
-        for a in range(first[c], first[c + 1]):
-            if curves.model[rows[a]] == LADDER:
-                times[a] = fill_s(curves, rows[a], times[a])
-            cost += energy_j(curves, rows[a], times[a]) - slopes[0] * times[a]
-            done += times[a]
-        end = max(end, done)
-    return cost + up_w * end
+    end = _snap(curves, rows, deadlines, first, times)
+    cost = up_w * end
+    for a in range(rows.size):
+        cost += energy_j(curves, rows[a], times[a]) - slopes[0] * times[a]
+    return cost

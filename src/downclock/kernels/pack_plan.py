@@ -35,8 +35,10 @@ LEAST_WASTE = 0.005
 CERTAIN = 0.5
 """Above this part, run times are chosen as if nothing more came."""
 
-LATER = 0.01
-"""Weight of a later start among equals: soon-free processors are kept for those in a hurry."""
+SOONER = 0.01
+"""Weight of waiting for a processor, against that of the gap, among places that are else equal.
+Where plans may change the sooner wins: planned tasks keep room to make way for those in a hurry.
+Where they may not, the later: processors that are free soon are kept for those in a hurry."""
 
 RECENT = 256
 """Arrivals remembered to foresee the load."""
@@ -68,6 +70,7 @@ class Plan(NamedTuple):
     ending: Floats  # (1, tree over s) planned end of awake servers
     tally: Ints  # (6,) awake servers, placements, spans, arrivals seen, turn, since replan
     recent: Floats  # (2, RECENT) when tasks came and how long they run
+    lean: Floats  # (1,) weight of waiting for a processor: above 0, the sooner is better
     waste: Floats  # (1,) part of what a server is kept awake longer that will idle
 
 
@@ -100,8 +103,9 @@ def new_plan(
     up_w: Floats,
     on: Ints,
     n: int,
+    late: bool,
 ) -> Plan:
-    """Make the plan at time 0; servers with ``on`` are awake."""
+    """Make the plan at time 0; servers with ``on`` are awake; ``late``: plans may change."""
     servers, processors = first.size - 1, kind.size
     server = np.repeat(np.arange(servers), np.diff(first))
     asleep = np.full((kinds, servers), np.inf)
@@ -122,7 +126,8 @@ def new_plan(
         on.copy(), np.zeros(servers), np.zeros(servers), up, seat,
         new_trees(asleep),
         new_trees(np.where(on == 1, 0.0, np.inf)[None, :]),
-        count, np.zeros((2, RECENT)), np.full(1, LEAST_WASTE),
+        count, np.zeros((2, RECENT)), np.full(1, SOONER if late else -SOONER),
+        np.full(1, LEAST_WASTE),
     )  # fmt: skip
 
 
@@ -253,7 +258,7 @@ def best_place(
     row, deadline = k * trace.arrival_s.size + i, trace.deadline_s[i]
     short, free, free_j = curves.short_s[row], curves.free_s[row], curves.free_j[row]
     waste, idle_w = plan.waste[0], curves.idle_w[k]
-    gap_w = TIGHT * idle_w
+    gap_w, lean = TIGHT * idle_w, plan.lean[0]
     kind, end_s, first, last_s, up_w = plan.kind, plan.end_s, plan.first, plan.last_s, plan.up_w
     best, least, length = -1, np.inf, -1.0
     servers = plan.tally[0]
@@ -269,7 +274,7 @@ def best_place(
             t = free if room >= free else want_s(curves, row, room)
             gap = last_s[j] - start - t
             cost = gap_w * gap if gap >= 0.0 else -waste * (up_w[j] - idle_w) * gap
-            cost -= gap_w * (IDLE_NOW_S if start > end_s[p] else LATER * (start - now_s))
+            cost += gap_w * (lean * (start - now_s) if start == end_s[p] else -IDLE_NOW_S)
             if cost < least and t < free:
                 cost += energy_j(curves, row, t) - free_j
             if cost < least and t > 0.0:
@@ -296,6 +301,55 @@ def _fresh_j(
 
 
 @compiled
+def _can_shift(plan: Plan, trace: Trace, p: int, start_s: float) -> bool:
+    """Tell whether the planned tasks of processor ``p`` meet their deadlines from ``start_s``."""
+    at, i = start_s, plan.head[p]
+    while i >= 0:
+        at += plan.length_s[i]
+        if at > trace.deadline_s[i]:
+            return False
+        i = plan.after[i]
+    return True
+
+
+@compiled
+def _best_ahead(
+    plan: Plan, trace: Trace, curves: Curves, i: int, k: int, now_s: float
+) -> tuple[int, float, float]:
+    """Return (processor, cost, length) of the cheapest place ahead of planned tasks; -1: none."""
+    row, deadline = k * trace.arrival_s.size + i, trace.deadline_s[i]
+    best, least, length = -1, np.inf, -1.0
+    for a in range(min(plan.tally[0], WINDOW)):
+        j = plan.up[a]
+        for p in range(plan.first[j], plan.first[j + 1]):
+            start = max(now_s, plan.ready_s[p])
+            if plan.kind[p] != k or plan.head[p] < 0 or deadline - start < curves.short_s[row]:
+                continue
+            t = want_s(curves, row, deadline - start)
+            added = max(0.0, plan.end_s[p] + t - plan.last_s[j])
+            cost = plan.waste[0] * (plan.up_w[j] - curves.idle_w[k]) * added
+            if t < 0.0 or cost >= least:
+                continue
+            if t < curves.free_s[row]:
+                cost += energy_j(curves, row, t) - curves.free_j[row]
+            if cost < least and _can_shift(plan, trace, p, start + t):
+                best, least, length = p, cost, t
+    return best, least, length
+
+
+@compiled
+def _put_ahead(plan: Plan, p: int, i: int, length_s: float) -> None:
+    """Make task ``i`` the next one of processor ``p``, ahead of what is planned there."""
+    j = plan.server[p]
+    plan.length_s[i], plan.after[i], plan.place[i] = length_s, plan.head[p], p
+    plan.head[p] = i
+    plan.end_s[p] += length_s
+    if plan.end_s[p] > plan.last_s[j]:
+        plan.last_s[j] = plan.end_s[p]
+        set_key(plan.ending, 0, j, plan.last_s[j])
+
+
+@compiled
 def _first_of(plan: Plan, j: int, k: int) -> int:
     for p in range(plan.first[j], plan.first[j + 1]):
         if plan.kind[p] == k:
@@ -304,31 +358,53 @@ def _first_of(plan: Plan, j: int, k: int) -> int:
 
 
 @compiled
-def settle(plan: Plan, trace: Trace, curves: Curves, out: Written, i: int, now_s: float) -> bool:
-    """Place task ``i`` where it costs least, over all kinds; False: nowhere in time."""
-    best, least, length, fresh = -1, np.inf, -1.0, -1
-    n = trace.arrival_s.size
-    base = np.inf
+def _cheapest(
+    plan: Plan, trace: Trace, curves: Curves, i: int, late: bool, now_s: float
+) -> tuple[int, float, int, bool]:
+    """Return (processor, length, server to wake or -1, whether ahead of what is planned there).
+
+    Over all kinds; processor -1: nowhere in time.
+    """
+    best, least, length, fresh, ahead = -1, np.inf, -1.0, -1, False
+    n, base = (
+        trace.arrival_s.size,
+        curves.free_j[max(trace.kinds[i, 0], 0) * trace.arrival_s.size + i],
+    )
     for rank in range(trace.kinds.shape[1]):
         k = trace.kinds[i, rank]
         if k < 0:
             break
-        own = curves.free_j[k * n + i]
-        if rank == 0:
-            base = own
+        more = curves.free_j[k * n + i] - base
         p, cost, t = best_place(plan, trace, curves, i, k, now_s)
-        if p >= 0 and cost + own - base < least:
-            best, least, length, fresh = p, cost + own - base, t, -1
+        if p >= 0 and cost + more < least:
+            best, least, length, fresh, ahead = p, cost + more, t, -1, False
         j, cost, t = _fresh_j(plan, trace, curves, i, k, now_s)
-        if j >= 0 and cost + own - base < least:
-            best, least, length, fresh = _first_of(plan, j, k), cost + own - base, t, j
-    if best < 0:
+        if j >= 0 and cost + more < least:
+            best, least, length, fresh = _first_of(plan, j, k), cost + more, t, j
+            ahead = False
+        if late and (best < 0 or fresh >= 0):
+            p, cost, t = _best_ahead(plan, trace, curves, i, k, now_s)
+            if p >= 0 and cost + more < least:
+                best, least, length, fresh, ahead = p, cost + more, t, -1, True
+    return best, length, fresh, ahead
+
+
+@compiled
+def settle(
+    plan: Plan, trace: Trace, curves: Curves, out: Written, i: int, late: bool, now_s: float
+) -> bool:
+    """Place task ``i`` where it costs least; False: nowhere in time."""
+    p, length, fresh, ahead = _cheapest(plan, trace, curves, i, late, now_s)
+    if p < 0:
         return False
     if fresh >= 0:
         wake(plan, fresh, now_s)
-    append(plan, out, best, i, length, now_s)
-    if plan.busy[0, plan.busy.shape[1] // 2 + best] == np.inf:
-        begin(plan, trace, curves, out, best, now_s)
+    if ahead:
+        _put_ahead(plan, p, i, length)
+    else:
+        append(plan, out, p, i, length, now_s)
+    if plan.busy[0, plan.busy.shape[1] // 2 + p] == np.inf:
+        begin(plan, trace, curves, out, p, now_s)
     return True
 
 

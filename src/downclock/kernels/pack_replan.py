@@ -237,7 +237,7 @@ def _moment(
         at += 1
         if now_s > 0.0:
             remember(plan, trace, curves, i, now_s)
-        if not settle(plan, trace, curves, out, i, now_s):
+        if not settle(plan, trace, curves, out, i, late, now_s):
             reject(plan, trace, curves, i, now_s)
     if late:
         _again(plan, trace, curves, out, now_s)

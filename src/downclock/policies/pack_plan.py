@@ -59,6 +59,7 @@ class PlanPolicy:
             up_w(platform),
             platform.initially_on.astype(np.int64),
             len(view.problem.tasks),
+            self.late,
         )
 
     def run(
@@ -103,8 +104,11 @@ def kinds_of(view: View) -> Ints:
     def compute() -> Ints:
         curves = curves_of(view)
         kinds = len(view.problem.platform.kinds)
-        cost = curves.free_j + curves.free_s * np.repeat(curves.price_w, curves.model.size // kinds)
-        table = np.where(np.isfinite(cost), cost, np.inf).reshape(kinds, -1).T
+        price_w = np.repeat(curves.price_w, curves.model.size // kinds)
+        able = np.isfinite(curves.free_j) & np.isfinite(curves.free_s)
+        cost = np.where(able, curves.free_j, np.inf)
+        cost[able] += price_w[able] * curves.free_s[able]
+        table = cost.reshape(kinds, -1).T
         order = np.argsort(table, axis=1, kind="stable")
         possible = np.isfinite(np.take_along_axis(table, order, axis=1))
         return np.ascontiguousarray(np.where(possible, order, -1))
