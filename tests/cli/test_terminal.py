@@ -73,6 +73,7 @@ def arguments(files, run) -> Callable[[str], list[str]]:
         "explain": [*both, schedule, "a", "--output", files.path("new.txt")],
         "papers": ["gerards", "--item", "example1", "--page", files.path("new.md")],
         "policies": ["--output", files.path("new.txt")],
+        "compile": ["race"],
         "completion": ["bash"],
     }
     return lambda name: [name, *given[name]]

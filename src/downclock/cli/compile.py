@@ -10,9 +10,17 @@ from downclock.cli import options
 
 if TYPE_CHECKING:
     from downclock.cli.session import Session
+    from downclock.problem.problem import Problem
 
 
-@click.command("compile")
+EPILOG = """\b
+Example:
+  downclock compile
+  downclock compile graph least-cost
+"""
+
+
+@click.command("compile", epilog=EPILOG)
 @click.argument("policies", nargs=-1, metavar="[POLICY]...")
 @options.quiet
 @click.pass_obj
@@ -25,21 +33,34 @@ def command(session: Session, /, policies: tuple[str, ...]) -> None:
     from downclock.engine.engine import plan
     from downclock.policies.catalog import policy
     from downclock.report.bounds import Bounds
+    from downclock.report.tables import Page
     from downclock.schedule.account import account
     from downclock.schedule.verify import require_valid
-    from downclock.workloads import mei
 
-    cluster = mei.Cluster(pairs=8, per_server=4)
-    sets = [
-        make(1, utilisation=0.01, cluster=cluster, **more)
-        for make, more in ((mei.offline, {}), (mei.online, {"initial_utilisation": 0.002}))
-    ]
-    for spec in policies or ("late", "edl", "bin"):
+    samples, specs = _samples(), policies or ("late", "edl", "bin")
+    for spec in specs:
         with session.working(f"compiling what {spec} needs"):
-            for problem in sets:
-                chosen = policy(spec)
+            chosen = policy(spec)
+            for problem in samples:
                 if chosen.objection(problem) is None:
                     schedule = plan(problem, chosen)
                     require_valid(problem, schedule)
                     account(problem, schedule)
                     Bounds.of(problem)
+    session.show(Page(lines=(f"ready: {', '.join(specs)}",), data={"ready": list(specs)}), "table")
+
+
+def _samples() -> list[Problem]:
+    """Small problems of every form: a batch, a day, a graph on a chip, a graph in slots."""
+    from downclock.workloads import mei
+    from downclock.workloads.chip import chip_problem
+    from downclock.workloads.gerhards import Machines, flat_prices, random_graph, slotted_problem
+
+    cluster, graph = mei.Cluster(pairs=8, per_server=4), random_graph(8)
+    slots = int(graph.work.sum())
+    return [
+        mei.offline(1, utilisation=0.01, cluster=cluster),
+        mei.online(1, utilisation=0.01, initial_utilisation=0.002, cluster=cluster),
+        chip_problem(graph, 3, slots),
+        slotted_problem(graph, Machines(3), flat_prices(slots)),
+    ]

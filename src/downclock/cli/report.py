@@ -36,10 +36,8 @@ FIGURES = (".png", ".svg", ".pdf")
 )
 @click.option(
     "--baselines",
-    default="race,static-cap",
-    show_default=True,
     metavar="NAMES",
-    help="Policies to compare with, or none.",
+    help="Policies to compare with, or none. [default: the usual ones for the problem]",
 )
 @click.option("--gantt", type=click.Path(), metavar="FILE", help="Also a chart (.png .svg .pdf).")
 @click.option("--power", type=click.Path(), metavar="FILE", help="Also power over time, likewise.")
@@ -53,7 +51,7 @@ def command(
     library: str | None,
     prices: str | None,
     output: str,
-    baselines: str,
+    baselines: str | None,
     gantt: str | None,
     power: str | None,
     trace: str | None,
@@ -71,7 +69,9 @@ def command(
     options.require_writable(trace, (".json",))
     with session.working("reading"):
         problem, schedule = options.load_with_schedule(files, library, prices)
-    named = [name for name in baselines.split(",") if name not in ("", "none")]
+    named = None
+    if baselines is not None:
+        named = [name for name in baselines.split(",") if name not in ("", "none")]
     words = _command(files, library, prices, baselines, boundary, output)
     try:
         with session.working("planning the baselines and writing the page"):
@@ -88,7 +88,7 @@ def _command(
     files: tuple[str, ...],
     library: str | None,
     prices: str | None,
-    baselines: str,
+    baselines: str | None,
     boundary: Boundary,
     output: str,
 ) -> list[str]:
@@ -96,7 +96,7 @@ def _command(
     given = (
         ("--library", library, None),
         ("--prices", prices, None),
-        ("--baselines", baselines, "race,static-cap"),
+        ("--baselines", baselines, None),
         ("--boundary", boundary, "last-task"),
         ("--output", output, None),
     )

@@ -260,7 +260,7 @@ CATALOG: dict[str, Entry] = {
     )
 }
 
-DEFAULT = "edl"
+DEFAULT = "late"
 """The policy to use where none is named."""
 
 

@@ -124,7 +124,8 @@ def decisions(view: View, trace: kernel.Trace, out: kernel.Written, gangs: Ints)
         mine = np.flatnonzero(kind == k)
         if mine.size:
             points[mine] = view.frontier(k).at(out.length_s[mine], out.task[mine]).points
-    end_s = out.start_s + out.length_s
+    ends_s = out.start_s + out.length_s
+    end_s = np.minimum(ends_s, tasks.deadline_s[out.task])  # rounding is not late
     place = Segments.of(out.task, out.processor, out.start_s, end_s, points)
     late = np.flatnonzero(trace.status)
     reasons = [
