@@ -128,8 +128,12 @@ def decisions(view: View, trace: kernel.Trace, out: kernel.Written, gangs: Ints)
     end_s = np.minimum(ends_s, tasks.deadline_s[out.task])  # rounding is not late
     place = Segments.of(out.task, out.processor, out.start_s, end_s, points)
     late = np.flatnonzero(trace.status)
+    earliest_s = np.where(
+        np.isfinite(trace.earliest_s[late]), trace.earliest_s[late], _soonest_s(view, late)
+    )
     reasons = [
-        _reason(tasks.deadline_s[i], int(trace.status[i]), trace.earliest_s[i]) for i in late
+        _reason(tasks.deadline_s[i], int(trace.status[i]), end_s)
+        for i, end_s in zip(late, earliest_s, strict=True)
     ]
     reasons += [
         f"needs {count} processors at once; this policy plans single processors"
@@ -137,6 +141,14 @@ def decisions(view: View, trace: kernel.Trace, out: kernel.Written, gangs: Ints)
     ]
     power, rejected = power_spans(platform, out.span), np.concatenate([late, gangs])
     return Decisions(place, power, rejected, np.array(reasons, dtype=object))
+
+
+def _soonest_s(view: View, tasks: Ints) -> Floats:
+    """Earliest end of tasks on an empty platform; infinite where they have no profile."""
+    platform = view.problem.platform
+    ready_s = float(np.where(platform.initially_on, 0.0, platform.wake_s).min())
+    shortest = [view.frontier(k).t_min_s[tasks] for k in range(len(platform.kinds))]
+    return view.problem.tasks.arrival_s[tasks] + ready_s + np.min(shortest, axis=0)
 
 
 def _batch(view: View, trace: kernel.Trace, packed: Packing, gangs: Ints) -> Decisions:
@@ -177,6 +189,6 @@ def _reason(deadline_s: float, code: int, earliest_s: float) -> str:
     from downclock.kernels.pack_plan import NO_TIME
 
     if not np.isfinite(earliest_s):
-        return "no processor of this platform has a profile for it that meets the deadline"
+        return "no processor of this platform has a profile for it"
     why = "even at full speed" if code == NO_TIME else "as every processor is taken"
     return f"cannot end by its deadline {deadline_s:g} s {why}: earliest {earliest_s:g} s"
