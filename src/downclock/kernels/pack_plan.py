@@ -20,8 +20,8 @@ Ints: TypeAlias = NDArray[np.int64]
 PLACED, NO_TIME, NO_ROOM = 0, 1, 2
 """How an attempt to place a task ends, as in the list policies."""
 
-WINDOW = 512
-"""Awake servers looked at for one task; a cluster with more is looked at in turns."""
+WINDOW, SAMPLE = 4096, 1024
+"""Awake processors looked at for one task: all, or in a larger cluster so many, in turns."""
 
 IDLE_NOW_S = 600.0
 """A processor that idles now is preferred as if its gap were this much smaller."""
@@ -68,7 +68,7 @@ class Plan(NamedTuple):
     seat: Ints  # (s,) place in ``up``; -1: asleep
     asleep: Floats  # (k, tree over s) 0: sleeping server with a processor of the kind
     ending: Floats  # (1, tree over s) planned end of awake servers
-    tally: Ints  # (6,) awake servers, placements, spans, arrivals seen, turn, since replan
+    tally: Ints  # (7,) servers up, placed, spans, arrivals, turn, since replan, processors up
     recent: Floats  # (2, RECENT) when tasks came and how long they run
     lean: Floats  # (1,) weight of waiting for a processor: above 0, the sooner is better
     waste: Floats  # (1,) part of what a server is kept awake longer that will idle
@@ -115,8 +115,8 @@ def new_plan(
     up = np.concatenate([np.flatnonzero(on == 1), np.zeros(int((on == 0).sum()), np.int64)])
     seat = np.full(servers, -1)
     seat[on == 1] = np.arange(int(on.sum()))
-    count = np.zeros(6, np.int64)
-    count[0] = on.sum()
+    count = np.zeros(7, np.int64)
+    count[0], count[6] = on.sum(), int(np.diff(first)[on == 1].sum())
     return Plan(
         kind, server, first, wake_s, wake_j, up_w,
         new_trees(np.full((1, processors), np.inf)),
@@ -144,6 +144,7 @@ def wake(plan: Plan, j: int, now_s: float) -> None:
     plan.seat[j] = plan.tally[0]
     plan.up[plan.tally[0]] = j
     plan.tally[0] += 1
+    plan.tally[6] += plan.first[j + 1] - plan.first[j]
     ready = now_s + plan.wake_s[j]
     plan.last_s[j] = ready
     set_key(plan.ending, 0, j, ready)
@@ -160,6 +161,7 @@ def sleep(plan: Plan, out: Written, j: int, at_s: float) -> None:
     out.span[m, 0], out.span[m, 1], out.span[m, 2] = j, plan.since_s[j], at_s
     plan.tally[2] += 1
     plan.tally[0] -= 1
+    plan.tally[6] -= plan.first[j + 1] - plan.first[j]
     moved = plan.up[plan.tally[0]]
     plan.up[plan.seat[j]] = moved
     plan.seat[moved] = plan.seat[j]
@@ -247,6 +249,14 @@ def begin(plan: Plan, trace: Trace, curves: Curves, out: Written, p: int, now_s:
 
 
 @compiled
+def in_window(plan: Plan) -> int:
+    """Return how many awake servers are looked at for one task."""
+    if plan.tally[6] <= WINDOW:
+        return plan.tally[0]
+    return max(1, plan.tally[0] * SAMPLE // plan.tally[6])
+
+
+@compiled
 def best_place(
     plan: Plan, trace: Trace, curves: Curves, i: int, k: int, now_s: float
 ) -> tuple[int, float, float]:
@@ -262,8 +272,8 @@ def best_place(
     kind, end_s, first, last_s, up_w = plan.kind, plan.end_s, plan.first, plan.last_s, plan.up_w
     best, least, length = -1, np.inf, -1.0
     servers = plan.tally[0]
-    looked = min(servers, WINDOW)
-    turn = plan.tally[4] if servers > WINDOW else 0
+    looked = in_window(plan)
+    turn = plan.tally[4] if looked < servers else 0
     for a in range(looked):
         j = plan.up[(turn + a) % servers]
         for p in range(first[j], first[j + 1]):
@@ -319,7 +329,7 @@ def _best_ahead(
     """Return (processor, cost, length) of the cheapest place ahead of planned tasks; -1: none."""
     row, deadline = k * trace.arrival_s.size + i, trace.deadline_s[i]
     best, least, length = -1, np.inf, -1.0
-    for a in range(min(plan.tally[0], WINDOW)):
+    for a in range(in_window(plan)):
         j = plan.up[a]
         for p in range(plan.first[j], plan.first[j + 1]):
             start = max(now_s, plan.ready_s[p])

@@ -43,6 +43,10 @@ POWER = 3.0
 EVERY, GATE = 8, 0.1
 """The whole plan is made anew after so many events, where at least this part is wasted."""
 
+SQUARE, FULL = 128.0, 1024.0
+"""On more awake processors the plan is made anew more seldom, with their square, and fewer tasks
+are placed anew, so that an event costs about the same on a cluster of any size."""
+
 URGENT = 0.2
 """Tasks that can wait for less than this part of their run time are placed first."""
 
@@ -75,7 +79,8 @@ def _take_back(plan: Plan, p: int) -> int:
 @compiled
 def _improve(plan: Plan, trace: Trace, curves: Curves, out: Written, now_s: float) -> None:
     """Take some planned tasks back and place them anew, in turns over the awake servers."""
-    for _ in range(int(ATTEMPTS * (1.0 + MORE * plan.waste[0]))):
+    effort = min(1.0, FULL / max(plan.tally[6], 1))
+    for _ in range(int(np.ceil(effort * ATTEMPTS * (1.0 + MORE * plan.waste[0])))):
         if plan.tally[0] == 0:
             return
         plan.tally[4] += 1
@@ -195,10 +200,7 @@ def _foresee(plan: Plan, now_s: float) -> None:
     work = 0.0
     for m in range(seen):
         work += plan.recent[1, m] / seen
-    awake = 0
-    for a in range(plan.tally[0]):
-        awake += plan.first[plan.up[a] + 1] - plan.first[plan.up[a]]
-    excess = max(0.0, 1.0 - rate * work / max(awake, 1))
+    excess = max(0.0, 1.0 - rate * work / max(plan.tally[6], 1))
     plan.waste[0] = max(LEAST_WASTE, excess**POWER)
 
 
@@ -206,11 +208,12 @@ def _foresee(plan: Plan, now_s: float) -> None:
 def _again(plan: Plan, trace: Trace, curves: Curves, out: Written, now_s: float) -> None:
     """Improve the plan, as far as its size allows."""
     _foresee(plan, now_s)
-    if plan.tally[0] > WINDOW:
+    if plan.tally[6] > WINDOW:
         return
     _improve(plan, trace, curves, out, now_s)
     plan.tally[5] += 1
-    if plan.waste[0] > GATE and plan.tally[5] >= EVERY:
+    wait = max(EVERY, (plan.tally[6] / SQUARE) ** 2)
+    if plan.waste[0] > GATE and plan.tally[5] >= wait:
         plan.tally[5] = 0
         _replan(plan, trace, curves, out, now_s)
         _start_idle(plan, trace, curves, out, now_s)
