@@ -148,7 +148,7 @@ def _soonest_s(view: View, tasks: Ints) -> Floats:
     platform = view.problem.platform
     ready_s = float(np.where(platform.initially_on, 0.0, platform.wake_s).min())
     shortest = [view.frontier(k).t_min_s[tasks] for k in range(len(platform.kinds))]
-    return view.problem.tasks.arrival_s[tasks] + ready_s + np.min(shortest, axis=0)
+    return np.asarray(view.problem.tasks.arrival_s[tasks] + ready_s + np.min(shortest, axis=0))
 
 
 def _batch(view: View, trace: kernel.Trace, packed: Packing, gangs: Ints) -> Decisions:
