@@ -207,9 +207,10 @@ def _foresee(plan: Plan, now_s: float) -> None:
 @compiled
 def _again(plan: Plan, trace: Trace, curves: Curves, out: Written, now_s: float) -> None:
     """Improve the plan, as far as its size allows."""
-    _foresee(plan, now_s)
     if plan.tally[6] > WINDOW:
+        plan.waste[0] = LEAST_WASTE
         return
+    _foresee(plan, now_s)
     _improve(plan, trace, curves, out, now_s)
     plan.tally[5] += 1
     wait = max(EVERY, (plan.tally[6] / SQUARE) ** 2)
