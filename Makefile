@@ -40,3 +40,4 @@ docs: .venv/ready
 
 clean:
 	rm -rf .venv out site
+	find src -name '*.nbi' -delete -o -name '*.nbc' -delete

@@ -7,7 +7,7 @@ problem's epoch.
 
 from __future__ import annotations
 
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,3 +26,12 @@ J_PER_KWH = 3.6e6
 def slack(size: Floats | float) -> Floats:
     """Return the difference that is still nothing for numbers of this size."""
     return TOLERANCE * np.maximum(1.0, np.abs(size))
+
+
+def as_column(values: object, dtype: type) -> NDArray[Any]:
+    """Return values as a contiguous column that kernels of one signature take.
+
+    What files are read into may be locked; a locked array would compile every kernel anew.
+    """
+    column: NDArray[Any] = np.ascontiguousarray(values, dtype=dtype)
+    return column if column.flags.writeable else column.copy()

@@ -98,3 +98,15 @@ def test_spreads_come_back_as_written_and_draw_inside_their_range() -> None:
     assert drawn[0] == 1.0
     assert 0.5 <= drawn[1] <= 0.75
     assert drawn[2] == 1.5
+
+
+def test_columns_that_a_reader_locked_are_copied() -> None:
+    """A locked array has another type for numba: every kernel would be compiled again."""
+    deadline_s = np.array([5.0, 6.0])
+    deadline_s.flags.writeable = False
+    tasks = Tasks.of(np.zeros(2, dtype=np.int64), deadline_s=deadline_s)
+    direct = Tasks(
+        tasks.name, tasks.application, tasks.scale, tasks.arrival_s, deadline_s, tasks.processors
+    )
+    assert direct.deadline_s.flags.writeable
+    assert not np.shares_memory(direct.deadline_s, deadline_s)

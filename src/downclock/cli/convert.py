@@ -18,20 +18,38 @@ Example:
   downclock plan robot.json
 """
 
+SPREAD = 1e4
+"""Clocks reach so far below and above the pace that does all work on one core in time."""
+
 
 @click.command("convert", epilog=EPILOG)
 @click.argument("graph", type=click.Path())
-@click.option("--cores", type=click.IntRange(min=1), required=True, metavar="N", help="Cores.")
+@click.option("--cores", type=click.IntRange(1, 4096), required=True, metavar="N", help="Cores.")
 @click.option(
     "--deadline",
-    type=click.FloatRange(min=0.0, min_open=True),
+    type=click.FloatRange(0.0, 1e12, min_open=True),
     metavar="SECONDS",
     help="Of all tasks. [default: the time of all work on one core at clock 1]",
 )
 @click.option("--per-core", is_flag=True, help="A clock per core, not one for the chip.")
-@click.option("--alpha", type=float, default=3.0, help="Power of a core: f^alpha W. [default: 3]")
-@click.option("--c2", type=float, default=0.0, help="Chip adds c2 f W while it runs. [default: 0]")
-@click.option("--c3", type=float, default=0.0, help="Chip adds c3 W while it runs. [default: 0]")
+@click.option(
+    "--alpha",
+    type=click.FloatRange(1.0, 10.0, min_open=True),
+    default=3.0,
+    help="Power of a core: f^alpha W. [default: 3]",
+)
+@click.option(
+    "--c2",
+    type=click.FloatRange(0.0, 1e9),
+    default=0.0,
+    help="Chip adds c2 f W while it runs. [default: 0]",
+)
+@click.option(
+    "--c3",
+    type=click.FloatRange(0.0, 1e9),
+    default=0.0,
+    help="Chip adds c3 W while it runs. [default: 0]",
+)
 @click.option(
     "--output", type=click.Path(), required=True, metavar="FILE", help="Write the problem (.json)."
 )
@@ -56,6 +74,8 @@ def command(
     Reads the Standard Task Graph format (.stg) and WfFormat 1.5 workflows (.json). Clock 1 does
     one unit of the file's work (cycle or second) a second.
     """
+    from downclock.errors import InvalidInput
+    from downclock.power.points import ClockRange
     from downclock.problem.files import write_problem
     from downclock.report.describe import problem_page
     from downclock.workloads.chip import chip_problem
@@ -65,10 +85,16 @@ def command(
     options.require_writable(output, (".json",))
     with session.working("reading and writing"):
         read = read_wfformat(graph) if graph.lower().endswith(".json") else read_stg(graph)
+        work = float(read.work.sum())
+        if work <= 0.0:
+            raise InvalidInput("has no work", source=graph)
+        until_s = work if deadline is None else deadline
+        pace = work / until_s
         problem = chip_problem(
             read,
             cores,
-            float(read.work.sum()) if deadline is None else deadline,
+            until_s,
+            clocks=ClockRange(pace / SPREAD, pace * SPREAD),
             alpha=alpha,
             c2=c2,
             c3=c3,

@@ -66,7 +66,7 @@ class Plan(NamedTuple):
     last_s: Floats  # (s,) planned end of its last task
     up: Ints  # (s,) awake servers, the first ``tally[0]``
     seat: Ints  # (s,) place in ``up``; -1: asleep
-    asleep: Floats  # (k, tree over s) 0: sleeping server with a processor of the kind
+    asleep: Floats  # (k, tree over s) how long a sleeping server with the kind takes to wake
     ending: Floats  # (1, tree over s) planned end of awake servers
     tally: Ints  # (7,) servers up, placed, spans, arrivals, turn, since replan, processors up
     recent: Floats  # (2, RECENT) when tasks came and how long they run
@@ -110,7 +110,8 @@ def new_plan(
     server = np.repeat(np.arange(servers), np.diff(first))
     asleep = np.full((kinds, servers), np.inf)
     for k in range(kinds):
-        asleep[k, np.unique(server[kind == k])] = 0.0
+        has = np.unique(server[kind == k])
+        asleep[k, has] = wake_s[has]
     asleep[:, on == 1] = np.inf
     up = np.concatenate([np.flatnonzero(on == 1), np.zeros(int((on == 0).sum()), np.int64)])
     seat = np.full(servers, -1)
@@ -168,7 +169,7 @@ def sleep(plan: Plan, out: Written, j: int, at_s: float) -> None:
     plan.seat[j] = -1
     set_key(plan.ending, 0, j, np.inf)
     for p in range(plan.first[j], plan.first[j + 1]):
-        set_key(plan.asleep, plan.kind[p], j, 0.0)
+        set_key(plan.asleep, plan.kind[p], j, plan.wake_s[j])
 
 
 @compiled
@@ -299,10 +300,13 @@ def _fresh_j(
 ) -> tuple[int, float, float]:
     """Return (server, cost, length) of waking a server for task ``i``; -1: none is left."""
     row = k * trace.arrival_s.size + i
-    j = first_at_most(plan.asleep, k, 0.0)
+    room = trace.deadline_s[i] - now_s
+    j = first_at_most(plan.asleep, k, room - curves.free_s[row])
+    if j < 0:
+        j = first_at_most(plan.asleep, k, room - curves.short_s[row])
     if j < 0:
         return -1, np.inf, -1.0
-    length = want_s(curves, row, trace.deadline_s[i] - now_s - plan.wake_s[j])
+    length = want_s(curves, row, room - plan.wake_s[j])
     if length < 0.0:
         return -1, np.inf, -1.0
     cost = energy_j(curves, row, length) - curves.free_j[row] + plan.wake_j[j]

@@ -21,6 +21,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from downclock.errors import InvalidInput
+from downclock.policies.best_of import BestOf
 from downclock.policies.interface import Policy
 from downclock.policies.lengths import LeastEnergy, Lengths, OneClock
 from downclock.policies.listing import Fit, ListPolicy
@@ -130,14 +131,16 @@ def _graph(rule: str, clocks: str, effort: float, seed: float) -> Policy:
 
 def _least_cost(objective: str, rounds: float, seconds: float, seed: float) -> Policy:
     """Task graphs under prices that change (gerhards); see `plan_least_cost`."""
-    from downclock.exact.cost_problem import objection
+    from downclock.exact.cost_problem import question
     from downclock.policies.cost_plan import plan_least_cost
+    from downclock.problem.objective import parse_objective
 
+    goal = parse_objective(objective)
     return WholePolicy(
         "least-cost",
-        objection,
+        lambda problem: _refusal(lambda: question(problem, goal)),
         lambda problem: plan_least_cost(
-            problem, objective, seconds=seconds, rounds=int(rounds), seed=int(seed)
+            problem, goal, seconds=seconds, rounds=int(rounds), seed=int(seed)
         ),
     )
 
@@ -180,7 +183,7 @@ def _one_of(field: str, value: str, choices: tuple[str, ...]) -> str:
 def _late(effort: float) -> Policy:
     if not 0.0 <= effort < float("inf"):
         raise InvalidInput("must be finite and not negative", field="effort", value=effort)
-    return PlanPolicy("late", effort=effort)
+    return BestOf("late", PlanPolicy("late", effort=effort), (_prompt(), _race(0.0)))
 
 
 def _prompt() -> Policy:

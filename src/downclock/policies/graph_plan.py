@@ -116,7 +116,8 @@ def question_of(problem: Problem) -> GraphQuestion:
     graph = WorkGraph.of(tasks.scale * time_s, problem.edges)
     start_s = 0.0 if platform.initially_on[0] else float(platform.wake_s[0])
     deadline_s = float(tasks.deadline_s[0]) - start_s
-    return GraphQuestion(graph, cores, deadline_s, power, chips == 1, kind.clocks)
+    useful = min(cores, len(tasks))
+    return GraphQuestion(graph, useful, deadline_s, power, chips == 1, kind.clocks)
 
 
 def _profile(problem: Problem, one_chip: bool) -> tuple[Floats, ChipPower]:

@@ -105,7 +105,9 @@ def kinds_of(view: View) -> Ints:
         curves = curves_of(view)
         kinds = len(view.problem.platform.kinds)
         price_w = np.repeat(curves.price_w, curves.model.size // kinds)
+        there = np.bincount(view.problem.platform.kind, minlength=kinds) > 0
         able = np.isfinite(curves.free_j) & np.isfinite(curves.free_s)
+        able &= np.repeat(there, curves.model.size // kinds)
         cost = np.where(able, curves.free_j, np.inf)
         cost[able] += price_w[able] * curves.free_s[able]
         table = cost.reshape(kinds, -1).T

@@ -14,7 +14,7 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.power.points import CORE, MEMORY, VOLT
-from downclock.units import TOLERANCE, Floats, Ints
+from downclock.units import TOLERANCE, Floats, Ints, as_column
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,10 +108,10 @@ class MeasuredProfiles:
     power_w: Floats
 
     def __post_init__(self) -> None:
-        offset = np.ascontiguousarray(self.offset, dtype=np.int64)
+        offset = as_column(self.offset, np.int64)
         object.__setattr__(self, "offset", offset)
         for name in ("core", "memory", "time_s", "power_w"):
-            column = np.ascontiguousarray(getattr(self, name), dtype=np.float64)
+            column = as_column(getattr(self, name), np.float64)
             object.__setattr__(self, name, column)
             bad = ~(np.isfinite(column) & (column > 0.0))
             if np.any(bad):
@@ -155,7 +155,7 @@ Profiles: TypeAlias = GpuProfiles | CpuProfiles | MeasuredProfiles
 def _as_columns(profiles: GpuProfiles | CpuProfiles) -> None:
     """Make every field a float column and refuse what is negative or not finite."""
     for spec in fields(profiles):
-        column = np.atleast_1d(np.ascontiguousarray(getattr(profiles, spec.name), dtype=np.float64))
+        column = as_column(np.atleast_1d(getattr(profiles, spec.name)), np.float64)
         object.__setattr__(profiles, spec.name, column)
         bad = ~(np.isfinite(column) & (column >= 0.0))
         if np.any(bad):

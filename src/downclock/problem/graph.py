@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.units import Ints
+from downclock.units import Ints, as_column
 
 
 def _none() -> Ints:
@@ -22,8 +22,8 @@ class Edges:
     after: Ints = field(default_factory=_none)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "before", np.ascontiguousarray(self.before, dtype=np.int64))
-        object.__setattr__(self, "after", np.ascontiguousarray(self.after, dtype=np.int64))
+        object.__setattr__(self, "before", as_column(self.before, np.int64))
+        object.__setattr__(self, "after", as_column(self.after, np.int64))
         if self.before.size != self.after.size:
             rule = f"has {self.after.size} rows, 'before' {self.before.size}"
             raise InvalidInput(rule, item="edges", field="after")

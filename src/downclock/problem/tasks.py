@@ -8,7 +8,7 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.problem.spread import Spread
-from downclock.units import Bools, Floats, Ints, Names
+from downclock.units import Bools, Floats, Ints, Names, as_column
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -35,13 +35,9 @@ class Tasks:
 
     def __post_init__(self) -> None:
         for field in ("application", "processors"):
-            object.__setattr__(
-                self, field, np.ascontiguousarray(getattr(self, field), dtype=np.int64)
-            )
+            object.__setattr__(self, field, as_column(getattr(self, field), np.int64))
         for field in ("scale", "arrival_s", "deadline_s"):
-            object.__setattr__(
-                self, field, np.ascontiguousarray(getattr(self, field), dtype=np.float64)
-            )
+            object.__setattr__(self, field, as_column(getattr(self, field), np.float64))
         object.__setattr__(self, "name", np.asarray(self.name, dtype=object))
         self._check()
 

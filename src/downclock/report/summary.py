@@ -19,7 +19,7 @@ from downclock.schedule.account import account
 from downclock.schedule.bill import PARTS, Bill, Boundary
 from downclock.schedule.schedule import DONE, REJECTED, Schedule
 from downclock.schedule.verify import require_valid
-from downclock.units import Ints
+from downclock.units import TOLERANCE, Ints
 
 BASELINES = ("race", "static-cap")
 """What a plan is compared with: full speed, and the best single clock for all jobs."""
@@ -52,7 +52,10 @@ class Planned:
     @property
     def gap(self) -> float:
         """Energy above the lower bound, as a fraction of it."""
-        return self.bill.total_j / self.bound_j - 1.0 if self.bound_j > 0.0 else np.inf
+        if self.bound_j <= 0.0:
+            return np.inf
+        gap = self.bill.total_j / self.bound_j - 1.0
+        return 0.0 if abs(gap) < TOLERANCE else gap
 
     @property
     def done(self) -> int:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from downclock.units import Floats, Ints, Names
+from downclock.units import Floats, Ints, Names, as_column
 
 ON, WAKING, ASLEEP, DOWN = 0, 1, 2, 3
 STATES = ("on", "waking", "asleep", "down")
@@ -172,5 +172,5 @@ def _as_columns(
     for spec in fields(table):
         kind: type = np.int64 if spec.name in ints else np.float64
         kind = object if spec.name in names else kind
-        column: NDArray[Any] = np.ascontiguousarray(getattr(table, spec.name), dtype=kind)
+        column: NDArray[Any] = as_column(getattr(table, spec.name), kind)
         object.__setattr__(table, spec.name, column)

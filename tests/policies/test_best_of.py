@@ -1,0 +1,63 @@
+"""The safety net of batches: no task is lost that a plain policy keeps, no joule is thrown away."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from downclock.engine.engine import plan
+from downclock.policies.catalog import policy
+from downclock.policies.pack_plan import PlanPolicy
+from downclock.power.library import Library
+from downclock.power.points import WIDE
+from downclock.power.profiles import GpuProfiles
+from downclock.problem.platform import Kind, Platform, ServerSpec
+from downclock.problem.problem import Problem
+from downclock.problem.tasks import Tasks
+from downclock.schedule.account import account
+from downclock.schedule.schedule import DONE
+from downclock.schedule.verify import verify
+from downclock.workloads import mei
+
+
+def _batch(deadline_s: list[float], servers: tuple[ServerSpec, ...]) -> Problem:
+    """Jobs of 100 s at the default clock that are all there at time 0."""
+    profiles = GpuProfiles([100.0], [50.0], [150.0], [90.0], [0.5], [10.0])
+    library = Library.of_one_kind(np.array(["a"], dtype=object), "pair", profiles)
+    platform = Platform.build((Kind("pair", WIDE, idle_w=30.0),), servers)
+    tasks = Tasks.of(np.zeros(len(deadline_s), np.int64), deadline_s=np.array(deadline_s))
+    return Problem(tasks, library, platform)
+
+
+def test_a_batch_loses_no_task_that_racing_keeps() -> None:
+    """Two jobs on one GPU with 205 s for both: the first may not spread over its own 190 s."""
+    problem = _batch([190.0, 205.0], (ServerSpec("s", (("pair", 1),)),))
+    schedule = plan(problem, policy("late"))
+    assert verify(problem, schedule).ok
+    assert np.all(schedule.outcomes.status == DONE)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_batch_needs_no_more_than_racing(seed: int) -> None:
+    problem = mei.offline(seed, utilisation=0.02, cluster=mei.Cluster(pairs=64, per_server=8))
+    ours, race = (account(problem, plan(problem, policy(name))) for name in ("late", "race"))
+    assert ours.total_j < race.total_j
+
+
+def test_online_the_main_policy_decides_alone() -> None:
+    problem = mei.online(1, utilisation=0.05, cluster=mei.Cluster(pairs=64, per_server=4))
+    ours, main = plan(problem, policy("late")), plan(problem, PlanPolicy("late"))
+    assert np.array_equal(ours.segments.start_s, main.segments.start_s)
+    assert np.array_equal(ours.segments.processor, main.segments.processor)
+
+
+def test_the_server_that_wakes_in_time_is_woken() -> None:
+    """A job of 100 s due after 130 s fits the server that wakes in 5 s, not that of 2,000 s."""
+    servers = (
+        ServerSpec("slow", (("pair", 1),), wake_s=2000.0),
+        ServerSpec("quick", (("pair", 1),), wake_s=5.0),
+    )
+    problem = _batch([130.0], servers)
+    schedule = plan(problem, PlanPolicy("late"))
+    assert verify(problem, schedule).ok
+    assert schedule.segments.start_s.tolist() == [5.0]
