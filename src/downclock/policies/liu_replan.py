@@ -39,6 +39,9 @@ Until: TypeAlias = Literal["horizon", "makespan"]
 MOST_PROCESSORS = 256
 """Larger platforms are for the list policies."""
 
+MOST_TASKS = 2000
+"""Above this a plan takes minutes."""
+
 CANDIDATES = 4
 """Processors of each kind that a plan looks at for a job, besides the one it has."""
 
@@ -106,6 +109,8 @@ class Replan:
         """Independent tasks on few processors, each with its own clock."""
         if problem.platform.processor_count > MOST_PROCESSORS:
             return f"this policy plans anew at every event; at most {MOST_PROCESSORS} processors"
+        if len(problem.tasks) > MOST_TASKS:
+            return f"this policy plans anew at every event; at most {MOST_TASKS:,} tasks"
         return objection_to_levels(problem)
 
     def begin(self, view: View) -> Book:
