@@ -30,7 +30,7 @@ class Bounds:
     def of(cls, problem: Problem) -> Bounds:
         """Compute them: per task, and for clusters or task graphs as a whole."""
         task_j = per_task_bound_j(problem)
-        if policy("graph").objection(problem) is None:
+        if len(problem.edges) and policy("graph").objection(problem) is None:
             from downclock.policies.graph_plan import graph_bound_j
 
             return cls(task_j, graph_bound_j(problem))
