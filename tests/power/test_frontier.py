@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from downclock.errors import InvalidInput
+from downclock.kernels.compiling import compiled
 from downclock.kernels.gpu_clock import gpu_cheapest, gpu_energy_at, gpu_time, gpu_time_range
 from downclock.power.frontier import Frontier, frontier
 from downclock.power.frontier_gpu import gpu_box
@@ -349,15 +350,23 @@ def test_the_scalar_kernels_answer_as_the_frontier_does(name: str) -> None:
     profiles, box = _gpu(delta=0.4), gpu_box(RANGES[name])
     task = (60.0, 30.0, 100.0, 100.0, 0.4, 5.0)
     line = _frontier(profiles, RANGES[name])
-    time, energy, core, memory = gpu_cheapest(*task, box, -20.0)
+    time, energy, core, memory, shortest, longest, at, back = _inside_a_kernel(*task, box)
     stretched = line.cheapest(-20.0)
     assert (time, energy) == (stretched.time_s[0], stretched.energy_j[0])
     assert (core, memory) == tuple(stretched.points[0, :2])
-    shortest, longest = gpu_time_range(*task[3:], box)
     assert (shortest, longest) == (line.t_min_s[0], line.t_max_s[0])
-    energy, core, memory = gpu_energy_at(*task, box, 110.0)
-    assert energy == line.at(110.0).energy_j[0]
-    assert gpu_time(*task[3:], core, memory) == pytest.approx(110.0, rel=1e-14)
+    assert at == line.at(110.0).energy_j[0]
+    assert back == pytest.approx(110.0, rel=1e-14)
+
+
+@compiled
+def _inside_a_kernel(p0, gamma, c, d, delta, t0, box):
+    """Cheapest at -20 W (time, energy, core, memory), time range, energy and time of 110 s."""
+    time, energy, core, memory = gpu_cheapest(p0, gamma, c, d, delta, t0, box, -20.0)
+    shortest, longest = gpu_time_range(d, delta, t0, box)
+    at, core_at, memory_at = gpu_energy_at(p0, gamma, c, d, delta, t0, box, 110.0)
+    back = gpu_time(d, delta, t0, core_at, memory_at)
+    return time, energy, core, memory, shortest, longest, at, back
 
 
 def _assert_same(one: Settings, other: Settings) -> None:

@@ -53,7 +53,7 @@ def gpu_volt(core: float, box: Floats) -> float:
     return max(box[VOLT_MIN], box[A0] + core * (box[A1] + core * box[A2]))
 
 
-@compiled
+@inner
 def gpu_time(d: float, delta: float, t0: float, core: float, memory: float) -> float:
     """Return the time of one unit of work (mei2021 Eq. 2)."""
     return d * (delta / core + (1.0 - delta) / memory) + t0
@@ -236,7 +236,7 @@ def _clocks_at(
     return min(max(a / (room - b / memory), core_min), core_max), memory
 
 
-@compiled
+@inner
 def gpu_energy_at(
     p0: float,
     gamma: float,
@@ -258,7 +258,7 @@ def gpu_energy_at(
     return power * gpu_time(d, delta, t0, core, memory), core, memory
 
 
-@compiled
+@inner
 def gpu_cheapest(
     p0: float,
     gamma: float,
@@ -279,7 +279,7 @@ def gpu_cheapest(
     return time, gpu_power(p0, gamma, c, box, core, memory) * time, core, memory
 
 
-@compiled
+@inner
 def gpu_time_range(d: float, delta: float, t0: float, box: Floats) -> tuple[float, float]:
     """Return the shortest and the longest time of one unit of work."""
     shortest = gpu_time(d, delta, t0, box[CORE_MAX], box[MEMORY_MAX])
