@@ -6,7 +6,11 @@ import math
 
 
 def energy(joules: float) -> str:
-    """Joules with the prefix that suits them."""
+    """Joules with the prefix that suits them.
+
+    >>> energy(83.82e6)
+    '83.820 MJ'
+    """
     return prefixed(joules, "J")
 
 
@@ -32,7 +36,11 @@ def duration(seconds: float) -> str:
 
 
 def percent(fraction: float) -> str:
-    """A fraction as per cent, with more digits where it is small."""
+    """A fraction as per cent, with more digits where it is small.
+
+    >>> percent(0.1025)
+    '10.2 %'
+    """
     if not math.isfinite(fraction):
         return "none"
     value = 100.0 * fraction

@@ -40,7 +40,11 @@ class VoltageLaw:
         return -self.a1 / (2.0 * self.a2) if self.a2 > 0.0 else 0.0
 
     def max_core(self, volt: float) -> float:
-        """Fastest clock that is stable at ``volt``; infinite where voltage never limits it."""
+        """Fastest clock that is stable at ``volt``; infinite where voltage never limits it.
+
+        >>> round(MEI_LAW.max_core(1.2), 4)
+        1.0916
+        """
         if self.a2 == 0.0:
             return (volt - self.a0) / self.a1 if self.a1 > 0.0 else np.inf
         root = self.a1 * self.a1 - 4.0 * self.a2 * (self.a0 - volt)
