@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 from downclock.errors import InvalidInput
+from downclock.exact.cost_model import SlotGraph, SlotPlan, levels
 from downclock.policies.cost_plan import plan_least_cost
+from downclock.problem.graph import Edges
 from downclock.problem.price import Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
 from downclock.schedule.account import account
@@ -50,6 +52,23 @@ def test_the_bill_is_what_the_solver_promised(machines: Machines, gap: float) ->
     assert result.gap < gap
 
 
+def test_a_result_says_its_own_unit() -> None:
+    problem = small_problem(Machines(2), alternating_prices(50))
+    assert " EUR, bound " in str(plan_least_cost(problem, "cost", rounds=5))
+    assert " kWh, bound " in str(plan_least_cost(problem, "energy", rounds=5))
+    mixed = str(plan_least_cost(problem, "cost+2energy", rounds=5))
+    assert "J" not in mixed
+    assert "EUR" not in mixed
+
+
+def test_free_power_is_not_burnt_for_nothing() -> None:
+    # Ten free slots for two slots of work: any levels cost nothing, the lowest ones draw least.
+    units = np.arange(1, 6)
+    graph = SlotGraph(np.array([10]), Edges(), 1, np.zeros(10), units, (units / 5) ** 2)
+    plan = SlotPlan(np.array([0]), np.array([9]), 0.0)
+    assert levels(graph, plan)[0].tolist() == [0] * 10
+
+
 def test_energy_and_weighted_objectives_are_billed_too() -> None:
     base = small_problem(Machines(2), increasing_prices(60))
     zone = base.prices.of("default")
@@ -85,20 +104,26 @@ def test_a_curve_shorter_than_the_deadline_is_refused() -> None:
     problem = small_problem(Machines(2), np.ones(50))
     short = Curve(np.array([0.0]), np.array([1.0]), 10 * SLOT_S)
     cut = replace(problem, prices=Prices((("default", ZonePrices(price=short)),)))
-    with pytest.raises(InvalidInput, match=r"needs the price from 0 s to 180000 s.*to 36000 s"):
+    with pytest.raises(InvalidInput, match=r"'default' from 0 s to .* 180000 s.*to 36000 s"):
         plan_least_cost(cut)
 
 
 def test_without_a_price_cost_is_refused_and_energy_is_not() -> None:
     problem = replace(small_problem(Machines(2), np.ones(50)), prices=Prices())
-    with pytest.raises(InvalidInput, match="needs a price, and the zone has none"):
+    with pytest.raises(InvalidInput, match=r"needs the price of zone .default., and there is none"):
         plan_least_cost(problem)
     assert plan_least_cost(problem, "energy", seconds=20.0, rounds=5).objective > 0.0
 
 
 def test_a_deadline_nobody_meets_is_named() -> None:
-    with pytest.raises(InvalidInput, match="no schedule that meets the deadlines"):
+    with pytest.raises(
+        InvalidInput, match=r"task 't\d' cannot end by its deadline.* needs \d+ slot"
+    ):
         plan_least_cost(small_problem(Machines(1), np.ones(5)))
+    loose = replace(random_graph(8, seed=3), edges=Edges(np.empty(0, int), np.empty(0, int)))
+    crowd = slotted_problem(loose, Machines(1), np.ones(20))
+    with pytest.raises(InvalidInput, match="the 8 tasks due by the end of slot 20 need"):
+        plan_least_cost(crowd)
 
 
 def test_milestones_keep_their_order() -> None:

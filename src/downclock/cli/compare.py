@@ -36,6 +36,7 @@ TABLES = (".csv", ".json", ".parquet", ".pq")
     metavar="SPEC,...",
     help="Which to compare; parameters after a colon. [default: all that apply]",
 )
+@options.objective
 @options.boundary
 @click.option("--plot", type=click.Path(), metavar="FILE", help="Bars (.png, .svg or .pdf).")
 @click.option(
@@ -53,6 +54,7 @@ def command(
     library: str | None,
     prices: str | None,
     policies: str | None,
+    objective: str | None,
     boundary: Boundary,
     plot: str | None,
     output: str | None,
@@ -61,10 +63,12 @@ def command(
     """Compare policies on one problem or many.
 
     Takes a cluster and jobs, problem files, or folders of problem files. Every plan is verified
-    and billed; policies that complete most tasks come first, then by energy. A policy that does
+    and billed; policies that complete most tasks come first, then by energy, or by the objective:
+    policies that look at prices then plan by it, the others are valued by it. A policy that does
     not apply is named with its reason.
     """
     from downclock.report.compare import compare_all, comparisons_page
+    from downclock.report.worth import goal
 
     options.require_writable(output, TABLES)
     options.require_writable(plot, (".png", ".svg", ".pdf"))
@@ -72,7 +76,13 @@ def command(
         problems = _problems(files, library, prices)
     specs = None if policies is None else _specs(policies)
     with session.progress("planning") as bar:
-        found = compare_all(problems, specs, boundary=boundary, progress=_counted(bar, problems))
+        found = compare_all(
+            problems,
+            specs,
+            boundary=boundary,
+            progress=_counted(bar, problems),
+            objective=goal(objective),
+        )
     page = comparisons_page(found)
     if plot is not None:
         from downclock.report.figures import compare_figure, save_figure

@@ -50,6 +50,23 @@ boundary = click.option(
     help="Where a server's energy window ends.",
 )
 
+
+def _read_objective(ctx: click.Context, param: click.Parameter, text: str | None) -> str | None:
+    """Read an objective and write it the one way the rest of the program does."""
+    if text is None:
+        return None
+    from downclock.problem.objective import parse_objective
+
+    return str(parse_objective(text))
+
+
+objective = click.option(
+    "--objective",
+    callback=_read_objective,
+    metavar="cost|carbon|energy|SUM",
+    help="What is to be least; a sum such as 0.7cost+0.3carbon. [default: energy]",
+)
+
 form = click.option(
     "--format",
     "form",

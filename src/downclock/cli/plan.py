@@ -34,6 +34,7 @@ def _complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str
     shell_complete=_complete_policy,
     help="How to decide; see `downclock policies`. [default: the catalogue's]",
 )
+@options.objective
 @options.boundary
 @click.option("--seed", type=int, help="Seed of policies that draw; the others ignore it.")
 @click.option(
@@ -54,12 +55,13 @@ def command(
     library: str | None,
     prices: str | None,
     spec: str | None,
+    objective: str | None,
     boundary: Boundary,
     seed: int | None,
     output: str | None,
     report: str | None,
     form: Form,
-) -> None:
+) -> int:
     """Plan jobs on a cluster and show what the plan costs.
 
     Takes a cluster (TOML) and jobs (CSV, Parquet or JSON), or one problem file (JSON). Prints the
@@ -67,10 +69,15 @@ def command(
     under the same sleep rule, deadlines met, each rejected job with its reason, servers, wakes,
     money and CO2 where prices are known, the lower bound and the gap to it.
 
-    Every plan is verified before it is shown or written.
+    With an objective other than energy, a policy that looks at prices plans by it (the default one
+    for the problem, or the one named); other policies are only valued by it. Then bound and gap
+    are in the objective's unit. Plans see forecasts and count negative prices as 0; bills do not.
+
+    Every plan is verified before it is shown or written. Exit code 1: no plan meets the deadlines.
     """
-    from downclock.policies.catalog import default_for
+    from downclock.policies.catalog import default_for, with_objective
     from downclock.report.summary import summarise, with_seed
+    from downclock.report.worth import goal
     from downclock.schedule.files import SUFFIXES, write_schedule
 
     options.require_writable(output, SUFFIXES)
@@ -78,9 +85,16 @@ def command(
     with session.working("reading"):
         problem = options.load(files, library, prices)
     baselines = () if session.quiet and report is None else None
-    chosen = with_seed(spec or default_for(problem), seed)
+    wanted = objective or "energy"
+    chosen = default_for(problem, wanted) if spec is None else spec
+    chosen = with_seed(with_objective(chosen, objective) if objective else chosen, seed)
     with session.working("planning, and planning the baselines"):
-        summary = summarise(problem, chosen, boundary=boundary, baselines=baselines)
+        summary = summarise(
+            problem, chosen, boundary=boundary, baselines=baselines, objective=goal(objective)
+        )
+    if summary.hopeless is not None:
+        session.note(f"error: no plan meets the deadlines: {summary.hopeless}")
+        return 1
     if output is not None:
         write_schedule(summary.plan.schedule, problem, output)
         session.wrote(output)
@@ -91,6 +105,7 @@ def command(
             ("--library", library, None),
             ("--prices", prices, None),
             ("--policy", chosen, None),
+            ("--objective", objective, None),
             ("--boundary", boundary, "last-task"),
             ("--report", report, None),
         )
@@ -98,3 +113,4 @@ def command(
             write_summary(summary, report, command=options.spoken("plan", files, given))
         session.wrote(report)
     session.show(summary.page(), form)
+    return 0

@@ -15,6 +15,9 @@ from downclock.errors import InvalidInput
 from downclock.problem.graph import Edges
 from downclock.units import Bools, Floats, Ints
 
+SLIGHT = 1e-11
+"""Part of the highest price that energy is worth where levels cost the same."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlotGraph:
@@ -234,11 +237,15 @@ def plan_cost(index: SlotGraphIndex, table: Floats, first: Ints, last: Ints) -> 
 
 
 def levels(graph: SlotGraph, plan: SlotPlan) -> list[Ints]:
-    """Level of each slot of each task's interval, -1 for off; never more work than needed."""
+    """Level of each slot of each task's interval, -1 for off; never more work than needed.
+
+    Among levels of equal cost, as where power is free, those of least energy are taken.
+    """
     from downclock.kernels.cost_tables import interval_levels
 
+    price = graph.price + SLIGHT * (graph.price.max() or 1.0)
     return [
-        interval_levels(graph.price[a : b + 1], graph.units, graph.power, int(work), graph.pause)
+        interval_levels(price[a : b + 1], graph.units, graph.power, int(work), graph.pause)
         for a, b, work in zip(plan.first, plan.last, graph.work, strict=True)
     ]
 

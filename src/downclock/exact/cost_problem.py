@@ -68,8 +68,10 @@ def objection(problem: Problem) -> str | None:
     return next((reason for good, reason in rules if not good), None)
 
 
-def question(problem: Problem, objective: Objective) -> SlottedQuestion:
+def question(problem: Problem, objective: Objective, *, actual: bool = False) -> SlottedQuestion:
     """Make the slot graph of a problem; prices as policies may know them, negative ones as 0.
+
+    With ``actual`` they are those that bills use: nobody can plan with them, but bounds may.
 
     Raises:
         InvalidInput: a problem the slot model has no words for, or a curve that ends too early.
@@ -87,8 +89,9 @@ def question(problem: Problem, objective: Objective) -> SlottedQuestion:
     release = np.ceil(tasks.arrival_s[real] / slot_s - TOLERANCE).astype(np.int64)
     due = np.floor(tasks.deadline_s[real] / slot_s + TOLERANCE).astype(np.int64) - 1
     edges_s = slot_s * np.arange(int(due.max()) + 2, dtype=np.float64)
-    zone = problem.prices.of(platform.zones[int(platform.zone[0])])
-    price = objective.per_kwh(zone, edges_s) * slot_s / J_PER_KWH
+    name = platform.zones[int(platform.zone[0])]
+    zone = problem.prices.of(name)
+    price = objective.per_kwh(zone, edges_s, actual=actual, name=name) * slot_s / J_PER_KWH
     pause = platform.kinds[0].interrupt == "pause"
     edges = _between(problem, real)
     graph = SlotGraph(

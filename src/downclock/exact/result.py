@@ -19,10 +19,11 @@ class Result:
 
     Attributes:
         schedule: the schedule; where nothing fits, one that rejects every task.
-        objective: its energy in joules.
-        bound: no schedule needs less.
+        objective: what it costs, in ``unit``; energy in joules unless the solver says otherwise.
+        bound: no schedule costs less.
         status: optimal (proven), feasible, or infeasible.
         method: what found it, and how.
+        unit: of objective and bound; empty for a weighted sum of several units.
     """
 
     schedule: Schedule
@@ -30,17 +31,19 @@ class Result:
     bound: float
     status: Status
     method: str = ""
+    unit: str = "J"
 
     @property
     def gap(self) -> float:
-        """How much of the energy might be saved at most, relative."""
+        """How much of the objective might be saved at most, relative."""
         if self.objective <= 0.0:
             return 0.0
         return max(0.0, (self.objective - self.bound) / self.objective)
 
     def __str__(self) -> str:
+        unit = f" {self.unit}" if self.unit else ""
         return (
-            f"{self.status}: {self.objective:.6g} J, bound {self.bound:.6g} J,"
+            f"{self.status}: {self.objective:.6g}{unit}, bound {self.bound:.6g}{unit},"
             f" gap {100.0 * self.gap:.2f} % ({self.method})"
         )
 

@@ -267,12 +267,57 @@ DEFAULT = "late"
 """The policy to use where none is named."""
 
 
-def default_for(problem: Problem) -> str:
-    """The policy to use for a problem where none is named: the first that can plan it."""
+def default_for(problem: Problem, objective: str = "energy") -> str:
+    """The policy to use for a problem where none is named: the first that can plan it.
+
+    For other objectives than energy it is the first that can look at prices.
+
+    Raises:
+        InvalidInput: no policy can plan such a problem by that objective.
+    """
+    if objective != "energy":
+        return _by_objective(problem, objective)
     for name in (DEFAULT, "graph", "least-cost", "replan"):
         if policy(name).objection(problem) is None:
             return name
     return DEFAULT
+
+
+def _by_objective(problem: Problem, objective: str) -> str:
+    why: list[str] = []
+    for entry in CATALOG.values():
+        if "objective" in entry.defaults:
+            spec = with_objective(entry.name, objective)
+            objection = policy(spec).objection(problem)
+            if objection is None:
+                return spec
+            why.append(f"{entry.name} {objection}")
+    rule = f"has no policy that plans by {objective}: {'; '.join(why)}"
+    raise InvalidInput(rule, item=f"problem '{problem.name}'")
+
+
+def objective_of(spec: str) -> str | None:
+    """The objective a spec plans by; None for a policy that knows of none."""
+    name, _, given = spec.partition(":")
+    if name not in CATALOG or "objective" not in CATALOG[name].defaults:
+        return None
+    told = dict(part.partition("=")[::2] for part in given.split(",") if part)
+    return str(told.get("objective", CATALOG[name].defaults["objective"]))
+
+
+def with_objective(spec: str, objective: str) -> str:
+    """Return the spec with an objective, where its policy has one.
+
+    Raises:
+        InvalidInput: the spec names another one already.
+    """
+    known = objective_of(spec)
+    if known is None or known == objective:
+        return spec
+    if "objective=" in spec:
+        rule = f"asks for another objective than '{objective}'"
+        raise InvalidInput(rule, field="policy", value=spec)
+    return f"{spec}{',' if ':' in spec else ':'}objective={objective}"
 
 
 def policy(spec: str) -> Policy:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from downclock.errors import InvalidInput
 from downclock.exact.cost_problem import question, schedule_of
+from downclock.exact.cost_reason import reason
 from downclock.exact.result import Result
 from downclock.policies.cost_search import Progress, solve_slots
 from downclock.problem.objective import Objective, parse_objective
@@ -49,12 +48,32 @@ def plan_least_cost(
         asked.graph, seconds=seconds, proof_s=proof_s, rounds=rounds, seed=seed, progress=progress
     )
     if found.plan is None:
-        least = int(np.ceil(asked.graph.least_slots.sum() / asked.graph.machines))
-        rule = (
-            f"has no schedule that meets the deadlines: {asked.graph.slots} slots are there, and"
-            f" {least} are needed by the work alone"
-        )
+        rule = reason(asked.graph, problem.tasks.name[asked.task])
         raise InvalidInput(rule, item=f"problem '{problem.name}'")
     schedule = schedule_of(problem, asked, found.plan, f"{NAME}:objective={goal}")
     method = f"least {goal}, {found.rounds} orders"
-    return Result(schedule, found.cost, found.bound, found.status, method)
+    unit = goal.unit(problem.prices.currency)
+    return Result(schedule, found.cost, found.bound, found.status, method, unit)
+
+
+def least_cost_bound(
+    problem: Problem, objective: Objective, *, seconds: float = 30.0, rounds: int = 100
+) -> float:
+    """Value at actual prices, negative ones as 0, below which no schedule of all tasks costs.
+
+    Raises:
+        InvalidInput: as for `plan_least_cost`, but not where nothing meets the deadlines.
+    """
+    asked = question(problem, objective, actual=True)
+    return solve_slots(asked.graph, seconds=seconds, rounds=rounds).bound
+
+
+def foresees(problem: Problem, objective: Objective) -> bool:
+    """Tell whether plans see the prices that bills use: no forecast of them stands between."""
+    for _, zone in problem.prices.zones:
+        blurred = (objective.cost and zone.price_forecast is not None) or (
+            objective.carbon and zone.carbon_forecast is not None
+        )
+        if blurred:
+            return False
+    return True

@@ -11,7 +11,7 @@ from downclock.errors import InvalidInput
 from downclock.exact.result import Result
 from downclock.policies.interface import Decisions, View
 from downclock.problem.problem import Problem
-from downclock.schedule.schedule import REJECTED, PowerSpans, Schedule, Segments
+from downclock.schedule.schedule import REJECTED, Outcomes, PowerSpans, Schedule, Segments
 from downclock.units import Ints
 
 
@@ -35,6 +35,14 @@ class WholePolicy:
             return "tasks arrive later; this policy plans what is there at time 0"
         return self.doubt(problem)
 
+    def solved(self, problem: Problem) -> Result:
+        """The solver's answer with its proof; one that rejects every task where there is none."""
+        try:
+            result = self.solve(problem)
+        except InvalidInput as error:
+            return Result(_rejecting(len(problem.tasks), error.rule), 0.0, 0.0, "infeasible")
+        return replace(result, schedule=replace(result.schedule, policy=self.name))
+
     def start(self, view: View) -> bool:
         """Nothing is planned."""
         return False
@@ -43,13 +51,16 @@ class WholePolicy:
         """Plan all on the first call with tasks; later calls have nothing to add."""
         if state or arrived.size == 0:
             return state, _nothing()
-        try:
-            schedule = self.solve(view.problem).schedule
-        except InvalidInput as error:
-            return True, replace(
-                _nothing(), rejected=arrived, reason=np.full(arrived.size, error.rule, object)
-            )
-        return True, _decided(schedule)
+        return True, _decided(self.solved(view.problem).schedule)
+
+
+def _rejecting(tasks: int, reason: str) -> Schedule:
+    """Return a schedule that rejects all for one reason."""
+    nothing = _nothing()
+    outcomes = Outcomes(
+        np.full(tasks, REJECTED), np.full(tasks, reason, dtype=object), np.ones(tasks)
+    )
+    return Schedule(nothing.place, nothing.power, outcomes)
 
 
 def _decided(schedule: Schedule) -> Decisions:

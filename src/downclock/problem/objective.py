@@ -32,6 +32,20 @@ class Objective:
         terms = [name if weight == 1.0 else f"{weight:g}{name}" for name, weight in named if weight]
         return "+".join(terms)
 
+    def unit(self, currency: str) -> str:
+        """Unit of the value; empty for a weighted sum."""
+        one = (
+            (Objective(cost=1.0), currency),
+            (Objective(carbon=1.0), "kg CO2"),
+            (Objective(energy=1.0), "kWh"),
+        )
+        return dict(one).get(self, "")
+
+    @property
+    def mixed(self) -> bool:
+        """It adds up several units, or weighs one."""
+        return not self.unit("money")
+
     def value(self, energy_j: float, money: float | None, carbon_kg: float | None) -> float:
         """Value of a bill; raises where it lacks what the objective weighs."""
         for weight, amount, what in (
@@ -43,10 +57,13 @@ class Objective:
         known = self.cost * (money or 0.0) + self.carbon * (carbon_kg or 0.0)
         return known + self.energy * energy_j / J_PER_KWH
 
-    def per_kwh(self, zone: ZonePrices, edges_s: Floats, *, actual: bool = False) -> Floats:
+    def per_kwh(
+        self, zone: ZonePrices, edges_s: Floats, *, actual: bool = False, name: str = ""
+    ) -> Floats:
         """Mean value of a kWh in each span between ``edges_s`` (k + 1,), negative prices as 0.
 
-        Uses what policies may know: the forecast where there is one, unless ``actual``.
+        Uses what policies may know: the forecast where there is one, unless ``actual``. The
+        zone's ``name`` is for complaints.
         """
         price = zone.price if actual else zone.expected_price
         carbon = zone.carbon if actual else zone.expected_carbon
@@ -56,17 +73,20 @@ class Objective:
             (self.carbon, carbon, "carbon intensity", 1e-3),
         ):
             if weight:
-                total += weight * unit * _mean(curve, edges_s, f"objective '{self}'", what)
+                named = f"{what} of zone '{name}'" if name else what
+                mean = _mean(curve, edges_s, f"objective '{self}'", named)
+                total += weight * unit * mean
         return total
 
 
 def _mean(curve: Curve | None, edges_s: Floats, item: str, what: str) -> Floats:
     if curve is None:
-        raise InvalidInput(f"needs a {what}, and the zone has none", item=item)
+        raise InvalidInput(f"needs the {what}, and there is none", item=item)
     if not curve.covers(float(edges_s[0]), float(edges_s[-1])):
+        where = "" if curve.source is None else f" in {curve.source}"
         rule = (
-            f"needs the {what} from {edges_s[0]:g} s to {edges_s[-1]:g} s, and it is known from"
-            f" {curve.start_s[0]:g} s to {curve.end_s:g} s"
+            f"needs the {what} from {edges_s[0]:g} s to the last deadline at {edges_s[-1]:g} s, and"
+            f" it is known{where} from {curve.start_s[0]:g} s to {curve.end_s:g} s"
         )
         raise InvalidInput(rule, item=item)
     return curve.clipped().integral(edges_s[:-1], edges_s[1:]) / np.diff(edges_s)

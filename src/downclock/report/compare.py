@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from downclock.errors import InvalidSchedule
-from downclock.policies.catalog import CATALOG, policy
+from downclock.policies.catalog import CATALOG, policy, with_objective
+from downclock.problem.objective import Objective
 from downclock.problem.problem import Problem
 from downclock.quantities import count, duration, energy, percent
 from downclock.report.bounds import Bounds
@@ -30,13 +31,16 @@ class Comparison:
 
     Attributes:
         problem: what was asked.
-        plans: verified and billed; those that complete most tasks first, then by energy.
+        plans: verified and billed; those that complete most tasks first, then by what is to be
+            least.
         without: (policy, why it has no plan here).
+        objective: what is to be least; None: energy.
     """
 
     problem: Problem
     plans: tuple[Planned, ...]
     without: tuple[tuple[str, str], ...]
+    objective: Objective | None = None
 
     def page(self) -> Page:
         """The comparison as a table, plain values and flat rows."""
@@ -55,6 +59,7 @@ def compare(
     *,
     boundary: Boundary = "last-task",
     progress: Progress | None = None,
+    objective: Objective | None = None,
 ) -> Comparison:
     """Plan a problem with many policies.
 
@@ -63,11 +68,14 @@ def compare(
         policies: specs; all of the catalogue that apply when not given.
         boundary: where the energy window of a server ends.
         progress: told before each policy.
+        objective: what is to be least; policies that can plan by it do. Energy when not given.
 
     Raises:
         InvalidInput: a policy that does not exist.
     """
     specs = list(CATALOG) if policies is None else list(dict.fromkeys(policies))
+    if objective is not None:
+        specs = [with_objective(spec, str(objective)) for spec in specs]
     chosen = [policy(spec) for spec in specs]
     bounds = Bounds.of(problem)
     plans: list[Planned] = []
@@ -80,11 +88,18 @@ def compare(
             without.append((spec, objection))
             continue
         try:
-            plans.append(planned(problem, spec, boundary=boundary, bounds=bounds))
+            plans.append(
+                planned(problem, spec, boundary=boundary, bounds=bounds, objective=objective)
+            )
         except InvalidSchedule as error:
             without.append((spec, f"its plan is {str(error).splitlines()[0]}"))
-    plans.sort(key=lambda each: (-each.done, each.bill.total_j))
-    return Comparison(problem, tuple(plans), tuple(without))
+    plans.sort(key=lambda each: (-each.done, _amount(each, objective)))
+    return Comparison(problem, tuple(plans), tuple(without), objective)
+
+
+def _amount(each: Planned, objective: Objective | None) -> float:
+    """Return what is to be least."""
+    return each.bill.total_j if objective is None or each.worth is None else each.worth.value
 
 
 def compare_all(
@@ -93,9 +108,13 @@ def compare_all(
     *,
     boundary: Boundary = "last-task",
     progress: Progress | None = None,
+    objective: Objective | None = None,
 ) -> list[Comparison]:
     """Compare on every problem in turn."""
-    return [compare(each, policies, boundary=boundary, progress=progress) for each in problems]
+    return [
+        compare(each, policies, boundary=boundary, progress=progress, objective=objective)
+        for each in problems
+    ]
 
 
 def comparisons_page(comparisons: Sequence[Comparison]) -> Page:
@@ -138,8 +157,13 @@ def _tables(comparison: Comparison) -> tuple[Table, Table]:
         head.append(plans[0].bill.currency)
     if plans and plans[0].bill.carbon_kg is not None:
         head.append("kg CO2")
+    mixed = comparison.objective is not None and comparison.objective.mixed
+    if mixed:
+        head.append(str(comparison.objective))
     title = problem.name if plans else f"{problem.name}: no policy has a plan"
-    energies = Table(tuple(head), tuple(_energy_cells(each, size) for each in plans), title)
+    energies = Table(
+        tuple(head), tuple(_energy_cells(comparison, each, size) for each in plans), title
+    )
     service = ("policy", "done", "deadlines met", "servers", "wakes", "makespan", "planned in")
     rows = tuple(_service_cells(problem, each) for each in plans)
     return energies, Table(service, rows)
@@ -152,16 +176,23 @@ def _scale(joules: float) -> tuple[str, float]:
     return "", 1.0
 
 
-def _energy_cells(each: Planned, size: float) -> tuple[str, ...]:
+def _energy_cells(comparison: Comparison, each: Planned, size: float) -> tuple[str, ...]:
     bill = each.bill
     parts = bill.energy_j
     other = bill.total_j - parts["run"] - parts["idle"]
     numbers = [bill.total_j, parts["run"], parts["idle"], other]
-    cells = [each.policy, *(f"{number / size:.4f}" for number in numbers), percent(each.gap)]
+    cells = [
+        each.policy,
+        *(f"{number / size:.4f}" for number in numbers),
+        percent(_gap(comparison, each)),
+    ]
     if bill.money is not None:
         cells.append(f"{bill.money:.4f}")
     if bill.carbon_kg is not None:
         cells.append(f"{bill.carbon_kg:.4f}")
+    worth = each.worth
+    if worth is not None and comparison.objective is not None and worth.objective.mixed:
+        cells.append(worth.say(worth.value))
     return tuple(cells)
 
 
@@ -203,13 +234,21 @@ def _mean_cells(
 ) -> tuple[float, tuple[str, ...]]:
     """Return the mean excess over the best plan, to sort by, and the row."""
     total = np.array([plan.bill.total_j for _, plan in pairs])
-    best = np.array([each.plans[0].bill.total_j for each, _ in pairs])
-    excess = float(np.mean(total / np.where(best > 0.0, best, 1.0))) - 1.0
+    amount = np.array([_amount(plan, each.objective) for each, plan in pairs])
+    best = np.array([_amount(each.plans[0], each.objective) for each, _ in pairs])
+    excess = float(np.mean(amount / np.where(best > 0.0, best, 1.0))) - 1.0
     wins = sum(each.plans[0].policy == spec for each, _ in pairs)
     left = sum(int(plan.rejected.size) for _, plan in pairs)
-    gap = float(np.mean([plan.gap for _, plan in pairs]))
+    gap = float(np.mean([_gap(each, plan) for each, plan in pairs]))
     cells = (energy(float(total.mean())), percent(excess), percent(gap), f"{wins}", f"{left}")
     return excess, (spec, f"{len(pairs)}", *cells)
+
+
+def _gap(comparison: Comparison, each: Planned) -> float:
+    """Return the gap to the bound on what is to be least."""
+    if comparison.objective is None or each.worth is None:
+        return each.gap
+    return each.worth.gap
 
 
 def _data(comparison: Comparison) -> dict[str, Any]:

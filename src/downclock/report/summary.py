@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from downclock.engine.engine import plan
-from downclock.policies.catalog import CATALOG, policy
+from downclock.exact.result import Result
+from downclock.policies.catalog import CATALOG, DEFAULT, objective_of, policy
+from downclock.policies.interface import Policy
+from downclock.policies.whole import WholePolicy
+from downclock.problem.objective import Objective
 from downclock.problem.problem import Problem
 from downclock.quantities import count, duration, energy, money, percent, prefixed
 from downclock.report.bounds import Bounds
 from downclock.report.tables import Page, Table
+from downclock.report.worth import ENERGY, Worth, goal, worth_of
 from downclock.schedule.account import account
 from downclock.schedule.bill import PARTS, Bill, Boundary
 from downclock.schedule.schedule import DONE, REJECTED, Schedule
@@ -26,6 +31,9 @@ BASELINES = ("race", "static-cap")
 
 GRAPH_BASELINES = ("graph:rule=lpt,clocks=single", "graph:rule=lpt")
 """The same for task graphs: gerards' list schedule at one clock, and at its best clocks."""
+
+SLOT_BASELINES = ("least-cost:objective=energy",)
+"""The same for task graphs in slots: blind to prices."""
 
 SHOWN = 20
 """Rejected tasks listed for people; JSON lists all."""
@@ -41,6 +49,7 @@ class Planned:
         bill: what it costs.
         bound_j: no valid schedule of the tasks it runs needs less.
         planning_s: how long planning took, the first compilation of kernels included.
+        worth: its value under the objective it was asked for; None where that is energy alone.
     """
 
     policy: str
@@ -48,6 +57,7 @@ class Planned:
     bill: Bill
     bound_j: float
     planning_s: float
+    worth: Worth | None = None
 
     @property
     def gap(self) -> float:
@@ -74,6 +84,7 @@ def planned(
     *,
     boundary: Boundary = "last-task",
     bounds: Bounds | None = None,
+    objective: Objective | None = None,
 ) -> Planned:
     """Plan, verify, bill and bound.
 
@@ -82,19 +93,33 @@ def planned(
         spec: the policy, see `downclock.policies.catalog`.
         boundary: where the energy window of a server ends.
         bounds: lower bounds of the problem, where they are known already.
+        objective: what plans are valued by; the policy's own where it has one, else energy.
 
     Raises:
         InvalidInput: an unknown policy, or one that cannot plan such problems.
         InvalidSchedule: the policy's plan breaks a rule; that is a bug.
     """
-    chosen = policy(spec)
+    chosen, own = policy(spec), goal(objective_of(spec))
+    objective = objective or own
     start = time.perf_counter()
-    schedule = plan(problem, chosen)
+    schedule, proof = _planned(problem, chosen)
     planning_s = time.perf_counter() - start
     require_valid(problem, schedule)
-    bound_j = (bounds or Bounds.of(problem)).below(schedule)
+    bounds = bounds or Bounds.of(problem)
     bill = account(problem, schedule, boundary=boundary)
-    return Planned(spec, schedule, bill, bound_j, planning_s)
+    plain = Planned(spec, schedule, bill, bounds.below(schedule), planning_s)
+    if objective is None:
+        return plain
+    bound = bounds.value_below(schedule, objective, proof if own == objective else None)
+    return replace(plain, worth=worth_of(bill, objective, bound))
+
+
+def _planned(problem: Problem, chosen: Policy) -> tuple[Schedule, Result | None]:
+    """Return the plan, and the proof where a solver has one."""
+    if isinstance(chosen, WholePolicy) and chosen.objection(problem) is None:
+        result = chosen.solved(problem)
+        return result.schedule, result
+    return plan(problem, chosen), None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,6 +159,14 @@ class Summary:
     def _all(self) -> tuple[Planned, ...]:
         return (self.plan, *self.baselines)
 
+    @property
+    def hopeless(self) -> str | None:
+        """Why a solver that plans all or nothing has no plan; None where it has one."""
+        whole = isinstance(policy(self.plan.policy), WholePolicy)
+        if not whole or self.plan.done or not self.plan.rejected.size:
+            return None
+        return str(self.plan.schedule.outcomes.reason[self.plan.rejected[0]])
+
     def _headline(self) -> str:
         platform = self.problem.platform
         asked = count(len(self.problem.tasks), "task")
@@ -153,27 +186,39 @@ class Summary:
         rows += [None, ("total energy", *(energy(bill.total_j) for bill in bills))]
         rows += self._comparison_rows()
         rows.append(None)
-        rows += [
-            (name, *(say(each) for each in self._all)) for name, say in _facts(self.problem, bills)
-        ]
+        rows += [(name, *map(say, self._all)) for name, say in _facts(self.problem)]
+        if self.plan.worth is None:
+            rows += [(name, *map(say, bills)) for name, say in _bought(bills)]
         head = ("", *(each.policy for each in self._all))
         return Table(head, tuple(rows))
 
-    def _comparison_rows(self) -> list[tuple[str, ...]]:
+    def _comparison_rows(self) -> list[tuple[str, ...] | None]:
         saved = [self._saved(each) for each in self.baselines]
         said = ["other tasks done" if part is None else percent(part) for part in saved]
-        rows = [("saved by the plan", "", *said)] if said else []
+        rows: list[tuple[str, ...] | None] = [("saved by the plan", "", *said)] if said else []
+        worths = [each.worth for each in self._all if each.worth is not None]
+        if worths:
+            return [
+                *_worth_rows(worths, [each.bill for each in self._all]),
+                *rows,
+                *_bounds(worths),
+            ]
         rows.append(("lower bound", *(energy(each.bound_j) for each in self._all)))
         rows.append(("gap to the bound", *(percent(each.gap) for each in self._all)))
         return rows
 
     def _saved(self, other: Planned) -> float | None:
-        """Part of the other's energy that the plan saves; None where they do not do the same."""
+        """Part of the other's energy, or of what is to be least, that the plan saves.
+
+        None where they do not run the same tasks.
+        """
         mine, theirs = self.plan.schedule.outcomes.status, other.schedule.outcomes.status
         if np.any((mine == DONE) != (theirs == DONE)):
             return None
-        total_j = other.bill.total_j
-        return 1.0 - self.plan.bill.total_j / total_j if total_j else 0.0
+        ours, total = self.plan.bill.total_j, other.bill.total_j
+        if self.plan.worth is not None and other.worth is not None:
+            ours, total = self.plan.worth.value, other.worth.value
+        return 1.0 - ours / total if total else 0.0
 
     def _data(self) -> dict[str, Any]:
         return {
@@ -197,35 +242,41 @@ def summarise(
     *,
     boundary: Boundary = "last-task",
     baselines: Sequence[str] | None = None,
+    objective: Objective | None = None,
 ) -> Summary:
     """Plan with a policy and with the baselines, under the same sleep rule.
 
-    The baselines are the usual ones for such a problem unless they are given.
+    The baselines are the usual ones for such a problem unless they are given; all are valued by
+    the objective, which is that of the policy where none is given.
 
     Raises:
         InvalidInput: an unknown policy, or one that cannot plan such problems.
     """
-    bounds = Bounds.of(problem)
-    mine = planned(problem, spec, boundary=boundary, bounds=bounds)
+    bounds, objective = Bounds.of(problem), objective or goal(objective_of(spec))
+    mine = planned(problem, spec, boundary=boundary, bounds=bounds, objective=objective)
     others: list[Planned] = []
     without: list[tuple[str, str]] = []
-    for name in usual_baselines(problem) if baselines is None else baselines:
+    for name in usual_baselines(problem, objective) if baselines is None else baselines:
         other = with_sleep_rule_of(spec, name)
         if policy(other).name == policy(spec).name:
             continue
         objection = policy(other).objection(problem)
         if objection is None:
-            others.append(planned(problem, other, boundary=boundary, bounds=bounds))
+            others.append(
+                planned(problem, other, boundary=boundary, bounds=bounds, objective=objective)
+            )
         else:
             without.append((other, objection))
     return Summary(problem, mine, tuple(others), tuple(without))
 
 
-def usual_baselines(problem: Problem) -> tuple[str, ...]:
+def usual_baselines(problem: Problem, objective: Objective | None = None) -> tuple[str, ...]:
     """What a plan of such a problem is compared with."""
     if len(problem.edges) and policy("graph").objection(problem) is None:
         return GRAPH_BASELINES
-    return BASELINES
+    if len(problem.edges) and policy(SLOT_BASELINES[-1]).objection(problem) is None:
+        return SLOT_BASELINES
+    return BASELINES if objective in (None, ENERGY) else (*BASELINES, DEFAULT)
 
 
 def with_sleep_rule_of(spec: str, baseline: str) -> str:
@@ -246,7 +297,7 @@ def with_seed(spec: str, seed: int | None) -> str:
     return f"{name}:{given},seed={seed}" if given else f"{name}:seed={seed}"
 
 
-def _facts(problem: Problem, bills: list[Bill]) -> list[tuple[str, Callable[[Planned], str]]]:
+def _facts(problem: Problem) -> list[tuple[str, Callable[[Planned], str]]]:
     """Rows under the energies: a name, and how to say it of a plan."""
     tasks, servers = len(problem.tasks), problem.platform.server_count
     deadlines = int(np.sum(np.isfinite(problem.tasks.deadline_s)))
@@ -257,11 +308,35 @@ def _facts(problem: Problem, bills: list[Bill]) -> list[tuple[str, Callable[[Pla
         ("server wakes", lambda each: f"{each.bill.wakes}"),
         ("makespan", lambda each: duration(each.bill.makespan_s)),
     ]
-    if bills[0].money is not None:
-        rows.append(("money", lambda each: money(each.bill.money or 0.0, each.bill.currency)))
-    if bills[0].carbon_kg is not None:
-        rows.append(("CO2", lambda each: prefixed(1000.0 * (each.bill.carbon_kg or 0.0), "g")))
     return rows
+
+
+def _worth_rows(worths: list[Worth], bills: list[Bill]) -> list[tuple[str, ...] | None]:
+    """Money and CO2, as billed and as plans count them, and a sum where that is to be least."""
+    rows: list[tuple[str, ...] | None] = [(name, *map(say, bills)) for name, say in _bought(bills)]
+    if worths[0].objective.mixed:
+        rows.append((str(worths[0].objective), *(each.say(each.value) for each in worths)))
+    return rows
+
+
+def _bought(bills: list[Bill]) -> list[tuple[str, Callable[[Bill], str]]]:
+    """Names of what is paid and emitted, and how to say it of a bill."""
+    rows: list[tuple[str, Callable[[Bill], str]]] = []
+    if bills[0].money is not None:
+        rows.append(("money", lambda bill: money(bill.money or 0.0, bill.currency)))
+        if any(bill.money_clipped != bill.money for bill in bills):
+            title = "money, negative prices as 0"
+            rows.append((title, lambda bill: money(bill.money_clipped or 0.0, bill.currency)))
+    if bills[0].carbon_kg is not None:
+        rows.append(("CO2", lambda bill: prefixed(1000.0 * (bill.carbon_kg or 0.0), "g")))
+    return rows
+
+
+def _bounds(worths: list[Worth]) -> list[tuple[str, ...]]:
+    return [
+        ("lower bound", *(each.say(each.bound) for each in worths)),
+        ("gap to the bound", *(percent(each.gap) for each in worths)),
+    ]
 
 
 def deadlines_met(problem: Problem, each: Planned) -> int:
@@ -302,6 +377,7 @@ def _details(problem: Problem, each: Planned) -> dict[str, Any]:
         "deadlines_met": deadlines_met(problem, each),
         "rejected": [{"task": name[task], "reason": reason[task]} for task in each.rejected],
         "bill": each.bill.as_dict(),
+        **({} if each.worth is None else each.worth.record()),
     }
 
 
@@ -325,4 +401,5 @@ def record(problem: Problem, each: Planned) -> dict[str, Any]:
         "currency": bill.currency if bill.money is not None else None,
         "carbon_kg": bill.carbon_kg,
         "planning_s": each.planning_s,
+        **({} if each.worth is None else each.worth.record()),
     }

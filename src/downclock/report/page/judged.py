@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from downclock.errors import InvalidSchedule
-from downclock.policies.catalog import policy
+from downclock.policies.catalog import objective_of, policy
 from downclock.problem.problem import Problem
 from downclock.report.bounds import Bounds
 from downclock.report.summary import (
@@ -18,6 +18,7 @@ from downclock.report.summary import (
     usual_baselines,
     with_sleep_rule_of,
 )
+from downclock.report.worth import Worth, goal, worth_of
 from downclock.schedule.account import account
 from downclock.schedule.bill import Bill, Boundary
 from downclock.schedule.schedule import DONE, Schedule
@@ -37,6 +38,7 @@ class Judged:
         bound_j: no valid schedule of the tasks it completes needs less.
         baselines: plans of the same problem as people make them today.
         without: (policy, reason) of baselines that cannot plan such a problem.
+        worth: value under the objective it was planned by; None where that is energy alone.
     """
 
     problem: Problem
@@ -46,6 +48,7 @@ class Judged:
     bound_j: float
     baselines: tuple[Planned, ...]
     without: tuple[tuple[str, str], ...]
+    worth: Worth | None = None
 
     @property
     def name(self) -> str:
@@ -70,10 +73,10 @@ def judged(
     """Judge a schedule, and plan the (usual) baselines under the same sleep rule."""
     verdict = verify(problem, schedule)
     bill = account(problem, schedule, boundary=boundary)
-    bounds = Bounds.of(problem)
+    bounds, objective = Bounds.of(problem), goal(objective_of(schedule.policy))
     plans: list[Planned] = []
     without: list[tuple[str, str]] = []
-    for name in usual_baselines(problem) if baselines is None else baselines:
+    for name in usual_baselines(problem, objective) if baselines is None else baselines:
         if name in (schedule.policy, schedule.policy.partition(":")[0]):
             continue
         spec = with_sleep_rule_of(schedule.policy, name)
@@ -82,12 +85,17 @@ def judged(
             without.append((spec, objection))
             continue
         try:
-            plans.append(planned(problem, spec, boundary=boundary, bounds=bounds))
+            plans.append(
+                planned(problem, spec, boundary=boundary, bounds=bounds, objective=objective)
+            )
         except InvalidSchedule as error:
             without.append((spec, f"its plan is {str(error).splitlines()[0]}"))
     kept, left = _comparable(schedule, plans)
     bound_j = bounds.below(schedule)
-    return Judged(problem, schedule, verdict, bill, bound_j, kept, (*without, *left))
+    worth = None
+    if objective is not None:
+        worth = worth_of(bill, objective, bounds.value_below(schedule, objective))
+    return Judged(problem, schedule, verdict, bill, bound_j, kept, (*without, *left), worth)
 
 
 def judged_summary(summary: Summary) -> Judged:
@@ -96,7 +104,10 @@ def judged_summary(summary: Summary) -> Judged:
     verdict = verify(summary.problem, plan.schedule)
     kept, left = _comparable(plan.schedule, summary.baselines)
     without = (*summary.without, *left)
-    return Judged(summary.problem, plan.schedule, verdict, plan.bill, plan.bound_j, kept, without)
+    return Judged(
+        *(summary.problem, plan.schedule, verdict, plan.bill, plan.bound_j, kept, without),
+        plan.worth,
+    )
 
 
 def _comparable(

@@ -7,12 +7,14 @@ import numpy as np
 from downclock.quantities import count
 from downclock.report.page.judged import Judged
 from downclock.report.summary import Planned
+from downclock.report.worth import ENERGY, Worth
 from downclock.schedule.schedule import DONE, FAILED, PENDING, REJECTED
 from downclock.units import TOLERANCE
 
 PLAINLY = {
     "race": "running every task at the default clock",
     "static-cap": "the best single clock for all tasks, chosen in hindsight",
+    "least-cost": "planning for the least energy",
 }
 """What the baselines are, for people who do not know the catalogue."""
 
@@ -54,11 +56,13 @@ def money(amount: float, currency: str) -> str:
 
 def headline(judged: Judged) -> str:
     """One sentence: energy, and what that saves."""
-    total = judged.bill.total_j
+    total, amount = judged.bill.total_j, f"needs {energy(judged.bill.total_j)}"
     said = [_saving(total, each) for each in judged.baselines if each.bill.total_j > 0.0]
-    if not said:
-        return f"This plan needs {energy(total)}."
-    return f"This plan needs {energy(total)}: {' and '.join(said)}."
+    worth = judged.worth
+    if worth is not None and worth.objective != ENERGY:
+        amount = f"is worth {worth.say(worth.value)} ({worth.objective})"
+        said = [_cheaper(worth, each) for each in judged.baselines if each.worth is not None]
+    return f"This plan {amount}: {' and '.join(said)}." if said else f"This plan {amount}."
 
 
 def sentences(judged: Judged) -> list[str]:
@@ -76,16 +80,8 @@ def cards(judged: Judged) -> list[tuple[str, str, str]]:
     shown = [
         ("Energy", energy(bill.total_j), f"{energy(bill.energy_j['run'])} of it running tasks")
     ]
-    for each in judged.baselines:
-        if each.bill.total_j > 0.0:
-            saved = 1.0 - bill.total_j / each.bill.total_j
-            word = "Saved against" if saved >= 0.0 else "More than"
-            note = f"{each.policy} needs {energy(each.bill.total_j)}"
-            shown.append((f"{word} {each.policy}", percent(abs(saved)), note))
-    if judged.bound_j > 0.0:
-        gap = bill.total_j / judged.bound_j - 1.0
-        note = f"no plan needs less than {energy(judged.bound_j)}"
-        shown.append(("Above the lower bound", percent(gap), note))
+    shown += [card for each in judged.baselines for card in _saved_card(judged, each)]
+    shown += _bound_card(judged)
     met, asked = deadlines_met(judged)
     if asked:
         said = f"all {met:,}" if met == asked else f"{met:,}"
@@ -102,6 +98,29 @@ def cards(judged: Judged) -> list[tuple[str, str, str]]:
     woken = f"woken {count(bill.wakes, 'time')}" if bill.wakes else "none is woken"
     shown.append(("Servers used", used, woken))
     return shown
+
+
+def _saved_card(judged: Judged, each: Planned) -> list[tuple[str, str, str]]:
+    ours, theirs, said = judged.bill.total_j, each.bill.total_j, energy(each.bill.total_j)
+    if judged.worth is not None and each.worth is not None:
+        ours, theirs = judged.worth.value, each.worth.value
+        said = each.worth.say(theirs)
+    if not theirs > 0.0:
+        return []
+    saved = 1.0 - ours / theirs
+    word = "Saved against" if saved >= 0.0 else "More than"
+    return [(f"{word} {each.policy}", percent(abs(saved)), f"{each.policy} needs {said}")]
+
+
+def _bound_card(judged: Judged) -> list[tuple[str, str, str]]:
+    worth, gap, least = judged.worth, 0.0, energy(judged.bound_j)
+    if worth is not None:
+        gap, least = worth.gap, worth.say(worth.bound)
+    elif judged.bound_j > 0.0:
+        gap = judged.bill.total_j / judged.bound_j - 1.0
+    if not (judged.bound_j if worth is None else worth.bound) > 0.0:
+        return []
+    return [("Above the lower bound", percent(gap), f"no plan needs less than {least}")]
 
 
 def deadlines_met(judged: Judged) -> tuple[int, int]:
@@ -136,7 +155,16 @@ def _not_compared(judged: Judged) -> list[str]:
 
 
 def _saving(total: float, each: Planned) -> str:
-    saved = 1.0 - total / each.bill.total_j
+    return _less(1.0 - total / each.bill.total_j, each)
+
+
+def _cheaper(worth: Worth, each: Planned) -> str:
+    other = each.worth.value if each.worth is not None else 0.0
+    return _less(1.0 - worth.value / other if other > 0.0 else 0.0, each)
+
+
+def _less(saved: float, each: Planned) -> str:
+    """Say what a plan saves against another."""
     name = each.policy.partition(":")[0]
     left = int(each.rejected.size)
     aside = f", which leaves {count(left, 'task')} out" if left else ""
@@ -160,6 +188,15 @@ def _deadlines(judged: Judged) -> str:
 
 
 def _bound(judged: Judged) -> str:
+    worth = judged.worth
+    if worth is not None:
+        if not worth.bound > 0.0:
+            return ""
+        return (
+            f"No valid plan of the tasks it completes is worth less than {worth.say(worth.bound)}"
+            f" ({worth.objective}, negative prices as 0); this one is {percent(worth.gap)} above"
+            " that."
+        )
     if judged.bound_j <= 0.0:
         return ""
     gap = percent(judged.bill.total_j / judged.bound_j - 1.0)

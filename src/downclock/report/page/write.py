@@ -17,6 +17,7 @@ from downclock.report.page.columns import curve_data, page_data
 from downclock.report.page.judged import Judged, judged, judged_summary
 from downclock.report.page.words import cards, energy, headline, left_out, percent, sentences
 from downclock.report.summary import Summary
+from downclock.report.worth import ENERGY, Worth
 from downclock.schedule.bill import PARTS, Bill, Boundary
 from downclock.schedule.schedule import Schedule
 
@@ -168,10 +169,14 @@ def _comparison(mine: Judged) -> str:
     used = [part for part in PARTS if any(bill.energy_j[part] for _, bill in plans)]
     rows = [(f"{part} energy", [energy(bill.energy_j[part]) for _, bill in plans]) for part in used]
     rows.append(("total energy", [energy(bill.total_j) for _, bill in plans]))
+    worths = [mine.worth, *(each.worth for each in mine.baselines)]
+    if mine.worth is not None and mine.worth.objective != ENERGY:
+        said = ["" if worth is None else worth.say(worth.value) for worth in worths]
+        rows.append((f"{mine.worth.objective}, negative prices as 0", said))
     bounds = [mine.bound_j, *(each.bound_j for each in mine.baselines)]
     gaps = [
-        percent(bill.total_j / bound - 1.0) if bound > 0.0 else "none"
-        for (_, bill), bound in zip(plans, bounds, strict=True)
+        _above(bill, bound, worth)
+        for (_, bill), bound, worth in zip(plans, bounds, worths, strict=True)
     ]
     rows.append(("above its lower bound", gaps))
     rows.append(("server wakes", [f"{bill.wakes:,}" for _, bill in plans]))
@@ -186,6 +191,13 @@ def _comparison(mine: Judged) -> str:
         f'<table class="plain"><thead><tr><th scope="col"><span class="unseen">what</span></th>'
         f"{head}</tr></thead><tbody>{body}</tbody></table>"
     )
+
+
+def _above(bill: Bill, bound_j: float, worth: Worth | None) -> str:
+    """Say the gap to the bound on what is to be least."""
+    if worth is not None:
+        return percent(worth.gap)
+    return percent(bill.total_j / bound_j - 1.0) if bound_j > 0.0 else "none"
 
 
 def _left_out(mine: Judged) -> str:
