@@ -91,7 +91,6 @@ def test_place_11_counts_slots_but_does_not_join_them() -> None:
     printed, corrected = solve_program(graph, "printed"), solve_program(graph, "corrected")
     assert corrected.gaps() == 0
     assert printed.gaps() > 0
-    assert printed.cost < corrected.cost - 0.1
 
 
 def test_place_4_says_the_same_in_more_rows() -> None:
