@@ -1,7 +1,10 @@
 """Cost of task graphs under prices: quality, certificates, proofs and scale.
 
-    python -m benchmarks.cost --graphs 2 --proof 20
+    python -m benchmarks.cost --part small --graphs 2 --proof 20
+    python -m benchmarks.cost --part exact
 
+Parts: ``small`` (quality and certificates up to 32 tasks), ``exact`` (proofs), ``tiny`` (printed
+and corrected program, brute force and ours on 200 cases), ``large``, ``huge`` and ``barrier``.
 Seconds are CPU seconds of one thread, so that a busy computer does not change the picture. Real
 curves are read from the folder that DOWNCLOCK_DATA names, and left out without it.
 """
@@ -18,8 +21,10 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from tests.cost.tiny import brute_force, tiny_graph
 
 from downclock.exact.cost_model import SlotGraph
+from downclock.exact.cost_printed import solve_program
 from downclock.policies.cost_budget import sweep_search
 from downclock.policies.cost_search import SlotResult, solve_slots
 from downclock.policies.cost_start import shortest_schedule
@@ -34,6 +39,7 @@ from downclock.workloads.gerhards import (
 )
 from downclock.workloads.task_graph import TaskGraph
 
+PARTS = ("small", "exact", "tiny", "large", "huge", "barrier")
 UNITS = np.arange(1, 6)
 POWER = (UNITS / 5) ** 2
 FILES = {
@@ -85,11 +91,7 @@ def small(graphs: int, proof: float, seed: int) -> None:
                 for machines in (2, 4, 8, 16):
                     if machines > size // 2:
                         continue
-                    draw = seed + 1000 * k + 10 * g + size
-                    meshing = ("low", "middle", "high")[draw % 3]
-                    reach = ("short", "random", "long")[draw // 3 % 3]
-                    drawn = random_graph(size, meshing=meshing, reach=reach, seed=draw)  # type: ignore[arg-type]
-                    percent = (5, 20, 50)[(draw + machines) % 3]
+                    drawn, percent = _drawn(seed + 1000 * k + 10 * g + size, size, machines)
                     rows.append((name, size, *measured(drawn, machines, percent, curve, proof)))
         report(name, [row for row in rows if row[0] == name])
     for size in (8, 16, 24, 32):
@@ -122,6 +124,89 @@ def report(name: str, rows: list[tuple]) -> None:  # type: ignore[type-arg]
         f" (worst {100 * above.max():.3f}); certificate after 2 s {100 * gap.mean():.3f} %"
         f" (worst {100 * gap.max():.2f}); first plan {first_s.max():.3f} s;"
         f" proven {100 * proven.mean():.0f} %; budget heuristic +{100 * heuristic.mean():.0f} %",
+        flush=True,
+    )
+
+
+def exact(graphs: int, seconds: float, seed: int) -> None:
+    """Share of random graphs proven optimal in time: 8 and 16 tasks in 5 s, 32 in ``seconds``.
+
+    HiGHS stops by the wall clock, the search by CPU time; both are printed.
+    """
+    for size, limit in ((8, 5.0), (16, 5.0), (32, seconds)):
+        rows = []
+        for k, (name, curve) in enumerate(curves().items()):
+            for g in range(graphs):
+                for machines in (2, 4, 8, 16):
+                    if machines <= size // 2:
+                        drawn, percent = _drawn(seed + 1000 * k + 10 * g + size, size, machines)
+                        rows.append((name, *_proven(drawn, machines, percent, curve, limit)))
+        slots = [row[5] for row in rows]
+        timed = [row for row in rows if row[1] and row[2] <= limit]
+        worst = max(row[4] for row in rows)
+        print(
+            f"{size} tasks, {min(slots)} to {max(slots)} slots, {len(rows)} cases: proven in"
+            f" {limit:g} s: {100 * len(timed) / len(rows):.0f} % (CPU);"
+            f" median {np.median([row[2] for row in rows]):.1f} s CPU,"
+            f" most {max(row[2] for row in rows):.1f} s CPU,"
+            f" {max(row[3] for row in rows):.1f} s wall; widest gap {100 * worst:.3f} %",
+            flush=True,
+        )
+        for row in rows:
+            if not row[1] or row[2] > limit:
+                print("   open:", *row, flush=True)
+
+
+def _proven(
+    drawn: TaskGraph, machines: int, percent: float, curve: Callable[[int], Floats], limit: float
+) -> tuple[bool, float, float, float, int]:
+    """Return (proven, CPU seconds, wall seconds, gap, slots)."""
+    graph, first = slotted(drawn, machines, percent, curve)
+    cpu, wall = time.process_time(), time.perf_counter()
+    search = min(1.5, 0.3 * limit)
+    found = solved(graph, first, search, limit - search)
+    return (
+        found.status == "optimal",
+        time.process_time() - cpu,
+        time.perf_counter() - wall,
+        found.gap,
+        graph.slots,
+    )
+
+
+def _drawn(draw: int, size: int, machines: int) -> tuple[TaskGraph, float]:
+    """Return the graph of a draw and its extension: meshing, reach and extension take turns."""
+    meshing = ("low", "middle", "high")[draw % 3]
+    reach = ("short", "random", "long")[draw // 3 % 3]
+    drawn = random_graph(size, meshing=meshing, reach=reach, seed=draw)  # type: ignore[arg-type]
+    return drawn, (5, 20, 50)[(draw + machines) % 3]
+
+
+def tiny(cases: int, seed: int) -> None:
+    """Ours, brute force and the corrected program on tiny graphs; how the printed one fails."""
+    agree = infeasible = broken = torn = cheaper = 0
+    for draw in range(seed, seed + cases):
+        graph = tiny_graph(draw)
+        best = brute_force(graph)
+        ours = solve_slots(graph, seconds=5.0, rounds=60, proof_s=10.0)
+        corrected, printed = solve_program(graph, "corrected"), solve_program(graph, "printed")
+        if np.isinf(best):
+            same = ours.status == corrected.status == "infeasible"
+        else:
+            same = ours.status == "optimal" and max(
+                abs(ours.cost - best), abs(corrected.cost - best)
+            ) <= 1e-6 * max(best, 1.0)
+            infeasible += printed.status == "infeasible"
+        agree += same
+        if not same:
+            print("   differs:", draw, best, ours.cost, ours.status, corrected.cost)
+        broken += printed.broken_edges(graph) > 0
+        torn += printed.gaps() > 0
+        cheaper += printed.cost < best - 1e-9
+    print(
+        f"{cases} tiny graphs from seed {seed}: brute force = ours (proven) = corrected program on"
+        f" {agree}; the printed program has no solution where there is one on {infeasible}, breaks"
+        f" an edge on {broken}, tears a task apart on {torn}, is below the optimum on {cheaper}",
         flush=True,
     )
 
@@ -161,15 +246,21 @@ def main() -> None:
     parser.add_argument("--graphs", type=int, default=1, help="graphs per curve, size, machines")
     parser.add_argument("--proof", type=float, default=20.0, help="seconds for each proof")
     parser.add_argument("--seed", type=int, default=7000)
-    parser.add_argument("--part", choices=("small", "large", "huge", "barrier"), default="small")
+    parser.add_argument("--part", choices=PARTS, default="small")
     given = parser.parse_args()
     solved(*slotted(random_graph(8), 2, 20.0, flat_prices), 0.1, 0.1)  # compile
     if given.part == "small":
         small(given.graphs, given.proof, given.seed)
+    elif given.part == "exact":
+        exact(given.graphs, given.proof, given.seed)
+    elif given.part == "tiny":
+        tiny(200, given.seed)
     elif given.part == "large":
-        large(1000, 8, 5.0, "random", given.seed)
-        large(1000, 16, 5.0, "layered", given.seed)
-        large(1000, 16, 5.0, "random", given.seed)
+        for seed in range(given.seed, given.seed + 2 * given.graphs):
+            large(1000, 8, 5.0, "random", seed)
+            large(1000, 6, 5.0, "random", seed)
+            large(1000, 16, 5.0, "layered", seed)
+            large(1000, 16, 5.0, "random", seed)
     elif given.part == "huge":
         large(10_000, 64, 20.0, "random", given.seed)
     else:

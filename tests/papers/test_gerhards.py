@@ -52,3 +52,23 @@ def test_without_data_epex_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     (row,) = savings.fig2(QUICK)
     assert row.verdict == "not run"
     assert "DOWNCLOCK_DATA" in row.note
+
+
+def test_without_data_the_standard_graphs_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DOWNCLOCK_DATA", raising=False)
+    rows = items()["losses-stg"].run(QUICK)
+    assert {row.verdict for row in rows} == {"not run"}
+    assert {row.published for row in rows} == {10.0, 13.0, 15.0, 17.0, 30.0}
+    assert all("stg" in row.note for row in rows)
+
+
+def test_standard_graphs_are_spread_over_the_set(
+    shared_data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DOWNCLOCK_DATA", str(shared_data))
+    if not (shared_data / "stg" / "rand50").is_dir():
+        pytest.skip("the Standard Task Graph set is not there")
+    drawn = list(instances.stg_cases(Settings(sets=3, seed=0)))
+    assert [case.graph.machines for case in drawn] == 3 * [2, 4, 8, 16]
+    assert all(case.makespan >= int(case.work.sum() / 5 / case.graph.machines) for case in drawn)
+    assert len({tuple(case.work.tolist()) for case in drawn}) == 3

@@ -1,8 +1,9 @@
 """Our stand-ins for the paper's 128 test cases, and its price schedules.
 
-The 32 graphs of the paper are not public; ours are drawn by `workloads.gerhards.random_graph` with
-every mix of its knobs, on 2, 4, 8 and 16 machines, with the shortest list schedule found as the
-original schedule S.
+The 32 graphs of the paper are not public. Ours are drawn by `workloads.gerhards.random_graph` with
+every mix of its knobs; others are the graphs of 50 tasks of the Standard Task Graph set (Tobita and
+Kasahara 2002), read where DOWNCLOCK_DATA names them. All are put on 2, 4, 8 and 16 machines, with
+the shortest list schedule found as the original schedule S.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from downclock.workloads.gerhards import (
     random_graph,
     repeated_prices,
 )
+from downclock.workloads.stg import read_stg
+from downclock.workloads.task_graph import TaskGraph
 
 MACHINES = (2, 4, 8, 16)
 SIZES = (16, 32)
@@ -35,6 +38,10 @@ UNITS = np.arange(1, len(FREQUENCIES) + 1)
 SQUARE = np.array(FREQUENCIES) ** 2
 
 NOT_PUBLIC = "other graphs (the paper's are not public), and ours is a certified reference"
+STRIDE = 37
+"""Step through the Standard Task Graph set: its files are sorted by how they were drawn."""
+
+NO_STG = "data absent: set DOWNCLOCK_DATA to a folder that holds stg/rand50"
 ABSENT = "data absent: set DOWNCLOCK_DATA to the folder of public prices"
 EPEX_FILE = "prices/epex_de_dayahead_2016-10-19.csv"
 
@@ -65,11 +72,33 @@ def cases(settings: Settings) -> Iterator[Case]:
                 yield _case(seed, size, machines)
 
 
+def stg_cases(settings: Settings) -> Iterator[Case]:
+    """Graphs of the Standard Task Graph set, as many as there are seeds; none without the files.
+
+    They are spread over the set; one graph on two numbers of machines where ``quick``.
+    """
+    paths = _stg_files()
+    chosen = [seed * STRIDE % len(paths) for seed in settings.seeds] if paths else []
+    for at in dict.fromkeys(chosen[:1] if settings.quick else chosen):
+        for machines in (2, 8) if settings.quick else MACHINES:
+            yield _placed(read_stg(paths[at]), machines, 0)
+
+
+def _stg_files() -> list[Path]:
+    folder = os.environ.get("DOWNCLOCK_DATA")
+    return [] if folder is None else sorted((Path(folder) / "stg" / "rand50").glob("*.stg"))
+
+
 @cache
 def _case(seed: int, size: int, machines: int) -> Case:
     meshing = ("low", "middle", "high")[seed % 3]
     reach = ("short", "random", "long")[seed // 3 % 3]
     drawn = random_graph(size, meshing=meshing, reach=reach, seed=seed)  # type: ignore[arg-type]
+    return _placed(drawn, machines, seed)
+
+
+def _placed(drawn: TaskGraph, machines: int, seed: int) -> Case:
+    """Put a graph on machines, and look for its shortest schedule."""
     work = (UNITS[-1] * drawn.work).astype(np.int64)
     graph = SlotGraph(work, drawn.edges, machines, np.ones(1), UNITS, SQUARE)
     first, makespan = shortest_schedule(graph, seed=seed)
