@@ -1,8 +1,8 @@
 """Task graphs: list schedules, local clocks, and our search against LPT with optimal clocks.
 
-Run ``python -m benchmarks.graphs [search] [local] [lists] [apps]`` (all by default). The graphs
-of the standard set are read from the folder in ``DOWNCLOCK_DATA`` (or ../shared/data). Times are
-processor seconds of one core, after one warm-up call.
+Run ``python -m benchmarks.graphs [search] [local] [lists] [apps] [optima]`` (all by default). The
+graphs of the standard set are read from the folder in ``DOWNCLOCK_DATA`` (or ../shared/data). Times
+are processor seconds of one core, after one warm-up call. ``optima`` needs ``pip install ortools``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from downclock.exact.graph_bounds import global_bound, local_bound, weighted_bound
+from downclock.exact.graph_bounds import global_bound, lemma3_bound, local_bound, weighted_bound
 from downclock.exact.graph_clocks import ChipPower, global_clocks, weighted_makespan
 from downclock.exact.graph_local import local_clocks
 from downclock.exact.graph_model import WorkGraph
@@ -150,7 +150,53 @@ def applications() -> None:
             sys.stdout.flush()
 
 
-PARTS = {"lists": lists, "local": local, "search": searches, "apps": applications}
+def optima() -> None:
+    """The best mean ratio there is on two cores, where only the makespan counts (Lemma 6)."""
+    try:
+        import ortools  # noqa: F401
+    except ImportError:
+        print("optima: skipped, needs OR-Tools (pip install ortools)")
+        return
+    if not DATA.is_dir():
+        print("optima: data absent")
+        return
+    ratios, unproven = [], 0
+    for path in sorted((DATA / "rand50").glob("*.stg")):
+        graph = stg(path)
+        lpt = weighted_makespan(list_schedule(graph, 2, "lpt").parallelism(graph))
+        omega = search(graph, 2).parallelism(graph)
+        least, length = weighted_bound(graph, 2), int(omega[1:].sum())
+        if weighted_makespan(omega) > least * (1.0 + 1e-9):
+            length, proven = shortest(graph, 2, length)
+            least = lemma3_bound(graph.total_work, length, 2, unit=1.0)
+            unproven += not proven
+        ratios.append((least / lpt) ** 3)
+    print(f"optima, M=2: mean ratio {np.mean(ratios):.5f}, {unproven} makespans not proven")
+
+
+def shortest(graph: WorkGraph, cores: int, known: int) -> tuple[int, bool]:
+    """Return a lower bound on the makespan by CP-SAT, and whether it is the makespan."""
+    from ortools.sat.python import cp_model
+
+    model, work = cp_model.CpModel(), graph.work.astype(int)
+    start = [model.new_int_var(0, known, "") for _ in work]
+    runs = [
+        model.new_fixed_size_interval_var(s, int(w), "") for s, w in zip(start, work, strict=True)
+    ]
+    model.add_cumulative(runs, [1] * len(runs), cores)
+    for i, j in zip(graph.before, graph.succ, strict=True):
+        model.add(start[j] >= start[i] + int(work[i]))
+    end = model.new_int_var(0, known, "")
+    for s, w in zip(start, work, strict=True):
+        model.add(end >= s + int(w))
+    model.minimize(end)
+    solver = cp_model.CpSolver()
+    solver.parameters.max_time_in_seconds = 60.0
+    status = solver.solve(model)
+    return round(solver.best_objective_bound), status == cp_model.OPTIMAL
+
+
+PARTS = {"lists": lists, "local": local, "search": searches, "apps": applications, "optima": optima}
 
 
 def main() -> None:

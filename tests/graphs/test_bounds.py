@@ -22,6 +22,7 @@ from downclock.exact.graph_clocks import (
     makespan,
     weighted_makespan,
 )
+from downclock.exact.graph_length import least_length
 from downclock.policies.graph_lists import list_schedule
 from downclock.policies.graph_search import SearchEffort, search
 from tests.graphs.graphs_for_tests import (
@@ -60,6 +61,21 @@ def test_bound_and_search_enclose_the_exhaustive_optimum(graph, cores) -> None:
 def test_no_list_schedule_is_below_the_bound(graph, cores, rule) -> None:
     reached = weighted_makespan(list_schedule(graph, cores, rule).parallelism(graph))
     assert weighted_bound(graph, cores) <= reached * (1.0 + 1e-9)
+
+
+def test_what_cannot_run_elsewhere_lengthens_the_schedule() -> None:
+    """1, then three of 2, then 1 on two cores: 6 cycles; path and total work say only 4."""
+    graph = graph_of([1, 2, 2, 2, 1], *[(0, i) for i in (1, 2, 3)], *[(i, 4) for i in (1, 2, 3)])
+    assert least_length(graph, 2, 1.0) == 6.0
+    assert least_length(graph, 2) == pytest.approx(6.0, rel=2e-6)
+    assert least_length(graph, 3, 1.0) == graph.critical_path == 4.0
+
+
+@settings(max_examples=60)
+@given(random_graphs(whole=False), st.integers(1, 4), st.sampled_from(["lpt", "hlf", "heft"]))
+def test_no_list_schedule_is_shorter_than_the_least_makespan(graph, cores, rule) -> None:
+    length = makespan(list_schedule(graph, cores, rule).parallelism(graph))
+    assert least_length(graph, cores) <= length * (1.0 + 1e-9)
 
 
 @settings(max_examples=12)

@@ -95,7 +95,7 @@ def test_what_the_planner_cannot_do_is_said() -> None:
     with pytest.raises(InvalidInput, match="is not one of optimal, single"):
         plan_graph(problem, "hlf", clocks="fast")
     own = chip_problem(named(EXAMPLE1), 3, 100.0, chip_wide=False)
-    with pytest.raises(InvalidInput, match="needs one chip-wide clock"):
+    with pytest.raises(InvalidInput, match="needs one clock for all"):
         plan_graph(own, "hlf", clocks="single")
 
 

@@ -9,7 +9,8 @@ Weighted makespan (one clock for the chip), all in cycles:
 - `level_bound`: a linear program over ``T_m``, the cycles with exactly m active cores, and
   ``z_im``, how long task i runs in them. No two tasks of a path run at once, so at every m the
   longest path of ``z_·m`` is at most ``T_m``; the z add up to the work of each task and, at
-  every m, to ``m T_m``. Both bounds of the paper follow from it. Whole work makes T whole.
+  every m, to ``m T_m``; the T to the least makespan (`graph_length`). Both bounds of the paper
+  follow from it. Whole work makes T whole.
 
 Energy (a clock per core): `local_bound`, the convex program without a placement, whose busy time
 is limited by what M cores have.
@@ -22,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from downclock.exact.graph_clocks import ChipPower, energy_of_weighted
+from downclock.exact.graph_length import least_length
 from downclock.exact.graph_local import local_clocks, reduced
 from downclock.exact.graph_model import WorkGraph
 from downclock.units import Floats
@@ -48,7 +50,7 @@ def global_bound(
     if graph.total_work <= 0.0:
         return 0.0
     weighted = weighted_bound(graph, cores, power.alpha, time_limit_s)
-    length = max(graph.critical_path, graph.total_work / cores)
+    length = least_length(graph, cores, common_unit(graph))
     free = energy_of_weighted(weighted, deadline, power) + power.c2 * length
     common = max(power.critical, weighted / deadline)
     slowest_used, fastest_used = common * cores ** (-1.0 / power.alpha), common
@@ -136,11 +138,16 @@ def weighted_bound(
     graph: WorkGraph, cores: int, alpha: float = 3.0, time_limit_s: float = 10.0
 ) -> float:
     """Best lower bound on the weighted makespan within a time limit."""
-    unit = common_unit(graph)
-    simple = lemma3_bound(graph.total_work, graph.critical_path, cores, alpha, unit)
-    if cores == 1:
+    simple = simple_bound(graph, cores, alpha)
+    if cores <= 2:  # Lemma 6: with two cores the makespan is all that counts
         return simple
     return max(simple, level_bound(graph, cores, alpha, time_limit_s))
+
+
+def simple_bound(graph: WorkGraph, cores: int, alpha: float = 3.0) -> float:
+    """Least weighted makespan by total work and least makespan alone."""
+    unit = common_unit(graph)
+    return lemma3_bound(graph.total_work, least_length(graph, cores, unit), cores, alpha, unit)
 
 
 def common_unit(graph: WorkGraph) -> float:
@@ -151,9 +158,11 @@ def common_unit(graph: WorkGraph) -> float:
 
 
 def lemma3_bound(
-    work: float, critical_path: float, cores: int, alpha: float = 3.0, unit: float = 0.0
+    work: float, shortest: float, cores: int, alpha: float = 3.0, unit: float = 0.0
 ) -> float:
-    """Least weighted makespan for a total work and critical path (Lemma 3).
+    """Least weighted makespan for a total work and a critical path or other least makespan.
+
+    Lemma 3 of gerards.
 
     ``unit``: what the work of every task is a multiple of; 0 where there is no such number.
     """
@@ -161,11 +170,11 @@ def lemma3_bound(
         return work
     top = cores ** (1.0 / alpha)
     if unit <= 0.0:
-        length = max(critical_path, work / cores)
+        length = max(shortest, work / cores)
         full = (work - length) / (cores - 1)
         return float(length - full + full * top)
-    work, critical_path = round(work / unit), round(critical_path / unit)
-    length = max(critical_path, -(-work // cores))
+    work, shortest = round(work / unit), round(shortest / unit)
+    length = max(shortest, -(-work // cores))
     full, rest = divmod(work - length, cores - 1)
     alone = length - full - (rest > 0)
     return float(unit * (full * top + (rest > 0) * (1.0 + rest) ** (1.0 / alpha) + alone))
@@ -195,9 +204,14 @@ def _level_program(
     cost[:cores] = cycle_cost
     integral = np.zeros(cost.size, dtype=np.int64)
     integral[:cores] = unit > 0.0
+    shortest = least_length(graph, cores, unit) / scale * (1.0 - 1e-9)
     answer = milp(
         cost,
-        constraints=[LinearConstraint(paths, -np.inf, 0.0), LinearConstraint(sums, right, right)],
+        constraints=[
+            LinearConstraint(paths, -np.inf, 0.0),
+            LinearConstraint(sums, right, right),
+            LinearConstraint((np.arange(cost.size) < cores)[None, :] * 1.0, shortest, np.inf),
+        ],
         integrality=integral,
         bounds=Bounds(0.0, np.inf),
         options={"time_limit": time_limit_s, "mip_rel_gap": 1e-9},

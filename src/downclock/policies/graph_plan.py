@@ -83,7 +83,7 @@ def plan_graph(
     Raises:
         InvalidInput: the problem is not of this form.
     """
-    question = question_of(problem)
+    question = question_of(problem, clocks)
     try:
         rows = _rows(question, rule, clocks, how or SearchEffort(), progress)
     except InvalidInput as error:
@@ -97,8 +97,8 @@ def plan_graph(
     return Result(schedule, energy, min(least, energy), status_of(energy, least), rule)
 
 
-def question_of(problem: Problem) -> GraphQuestion:
-    """Read a problem as a graph question, or say what does not fit."""
+def question_of(problem: Problem, clocks: str = "optimal") -> GraphQuestion:
+    """Read a problem as a graph question, or say what does not fit it or the choice of clocks."""
     tasks, platform = problem.tasks, problem.platform
     if np.any(tasks.arrival_s > 0.0) or np.any(tasks.processors > 1):
         raise InvalidInput("graph planning needs tasks that arrive at 0 and use one processor")
@@ -109,6 +109,8 @@ def question_of(problem: Problem) -> GraphQuestion:
     chips, cores = platform.chip_server.size, platform.processor_count
     if chips not in (1, cores):
         raise InvalidInput("graph planning needs one chip, or a chip per processor")
+    if clocks != "optimal" and chips != 1:
+        raise InvalidInput(f"clocks={clocks} needs one clock for all processors")
     kind = platform.kinds[0]
     if kind.clock == "locked" and chips == 1:
         raise InvalidInput("graph planning on one chip needs clocks that may change")
@@ -155,8 +157,6 @@ def _rows(
             else list_schedule(question.graph, question.cores, rule)
         )
         return _chip_rows(question, placed, clocks)
-    if clocks != "optimal":
-        raise InvalidInput("needs one chip-wide clock", field="clocks", value=clocks)
     return _core_rows(question, rule, how, progress)
 
 

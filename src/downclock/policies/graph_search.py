@@ -17,7 +17,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from downclock.exact.graph_bounds import common_unit
+from downclock.exact.graph_bounds import common_unit, simple_bound
 from downclock.exact.graph_clocks import ChipPower, weighted_makespan
 from downclock.exact.graph_local import reduced
 from downclock.exact.graph_model import Placement, WorkGraph
@@ -32,6 +32,8 @@ _MOST_CELLS = 200_000
 _REDUCED = 20_000
 _FORBIDDEN = 1e6
 _CHUNKS = 20
+_FEW = 3
+"""Cores up to which the makespan is nearly all that counts, and warmer searches do better."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +78,15 @@ def search(
     value = weighted_makespan(best.parallelism(graph), alpha)
     if cores == 1 or graph.total_work <= 0.0:
         return best
-    grid = _grid(graph, cores)
+    least = simple_bound(graph, cores, alpha) * (1.0 + 1e-9)
+    grid, other = _grid(graph, cores), 2.0 if cores <= _FEW else 0.5
     slim = reduced(graph) if len(graph) <= _REDUCED else graph
     for k in range(how.restarts):
         left = how.time_limit_s - (time.perf_counter() - began)
-        if left <= 0.0:
+        if left <= 0.0 or value <= least:
             break
         once = replace(how, seed=how.seed + 1009 * k, time_limit_s=left)
-        found = _anneal(slim, grid, cores, alpha, once, warmth=1.0 if k % 2 == 0 else 0.5)
+        found = _anneal(slim, grid, cores, alpha, once, warmth=1.0 if k % 2 == 0 else other)
         reached = weighted_makespan(found.parallelism(graph), alpha)
         if reached < value - 1e-9:
             best, value = found, reached
@@ -139,10 +142,10 @@ def _shift_starts(
     length = coarse.work.astype(np.int64)
     horizon = int(1.05 * (start + length).max()) + 2
     guarded = np.append(weight, _FORBIDDEN)
-    # Measured: cooler for large graphs; warmer for two or three cores, where only the makespan
-    # counts and single moves hardly change it.
-    hot = (0.06 if weight.size <= 4 else float(np.clip(0.6 / len(coarse), 0.0035, 0.012))) * unit
-    cold = (0.01 if weight.size <= 4 else 0.06) * hot
+    # Measured: cooler for large graphs; warmer for few cores, where single moves hardly count.
+    few = weight.size - 1 <= _FEW
+    hot = (0.06 if few else float(np.clip(0.6 / len(coarse), 0.0035, 0.012))) * unit
+    cold = (0.01 if few else 0.06) * hot
     moves = how.start_moves(len(coarse)) // _CHUNKS
     best, value = start, np.inf
     for k in range(_CHUNKS):
