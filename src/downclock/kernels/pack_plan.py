@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from downclock.kernels.compiling import compiled
+from downclock.kernels.compiling import inner
 from downclock.kernels.least_tree import first_at_most, new_trees, set_key
 from downclock.kernels.pack_curves import LADDER, Curves, at_slope_s, energy_j, fill_s, want_s
 
@@ -53,7 +53,7 @@ class Plan(NamedTuple):
     wake_s: Floats  # (s,)
     wake_j: Floats  # (s,)
     up_w: Floats  # (s,) power of an awake server where nothing runs, above that of sleep
-    busy: Floats  # (1, tree over p) end of what runs; infinite: nothing runs
+    busy: Floats  # (1, tree over p) when what runs ends or should have; infinite: nothing runs
     ready_s: Floats  # (p,) when it is, was or will be free of what has started
     end_s: Floats  # (p,) end of all it is to do
     head: Ints  # (p,) first task that has not started; -1: none
@@ -68,10 +68,14 @@ class Plan(NamedTuple):
     seat: Ints  # (s,) place in ``up``; -1: asleep
     asleep: Floats  # (k, tree over s) how long a sleeping server with the kind takes to wake
     ending: Floats  # (1, tree over s) planned end of awake servers
-    tally: Ints  # (7,) servers up, placed, spans, arrivals, turn, since replan, processors up
+    tally: Ints  # (8,) servers up, placed, spans, arrivals, turn, since replan, processors up,
+    # and 1 where it is known that nothing more comes
     recent: Floats  # (2, RECENT) when tasks came and how long they run
     lean: Floats  # (1,) weight of waiting for a processor: above 0, the sooner is better
     waste: Floats  # (1,) part of what a server is kept awake longer that will idle
+    begun_s: Floats  # (p,) when what runs began
+    real_s: Floats  # (p,) when it really ends: only what happens then may look
+    ratio: Floats  # (n,) real / planned run time of each task: only `begin` may look, to set real_s
 
 
 class Trace(NamedTuple):
@@ -116,7 +120,7 @@ def new_plan(
     up = np.concatenate([np.flatnonzero(on == 1), np.zeros(int((on == 0).sum()), np.int64)])
     seat = np.full(servers, -1)
     seat[on == 1] = np.arange(int(on.sum()))
-    count = np.zeros(7, np.int64)
+    count = np.zeros(8, np.int64)
     count[0], count[6] = on.sum(), int(np.diff(first)[on == 1].sum())
     return Plan(
         kind, server, first, wake_s, wake_j, up_w,
@@ -129,16 +133,17 @@ def new_plan(
         new_trees(np.where(on == 1, 0.0, np.inf)[None, :]),
         count, np.zeros((2, RECENT)), np.full(1, SOONER if late else -SOONER),
         np.full(1, LEAST_WASTE),
+        np.zeros(processors), np.zeros(processors), np.ones(n),
     )  # fmt: skip
 
 
-@compiled
+@inner
 def first_of(trees: Floats) -> int:
     """Return the leaf of the least key of the first tree."""
     return first_at_most(trees, 0, trees[0, 1])
 
 
-@compiled
+@inner
 def wake(plan: Plan, j: int, now_s: float) -> None:
     """Begin to wake server ``j``."""
     plan.awake[j], plan.since_s[j] = 1, now_s
@@ -154,7 +159,7 @@ def wake(plan: Plan, j: int, now_s: float) -> None:
         set_key(plan.asleep, plan.kind[p], j, np.inf)
 
 
-@compiled
+@inner
 def sleep(plan: Plan, out: Written, j: int, at_s: float) -> None:
     """Put server ``j`` to sleep; it has nothing to do."""
     plan.awake[j] = 0
@@ -172,7 +177,17 @@ def sleep(plan: Plan, out: Written, j: int, at_s: float) -> None:
         set_key(plan.asleep, plan.kind[p], j, plan.wake_s[j])
 
 
-@compiled
+@inner
+def set_last(plan: Plan, j: int) -> None:
+    """Find the planned end of server ``j`` anew."""
+    last = plan.since_s[j] + plan.wake_s[j]
+    for q in range(plan.first[j], plan.first[j + 1]):
+        last = max(last, plan.end_s[q])
+    plan.last_s[j] = last
+    set_key(plan.ending, 0, j, last)
+
+
+@inner
 def append(plan: Plan, out: Written, p: int, i: int, length_s: float, now_s: float) -> None:
     """Put task ``i`` at the end of what processor ``p`` is to do; start it if it is next."""
     j = plan.server[p]
@@ -189,7 +204,7 @@ def append(plan: Plan, out: Written, p: int, i: int, length_s: float, now_s: flo
         set_key(plan.ending, 0, j, plan.last_s[j])
 
 
-@compiled
+@inner
 def _last_cost(
     plan: Plan, curves: Curves, j: int, k: int, row: int, others_s: float, t: float
 ) -> float:
@@ -199,7 +214,7 @@ def _last_cost(
     return energy_j(curves, row, t) - curves.idle_w[k] * t + plan.up_w[j] * max(others_s, t)
 
 
-@compiled
+@inner
 def _last_length(plan: Plan, trace: Trace, curves: Curves, p: int, i: int, start_s: float) -> float:
     """Return how long the last task of processor ``p`` should run, with nothing more to come.
 
@@ -230,7 +245,42 @@ def _last_length(plan: Plan, trace: Trace, curves: Curves, p: int, i: int, start
     return length
 
 
-@compiled
+@inner
+def can_shift(plan: Plan, trace: Trace, p: int, start_s: float) -> bool:
+    """Tell whether the planned tasks of processor ``p`` meet their deadlines from ``start_s``."""
+    at, i = start_s, plan.head[p]
+    while i >= 0:
+        at += plan.length_s[i]
+        if at > trace.deadline_s[i]:
+            return False
+        i = plan.after[i]
+    return True
+
+
+@inner
+def _slower(plan: Plan, trace: Trace, curves: Curves, p: int, i: int, start_s: float) -> float:
+    """Return how long task ``i`` should run where it begins sooner than planned.
+
+    A task that was hurried may slow down if that saves more than keeping its server awake costs
+    and the tasks after it still meet their deadlines.
+    """
+    j, k, length = plan.server[p], plan.kind[p], plan.length_s[i]
+    row = k * trace.arrival_s.size + i
+    if length >= curves.free_s[row]:
+        return length
+    t = want_s(curves, row, trace.deadline_s[i] - start_s)
+    if t <= length * (1.0 + 1e-9) or not can_shift(plan, trace, p, start_s + t):
+        return length
+    end = plan.end_s[p] + t - length
+    awake = plan.waste[0] * (plan.up_w[j] - curves.idle_w[k]) * max(0.0, end - plan.last_s[j])
+    if energy_j(curves, row, length) - energy_j(curves, row, t) <= awake:
+        return length
+    plan.end_s[p] = end
+    set_last(plan, j)
+    return t
+
+
+@inner
 def begin(plan: Plan, trace: Trace, curves: Curves, out: Written, p: int, now_s: float) -> None:
     """Start the next task of processor ``p``, which is free."""
     i = plan.head[p]
@@ -239,17 +289,22 @@ def begin(plan: Plan, trace: Trace, curves: Curves, out: Written, p: int, now_s:
     start = max(now_s, plan.ready_s[p])
     plan.head[p] = plan.after[i]
     plan.place[i] = -1
-    length = plan.length_s[i]
+    length = _slower(plan, trace, curves, p, i, start)
+    plan.length_s[i] = length
     if plan.head[p] < 0 and plan.waste[0] > CERTAIN:
         length = _last_length(plan, trace, curves, p, i, start)
     m = plan.tally[1]
     out.task[m], out.processor[m], out.start_s[m], out.length_s[m] = i, p, start, length
     plan.tally[1] += 1
-    plan.ready_s[p] = start + length
-    set_key(plan.busy, 0, p, start + length)
+    plan.begun_s[p], plan.ready_s[p] = start, start + length
+    plan.real_s[p] = start + length * plan.ratio[i]
+    set_key(plan.busy, 0, p, min(plan.ready_s[p], plan.real_s[p]))
+    if plan.head[p] < 0 and plan.end_s[p] != plan.ready_s[p]:  # no server sleeps before its task
+        plan.end_s[p] = plan.ready_s[p]
+        set_last(plan, plan.server[p])
 
 
-@compiled
+@inner
 def in_window(plan: Plan) -> int:
     """Return how many awake servers are looked at for one task."""
     if plan.tally[6] <= WINDOW:
@@ -257,7 +312,7 @@ def in_window(plan: Plan) -> int:
     return max(1, plan.tally[0] * SAMPLE // plan.tally[6])
 
 
-@compiled
+@inner
 def best_place(
     plan: Plan, trace: Trace, curves: Curves, i: int, k: int, now_s: float
 ) -> tuple[int, float, float]:
@@ -294,7 +349,7 @@ def best_place(
     return best, least, length
 
 
-@compiled
+@inner
 def _fresh_j(
     plan: Plan, trace: Trace, curves: Curves, i: int, k: int, now_s: float
 ) -> tuple[int, float, float]:
@@ -314,19 +369,7 @@ def _fresh_j(
     return j, cost, length
 
 
-@compiled
-def _can_shift(plan: Plan, trace: Trace, p: int, start_s: float) -> bool:
-    """Tell whether the planned tasks of processor ``p`` meet their deadlines from ``start_s``."""
-    at, i = start_s, plan.head[p]
-    while i >= 0:
-        at += plan.length_s[i]
-        if at > trace.deadline_s[i]:
-            return False
-        i = plan.after[i]
-    return True
-
-
-@compiled
+@inner
 def _best_ahead(
     plan: Plan, trace: Trace, curves: Curves, i: int, k: int, now_s: float
 ) -> tuple[int, float, float]:
@@ -346,12 +389,12 @@ def _best_ahead(
                 continue
             if t < curves.free_s[row]:
                 cost += energy_j(curves, row, t) - curves.free_j[row]
-            if cost < least and _can_shift(plan, trace, p, start + t):
+            if cost < least and can_shift(plan, trace, p, start + t):
                 best, least, length = p, cost, t
     return best, least, length
 
 
-@compiled
+@inner
 def _put_ahead(plan: Plan, p: int, i: int, length_s: float) -> None:
     """Make task ``i`` the next one of processor ``p``, ahead of what is planned there."""
     j = plan.server[p]
@@ -363,7 +406,7 @@ def _put_ahead(plan: Plan, p: int, i: int, length_s: float) -> None:
         set_key(plan.ending, 0, j, plan.last_s[j])
 
 
-@compiled
+@inner
 def _first_of(plan: Plan, j: int, k: int) -> int:
     for p in range(plan.first[j], plan.first[j + 1]):
         if plan.kind[p] == k:
@@ -371,7 +414,7 @@ def _first_of(plan: Plan, j: int, k: int) -> int:
     return -1
 
 
-@compiled
+@inner
 def _cheapest(
     plan: Plan, trace: Trace, curves: Curves, i: int, late: bool, now_s: float
 ) -> tuple[int, float, int, bool]:
@@ -403,7 +446,7 @@ def _cheapest(
     return best, length, fresh, ahead
 
 
-@compiled
+@inner
 def settle(
     plan: Plan, trace: Trace, curves: Curves, out: Written, i: int, late: bool, now_s: float
 ) -> bool:
@@ -422,7 +465,7 @@ def settle(
     return True
 
 
-@compiled
+@inner
 def reject(plan: Plan, trace: Trace, curves: Curves, i: int, now_s: float) -> None:
     """Say why task ``i`` cannot run: no clock is fast enough, or every processor is taken."""
     n = trace.arrival_s.size
@@ -443,7 +486,7 @@ def reject(plan: Plan, trace: Trace, curves: Curves, i: int, now_s: float) -> No
         trace.earliest_s[i] = min(trace.earliest_s[i], soonest + short)
 
 
-@compiled
+@inner
 def remember(plan: Plan, trace: Trace, curves: Curves, i: int, now_s: float) -> None:
     """Note an arrival after time 0, to foresee the load."""
     slot = plan.tally[3] % RECENT

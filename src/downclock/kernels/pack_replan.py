@@ -11,8 +11,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from downclock.kernels.compiling import compiled
-from downclock.kernels.least_tree import set_key
+from downclock.kernels.compiling import inner
 from downclock.kernels.pack_curves import Curves, energy_j, want_s
 from downclock.kernels.pack_plan import (
     LEAST_WASTE,
@@ -24,11 +23,7 @@ from downclock.kernels.pack_plan import (
     append,
     begin,
     best_place,
-    first_of,
-    reject,
-    remember,
-    settle,
-    sleep,
+    set_last,
 )
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -51,8 +46,8 @@ URGENT = 0.2
 """Tasks that can wait for less than this part of their run time are placed first."""
 
 
-@compiled
-def _take_back(plan: Plan, p: int) -> int:
+@inner
+def take_back(plan: Plan, p: int) -> int:
     """Remove the last planned task of processor ``p`` that has not started, and return it."""
     j, i = plan.server[p], plan.tail[p]
     plan.end_s[p] -= plan.length_s[i]
@@ -68,19 +63,16 @@ def _take_back(plan: Plan, p: int) -> int:
         plan.head[p] = -1
     else:
         plan.after[before] = -1
-    last = plan.since_s[j] + plan.wake_s[j]
-    for q in range(plan.first[j], plan.first[j + 1]):
-        last = max(last, plan.end_s[q])
-    plan.last_s[j] = last
-    set_key(plan.ending, 0, j, last)
+    set_last(plan, j)
     return i
 
 
-@compiled
+@inner
 def _improve(plan: Plan, trace: Trace, curves: Curves, out: Written, now_s: float) -> None:
     """Take some planned tasks back and place them anew, in turns over the awake servers."""
     effort = min(1.0, FULL / max(plan.tally[6], 1))
-    for _ in range(int(np.ceil(effort * ATTEMPTS * (1.0 + MORE * plan.waste[0])))):
+    more = MORE * plan.waste[0] if plan.tally[7] == 0 else 0.0  # a batch was packed with care
+    for _ in range(int(np.ceil(effort * ATTEMPTS * (1.0 + more)))):
         if plan.tally[0] == 0:
             return
         plan.tally[4] += 1
@@ -92,19 +84,20 @@ def _improve(plan: Plan, trace: Trace, curves: Curves, out: Written, now_s: floa
         if p < 0 or plan.first[j + 1] - plan.first[j] == 1:
             continue
         k = plan.kind[p]
-        i = _take_back(plan, p)
+        i = take_back(plan, p)
         q, _, length = best_place(plan, trace, curves, i, k, now_s)
         if q < 0:
             q = p
             length = want_s(
                 curves, k * trace.arrival_s.size + i, trace.deadline_s[i] - plan.end_s[p]
             )
+            length = plan.length_s[i] if length < 0.0 else length
         append(plan, out, q, i, length, now_s)
         if plan.busy[0, plan.busy.shape[1] // 2 + q] == np.inf:
             begin(plan, trace, curves, out, q, now_s)
 
 
-@compiled
+@inner
 def _worth_j(plan: Plan, curves: Curves) -> float:
     """Return the energy above the tasks' best that the plan has in what has not started."""
     total, n = 0.0, plan.place.size
@@ -121,8 +114,8 @@ def _worth_j(plan: Plan, curves: Curves) -> float:
     return total
 
 
-@compiled
-def _clear(plan: Plan, tasks: Ints, where: Ints, length_s: Floats) -> int:
+@inner
+def clear(plan: Plan, tasks: Ints, where: Ints, length_s: Floats) -> int:
     """Take back all that has not started, server by server; return how many."""
     m = 0
     for a in range(plan.tally[0]):
@@ -135,11 +128,11 @@ def _clear(plan: Plan, tasks: Ints, where: Ints, length_s: Floats) -> int:
                 m += 1
                 i = plan.after[i]
             for _ in range(m - first):
-                _take_back(plan, p)
+                take_back(plan, p)
     return m
 
 
-@compiled
+@inner
 def _replan(plan: Plan, trace: Trace, curves: Curves, out: Written, now_s: float) -> None:
     """Place all that has not started anew, urgent tasks first, then the longest; keep the better.
 
@@ -148,7 +141,7 @@ def _replan(plan: Plan, trace: Trace, curves: Curves, out: Written, now_s: float
     n = trace.arrival_s.size
     before = _worth_j(plan, curves)
     tasks, where, length_s = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
-    m = _clear(plan, tasks, where, length_s)
+    m = clear(plan, tasks, where, length_s)
     key = np.empty(m)
     for a in range(m):
         row = plan.kind[where[a]] * n + tasks[a]
@@ -164,12 +157,12 @@ def _replan(plan: Plan, trace: Trace, curves: Curves, out: Written, now_s: float
     if good and _worth_j(plan, curves) < before:
         return
     again, places, lengths = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
-    _clear(plan, again, places, lengths)
+    clear(plan, again, places, lengths)
     for a in range(m):
         append(plan, out, where[a], tasks[a], length_s[a], now_s)
 
 
-@compiled
+@inner
 def _start_idle(plan: Plan, trace: Trace, curves: Curves, out: Written, now_s: float) -> None:
     """Start what is planned on processors where nothing runs."""
     for a in range(plan.tally[0]):
@@ -179,7 +172,7 @@ def _start_idle(plan: Plan, trace: Trace, curves: Curves, out: Written, now_s: f
                 begin(plan, trace, curves, out, p, now_s)
 
 
-@compiled
+@inner
 def _foresee(plan: Plan, now_s: float) -> None:
     """Set the part of an extension that will idle: all where nothing more comes.
 
@@ -187,6 +180,9 @@ def _foresee(plan: Plan, now_s: float) -> None:
     than chance explains (two standard deviations), by the last 16 or 64.
     """
     seen = min(plan.tally[3], RECENT)
+    if plan.tally[7] == 1:
+        plan.waste[0] = 1.0
+        return
     if seen < 16:
         plan.waste[0] = LEAST_WASTE
         return
@@ -204,8 +200,8 @@ def _foresee(plan: Plan, now_s: float) -> None:
     plan.waste[0] = max(LEAST_WASTE, excess**POWER)
 
 
-@compiled
-def _again(plan: Plan, trace: Trace, curves: Curves, out: Written, now_s: float) -> None:
+@inner
+def again(plan: Plan, trace: Trace, curves: Curves, out: Written, now_s: float) -> None:
     """Improve the plan, as far as its size allows."""
     if plan.tally[6] > WINDOW:
         plan.waste[0] = LEAST_WASTE
@@ -217,61 +213,4 @@ def _again(plan: Plan, trace: Trace, curves: Curves, out: Written, now_s: float)
     if plan.waste[0] > GATE and plan.tally[5] >= wait:
         plan.tally[5] = 0
         _replan(plan, trace, curves, out, now_s)
-        _start_idle(plan, trace, curves, out, now_s)
-
-
-@compiled
-def _moment(
-    plan: Plan,
-    trace: Trace,
-    curves: Curves,
-    late: bool,
-    out: Written,
-    arrived: Ints,
-    at: int,
-    now_s: float,
-) -> int:
-    """Do everything that happens at ``now_s``; return the next arrival to come."""
-    while plan.busy[0, 1] <= now_s:
-        p = first_of(plan.busy)
-        set_key(plan.busy, 0, p, np.inf)
-        begin(plan, trace, curves, out, p, now_s)
-    while at < arrived.size and trace.arrival_s[arrived[at]] <= now_s:
-        i = arrived[at]
-        at += 1
-        if now_s > 0.0:
-            remember(plan, trace, curves, i, now_s)
-        if not settle(plan, trace, curves, out, i, late, now_s):
-            reject(plan, trace, curves, i, now_s)
-    if late:
-        _again(plan, trace, curves, out, now_s)
-    while plan.ending[0, 1] <= now_s:
-        j = first_of(plan.ending)
-        sleep(plan, out, j, plan.last_s[j])
-    return at
-
-
-@compiled
-def run_plan(
-    plan: Plan,
-    trace: Trace,
-    curves: Curves,
-    late: bool,
-    out: Written,
-    arrived: Ints,
-    until_s: float,
-) -> None:
-    """Decide on ``arrived`` and on all that happens by itself before ``until_s``.
-
-    What happens at ``until_s`` itself waits for the next run: it comes after the arrivals then.
-    """
-    at = 0
-    while True:
-        now = np.inf if at >= arrived.size else trace.arrival_s[arrived[at]]
-        own = min(plan.busy[0, 1], plan.ending[0, 1])
-        if own < now and own >= until_s:
-            return
-        now = min(now, own)
-        if now == np.inf:
-            return
-        at = _moment(plan, trace, curves, late, out, arrived, at, now)
+    _start_idle(plan, trace, curves, out, now_s)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from downclock.policies.interface import Decisions, Policy, View, merged
+from downclock.policies.pack_plan import PlanPolicy, carried_out
+from downclock.policies.pack_rolling import set_ratio, with_reserve
 from downclock.problem.problem import Problem
 from downclock.schedule.account import account
-from downclock.units import Ints
+from downclock.units import Floats, Ints
+
+if TYPE_CHECKING:
+    from downclock.kernels.pack_plan import Plan
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,26 +31,35 @@ class BestOf:
     """
 
     name: str
-    main: Policy
+    main: PlanPolicy
     others: tuple[Policy, ...]
 
     def objection(self, problem: Problem) -> str | None:
         """As the main policy."""
         return self.main.objection(problem)
 
-    def start(self, view: View) -> Any:
+    def start(self, view: View) -> Plan:
         """As the main policy."""
         return self.main.start(view)
 
-    def run(self, state: Any, view: View, arrived: Ints, until_s: float) -> tuple[Any, Decisions]:
+    def run(self, state: Plan, view: View, arrived: Ints, until_s: float) -> tuple[Plan, Decisions]:
         """Decide on a batch at once and for good; else as the main policy."""
         if arrived.size == 0 or np.any(view.problem.tasks.arrival_s > 0.0):
             return self.main.run(state, view, arrived, until_s)
+        asked = with_reserve(view, self.main.reserve)
         plans = [
-            policy.run(policy.start(view), view, arrived, np.inf)[1]
-            for policy in (self.main, *self.others)
+            policy.run(policy.start(asked), asked, arrived, np.inf)[1]
+            for policy in (replace(self.main, reserve=0.0), *self.others)
         ]
-        return state, min(plans, key=lambda decided: _cost(view, decided))
+        best = min(plans, key=lambda decided: _cost(asked, decided))
+        return state, carried_out(state, asked, best)
+
+    def roll(self, view: View, work: Floats) -> Decisions:
+        """As `run`, while tasks end as they really do."""
+        state = self.start(view)
+        set_ratio(state, work, self.main.reserve)
+        arrival_s = view.problem.tasks.arrival_s
+        return self.run(state, view, np.argsort(arrival_s, kind="stable"), np.inf)[1]
 
 
 def _cost(view: View, decided: Decisions) -> tuple[int, float]:

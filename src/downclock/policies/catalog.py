@@ -28,6 +28,7 @@ from downclock.policies.listing import Fit, ListPolicy
 from downclock.policies.liu_entries import liu, replanned
 from downclock.policies.order import Order
 from downclock.policies.pack_plan import PlanPolicy
+from downclock.policies.pack_rolling import checked_reserve
 from downclock.policies.sleep import Patience
 from downclock.policies.static_cap import StaticCap
 from downclock.policies.voltage_grid import VoltageGrid
@@ -180,14 +181,15 @@ def _one_of(field: str, value: str, choices: tuple[str, ...]) -> str:
     return value
 
 
-def _late(effort: float) -> Policy:
+def _late(effort: float, reserve: float) -> Policy:
     if not 0.0 <= effort < float("inf"):
         raise InvalidInput("must be finite and not negative", field="effort", value=effort)
-    return BestOf("late", PlanPolicy("late", effort=effort), (_prompt(), _race(0.0)))
+    ours = PlanPolicy("late", effort=effort, reserve=checked_reserve(reserve))
+    return BestOf("late", ours, (_prompt(0.0), _race(0.0)))
 
 
-def _prompt() -> Policy:
-    return PlanPolicy("prompt", late=False)
+def _prompt(reserve: float) -> Policy:
+    return PlanPolicy("prompt", late=False, reserve=checked_reserve(reserve))
 
 
 _SHARED: dict[str, Any] = {"rho": 0.0, "dvfs": True, "start": "batch", "group": True, "grid": 0.0}
@@ -199,9 +201,14 @@ CATALOG: dict[str, Entry] = {
             "late",
             "ours: least added energy, plans may change until the start",
             _late,
-            {"effort": 0.0},
+            {"effort": 0.0, "reserve": 0.0},
         ),
-        Entry("prompt", "ours: least added energy, answered at once and for good", _prompt, {}),
+        Entry(
+            "prompt",
+            "ours: least added energy, answered at once and for good",
+            _prompt,
+            {"reserve": 0.0},
+        ),
         Entry("race", "default clocks, earliest deadline, soonest free", _race, {"rho": 0.0}),
         Entry(
             "static-cap", "the best single clock for all, in hindsight", _static_cap, {"rho": 0.0}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,11 +10,12 @@ import numpy as np
 from downclock.policies.interface import Decisions, View
 from downclock.policies.pack_batch import packing
 from downclock.policies.pack_columns import curves_of, up_w
+from downclock.policies.pack_rolling import set_ratio, with_reserve
 from downclock.policies.pack_search import Packing
 from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import ON, WAKING, PowerSpans, Segments
-from downclock.units import Floats, Ints
+from downclock.units import Floats, Ints, slack
 
 if TYPE_CHECKING:
     from downclock.kernels import pack_plan as kernel
@@ -29,11 +30,14 @@ class PlanPolicy:
         late: what has not started may be planned anew (late binding); else an arrival is
             answered at once and for good.
         effort: seconds of search where all tasks are there at time 0.
+        reserve: an accepted task that needs up to ``1 + reserve`` of its estimate is on time,
+            if the others that run do not need more either.
     """
 
     name: str = "late"
     late: bool = True
     effort: float = 0.0
+    reserve: float = 0.0
 
     def objection(self, problem: Problem) -> str | None:
         """Independent tasks in continuous time on processors with clocks of their own."""
@@ -50,7 +54,7 @@ class PlanPolicy:
         from downclock.kernels.pack_plan import new_plan
 
         platform = view.problem.platform
-        return new_plan(
+        state = new_plan(
             platform.kind,
             platform.first_processor,
             len(platform.kinds),
@@ -61,41 +65,126 @@ class PlanPolicy:
             len(view.problem.tasks),
             self.late,
         )
+        set_ratio(state, 1.0, self.reserve)
+        return state
 
     def run(
         self, state: kernel.Plan, view: View, arrived: Ints, until_s: float
     ) -> tuple[kernel.Plan, Decisions]:
         """Plan ``arrived``; the state is updated in place."""
-        from downclock.kernels import pack_plan as kernel
-        from downclock.kernels.pack_replan import run_plan
+        from downclock.kernels.pack_events import run_plan
 
-        tasks, n = view.problem.tasks, len(view.problem.tasks)
-        trace = kernel.Trace(
-            tasks.arrival_s, tasks.deadline_s, kinds_of(view), np.zeros(n, np.int64), np.zeros(n)
-        )
-        able, gangs = self._able(view, arrived)
+        asked = with_reserve(view, self.reserve)
+        tasks, trace = asked.problem.tasks, trace_of(asked)
+        able, gangs = self._able(asked, arrived)
         if self.late and able.size and not np.any(tasks.arrival_s):
-            packed = packing(view, trace.kinds[:, 0] >= 0, self.effort)
+            packed = packing(asked, trace.kinds[:, 0] >= 0, self.effort)
             if packed is not None:
-                return state, _batch(view, trace, packed, gangs)
+                decided = _batch(asked, trace, packed, gangs)
+                return state, carried_out(state, asked, decided)
         order = able[np.lexsort((able, tasks.deadline_s[able], tasks.arrival_s[able]))]
-        m = int((state.place >= 0).sum()) + able.size
-        counts, times = np.zeros((2, m), np.int64), np.zeros((2, m))
-        spans = np.zeros((m + int(state.tally[0]), 3))
-        out = kernel.Written(counts[0], counts[1], times[0], times[1], spans)
-        state.tally[1:3] = 0
-        run_plan(state, trace, curves_of(view), self.late, out, order, until_s)
-        m, rows = int(state.tally[1]), int(state.tally[2])
-        out = kernel.Written(
-            out.task[:m], out.processor[:m], out.start_s[:m], out.length_s[:m], spans[:rows]
-        )
-        return state, decisions(view, trace, out, gangs)
+        out = _room(state, able.size)
+        run_plan(state, trace, curves_of(asked), self.late, out, order, until_s)
+        return state, decisions(asked, trace, _written(state, out), gangs, state.ratio)
+
+    def roll(self, view: View, work: Floats) -> Decisions:
+        """Decide on everything while tasks end as they really do."""
+        state = self.start(view)
+        set_ratio(state, work, self.reserve)
+        arrival_s = view.problem.tasks.arrival_s
+        return self.run(state, view, np.argsort(arrival_s, kind="stable"), np.inf)[1]
 
     def _able(self, view: View, arrived: Ints) -> tuple[Ints, Ints]:
         """Split what arrived into tasks to place and gangs; what has no work needs no place."""
         tasks = view.problem.tasks
         work = arrived[tasks.scale[arrived] > 0.0]
         return work[tasks.processors[work] == 1], work[tasks.processors[work] > 1]
+
+
+def trace_of(view: View) -> kernel.Trace:
+    """The tasks as the kernels see them; nothing is decided yet."""
+    from downclock.kernels import pack_plan as kernel
+
+    tasks, n = view.problem.tasks, len(view.problem.tasks)
+    return kernel.Trace(
+        tasks.arrival_s, tasks.deadline_s, kinds_of(view), np.zeros(n, np.int64), np.zeros(n)
+    )
+
+
+def _room(state: kernel.Plan, more: int) -> kernel.Written:
+    """Room for what a run decides on ``more`` tasks and those that are planned."""
+    from downclock.kernels import pack_plan as kernel
+
+    m = int((state.place >= 0).sum()) + more
+    counts, times = np.zeros((2, m), np.int64), np.zeros((2, m))
+    spans = np.zeros((2 * m + int(state.tally[0]) + 1, 3))
+    state.tally[1:3] = 0
+    return kernel.Written(counts[0], counts[1], times[0], times[1], spans)
+
+
+def _written(state: kernel.Plan, out: kernel.Written) -> kernel.Written:
+    """What was written of the room."""
+    m, rows = int(state.tally[1]), int(state.tally[2])
+    return out._replace(
+        task=out.task[:m],
+        processor=out.processor[:m],
+        start_s=out.start_s[:m],
+        length_s=out.length_s[:m],
+        span=out.span[:rows],
+    )
+
+
+def carried_out(state: kernel.Plan, asked: View, decided: Decisions) -> Decisions:
+    """What becomes of a plan of everything: itself, or what follows from tasks' real ends."""
+    from downclock.kernels.pack_events import run_plan
+
+    if np.all(state.ratio[decided.place.task] == 1.0):
+        return decided
+    place, trace, curves = decided.place, trace_of(asked), curves_of(asked)
+    rank = np.lexsort((place.start_s, place.processor))
+    task, processor = place.task[rank], place.processor[rank]
+    kind = asked.problem.platform.kind[processor]
+    length_s, _ = asked.problem.at(task, kind, place.points[rank])
+    out = _room(state, task.size)
+    _load(state, task, processor, length_s)
+    run_plan(state, trace, curves, True, out, np.empty(0, np.int64), np.inf)
+    none = np.empty(0, np.int64)
+    followed = decisions(asked, trace, _written(state, out), none, state.ratio)
+    return replace(followed, rejected=decided.rejected, reason=decided.reason)
+
+
+def _load(state: kernel.Plan, task: Ints, processor: Ints, length_s: Floats) -> None:
+    """Put rows (m,), by processor and in running order, into an empty plan; nothing more comes.
+
+    A processor begins its first task when its server is awake, which is an event like an end.
+    """
+    from downclock.kernels.least_tree import new_trees
+
+    used = np.unique(state.server[processor])
+    fresh = used[state.awake[used] == 0]
+    ready_s = np.zeros(state.wake_s.size)
+    ready_s[fresh] = state.wake_s[fresh]
+    at = int(state.tally[0])
+    state.up[at : at + fresh.size], state.seat[fresh] = fresh, at + np.arange(fresh.size)
+    state.awake[fresh] = 1
+    leaves = state.asleep[:, state.asleep.shape[1] // 2 :].copy()
+    leaves[:, fresh] = np.inf
+    state.asleep[:] = new_trees(leaves)
+    state.tally[0] += fresh.size
+    state.tally[6] += int(np.diff(state.first)[fresh].sum())
+    state.ready_s[:] = state.real_s[:] = state.end_s[:] = ready_s[state.server]
+    np.add.at(state.end_s, processor, length_s)
+    np.maximum.at(state.last_s, state.server, state.end_s)
+    begins = np.append(True, processor[1:] != processor[:-1])[: task.size]
+    ends = np.append(processor[1:] != processor[:-1], True)[: task.size]
+    state.length_s[task], state.place[task] = length_s, processor
+    state.after[task[~ends]] = task[~begins]
+    state.head[processor[begins]], state.tail[processor[ends]] = task[begins], task[ends]
+    keys = np.full((1, state.ready_s.size), np.inf)
+    keys[0, processor] = state.ready_s[processor]
+    state.busy[:] = new_trees(keys)
+    state.ending[:] = new_trees(np.where(state.awake == 1, state.last_s, np.inf)[None, :])
+    state.tally[7] = 1
 
 
 def kinds_of(view: View) -> Ints:
@@ -118,16 +207,18 @@ def kinds_of(view: View) -> Ints:
     return view.once("pack kinds", compute)
 
 
-def decisions(view: View, trace: kernel.Trace, out: kernel.Written, gangs: Ints) -> Decisions:
-    """Turn what a kernel wrote into decisions."""
+def decisions(
+    view: View, trace: kernel.Trace, out: kernel.Written, gangs: Ints, ratio: Floats
+) -> Decisions:
+    """Turn what a kernel wrote into decisions; ``ratio`` is real / planned run time (n,)."""
     platform, tasks = view.problem.platform, view.problem.tasks
     points, kind = np.ones((out.task.size, 3)), platform.kind[out.processor]
     for k in range(len(platform.kinds)):
         mine = np.flatnonzero(kind == k)
         if mine.size:
             points[mine] = view.frontier(k).at(out.length_s[mine], out.task[mine]).points
-    ends_s = out.start_s + out.length_s
-    end_s = np.minimum(ends_s, tasks.deadline_s[out.task])  # rounding is not late
+    end_s, due_s = out.start_s + out.length_s * ratio[out.task], tasks.deadline_s[out.task]
+    end_s = np.where(end_s <= due_s + slack(due_s), np.minimum(end_s, due_s), end_s)
     place = Segments.of(out.task, out.processor, out.start_s, end_s, points)
     late = np.flatnonzero(trace.status)
     earliest_s = np.where(
@@ -170,7 +261,7 @@ def _batch(view: View, trace: kernel.Trace, packed: Packing, gangs: Ints) -> Dec
     hopeless = (trace.kinds[:, 0] < 0) & (tasks.scale > 0.0) & (tasks.processors == 1)
     trace.status[hopeless], trace.earliest_s[hopeless] = kernel.NO_TIME, np.inf
     out = kernel.Written(packed.task, packed.processor, start_s, packed.length_s, span)
-    return decisions(view, trace, out, gangs)
+    return decisions(view, trace, out, gangs, np.ones(len(tasks)))
 
 
 def power_spans(platform: Platform, rows: Floats) -> PowerSpans:

@@ -49,7 +49,14 @@ MEANING: Mapping[str, str] = {
 }
 """What a parameter means, in which unit and which values, by its name."""
 
+_OVERRUN = (
+    "0 or more; an accepted task that needs up to 1 + reserve of its estimate is on time; clocks"
+    " are chosen for that, and what is not needed is given back when the task ends"
+)
+
 OWN_MEANING: Mapping[tuple[str, str], str] = {
+    ("late", "reserve"): _OVERRUN,
+    ("prompt", "reserve"): _OVERRUN,
     ("bin", "start"): "what a processor must have room for at time 0; end-time: the task ends in"
     " time; load: the load stays at most 1 (mei2021 Algorithm 6, line 6)",
     ("graph", "effort"): "how long to search, as a factor; 1 is well below a second for 50 tasks",

@@ -12,13 +12,15 @@ import numpy as np
 
 from downclock.engine.engine import plan
 from downclock.errors import InvalidInput
-from downclock.policies.interface import Policy
+from downclock.policies.interface import Policy, View
+from downclock.policies.pack_rolling import Rolling
 from downclock.policies.reacting import Reactive
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import DONE, FAILED, REJECTED, Schedule
 from downclock.simulate.chances import CALM, Chances, draw_fate
 from downclock.simulate.promises import carry_out, finish_s
 from downclock.simulate.reacting import react_to
+from downclock.simulate.rolling import only_run_times, roll_out
 from downclock.units import Ints, slack
 
 
@@ -84,11 +86,13 @@ def simulate_many(
     if objection is not None:
         raise InvalidInput(objection, item=f"policy '{policy.name}'")
     promised = plan(problem, policy)
-    runs = []
+    runs, view = [], View(problem)
     for seed in seeds:
         fate = draw_fate(problem, chances, seed)
         if isinstance(policy, Reactive):
             ended = react_to(problem, policy, fate, chances.retries)
+        elif isinstance(policy, Rolling) and only_run_times(fate):
+            ended = roll_out(view, policy, fate)
         else:
             ended = carry_out(problem, promised, fate, chances.retries)
         runs.append(Run(problem, promised, ended.schedule, ended.events, seed))

@@ -1,0 +1,35 @@
+"""Carry out a policy that plans anew as tasks really end: reclaim, reserve, overruns."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from downclock.policies.interface import View, merged
+from downclock.policies.pack_rolling import Rolling
+from downclock.schedule.schedule import DONE, FAILED, REJECTED, Outcomes
+from downclock.simulate.chances import NEVER, Fate
+from downclock.simulate.promises import CarriedOut, finish_s, late_text
+from downclock.units import slack
+
+
+def only_run_times(fate: Fate) -> bool:
+    """Tell whether nothing but run times differs from the plan: no job and no machine fails."""
+    downs = fate.server_down.size + fate.processor_down.size
+    return downs == 0 and bool(np.all(fate.breaks == NEVER))
+
+
+def roll_out(view: View, policy: Rolling, fate: Fate) -> CarriedOut:
+    """Let the policy decide while tasks end as drawn. Cost: the policy's."""
+    problem, n = view.problem, len(view.problem.tasks)
+    schedule = merged(problem, [policy.roll(view, fate.work)], policy.name)
+    status, reason = schedule.outcomes.status.copy(), schedule.outcomes.reason.copy()
+    ended_s, deadline_s = finish_s(schedule.segments, n), problem.tasks.deadline_s
+    late = np.flatnonzero((status == DONE) & (ended_s > deadline_s + slack(deadline_s)))
+    status[late] = FAILED
+    for i in late:
+        reason[i] = late_text(ended_s[i], deadline_s[i])
+    outcomes = Outcomes(status, reason, np.where(status == REJECTED, 1.0, fate.work))
+    events = n + 2 * len(schedule.segments) + len(schedule.spans)
+    return CarriedOut(replace(schedule, outcomes=outcomes), events)
