@@ -54,3 +54,24 @@ def test_bad_options_are_one_line(run, files, option, value, said):
     assert ran.code == 2
     assert said in ran.err
     assert len(ran.err.splitlines()) == 1
+
+
+def test_misses_against_reserve_are_a_table_and_a_row_each(run, files):
+    asked = ("--actual", "uniform:0.8:1.2", "--reserve", "0,0.1,0.2", "--runs", "2")
+    ran = run("simulate", files.cluster, files.jobs, *asked)
+    assert ran.code == 0
+    assert [line.split()[0] for line in ran.out.splitlines()[-3:]] == ["0", "0.1", "0.2"]
+    ran = run("simulate", files.cluster, files.jobs, *asked, "--format", "json")
+    rows = json.loads(ran.out)["reserves"]
+    assert [row["reserve"] for row in rows] == [0.0, 0.1, 0.2]
+    # the guarantee of the policy: no miss where no job needs more than its reserve
+    assert rows[-1]["missed"] == 0.0
+
+
+def test_a_policy_without_reserve_and_a_bad_list_are_named(run, files):
+    ran = run("simulate", files.cluster, files.jobs, "--policy", "edl", "--reserve", "0")
+    assert ran.code == 2
+    assert "policy 'edl': has no reserve; these have: late, prompt" in ran.err
+    ran = run("simulate", files.cluster, files.jobs, "--reserve", "0;1")
+    assert ran.code == 2
+    assert "must be numbers with commas between" in ran.err

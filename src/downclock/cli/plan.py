@@ -36,6 +36,12 @@ def _complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str
 )
 @options.objective
 @options.boundary
+@click.option(
+    "--effort",
+    type=float,
+    metavar="SECONDS",
+    help="Search longer for a better plan, for policies that have an effort; never worse.",
+)
 @click.option("--seed", type=int, help="Seed of policies that draw; the others ignore it.")
 @click.option(
     "--output",
@@ -57,6 +63,7 @@ def command(
     spec: str | None,
     objective: str | None,
     boundary: Boundary,
+    effort: float | None,
     seed: int | None,
     output: str | None,
     report: str | None,
@@ -75,7 +82,7 @@ def command(
 
     Every plan is verified before it is shown or written. Exit code 1: no plan meets the deadlines.
     """
-    from downclock.policies.catalog import default_for, with_objective
+    from downclock.policies.catalog import default_for, with_objective, with_parameter
     from downclock.report.summary import summarise, with_seed
     from downclock.report.worth import goal
     from downclock.schedule.files import SUFFIXES, write_schedule
@@ -88,6 +95,8 @@ def command(
     wanted = objective or "energy"
     chosen = default_for(problem, wanted) if spec is None else spec
     chosen = with_seed(with_objective(chosen, objective) if objective else chosen, seed)
+    if effort is not None:
+        chosen = with_parameter(chosen, "effort", f"{effort:g}")
     with session.working("planning, and planning the baselines"):
         summary = summarise(
             problem, chosen, boundary=boundary, baselines=baselines, objective=goal(objective)

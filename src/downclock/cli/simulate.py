@@ -30,6 +30,11 @@ Example:
     help="Actual / estimated work: uniform:LOW:HIGH, lognormal:MEDIAN:SIGMA or file:RATIOS."
     " [default: the jobs' own]",
 )
+@click.option(
+    "--reserve",
+    metavar="LIST",
+    help="Print misses against reserve, such as 0,0.1,0.2, for policies that have one; a row each.",
+)
 @click.option("--fail-jobs", type=float, default=0.0, help="Chance that an attempt fails.")
 @click.option("--retries", type=int, default=3, show_default=True, help="Attempts after the first.")
 @click.option("--fail-servers", type=float, default=0.0, help="Chance that a server fails once.")
@@ -56,6 +61,7 @@ def command(
     runs: int,
     seed: int,
     actual: str | None,
+    reserve: str | None,
     fail_jobs: float,
     retries: int,
     fail_servers: float,
@@ -69,6 +75,9 @@ def command(
 
     Prints a row per run beside what was promised. A job that is done too late counts as late; one
     that lost all its attempts as failed. Promised and realised schedules are verified.
+
+    With --reserve it prints a row per reserve instead: tasks missed, rejected, energy, means of the
+    runs; all meet the same fates.
     """
     from downclock.policies.catalog import default_for, policy
     from downclock.report.simulated import simulated_page
@@ -81,10 +90,20 @@ def command(
     with session.working("reading"):
         problem = options.load(files, library, prices)
     seeds = tuple(range(seed, seed + runs))
+    chosen = spec or default_for(problem)
+    if reserve is not None:
+        from downclock.report.reserve import reserve_page, reserves_of
+
+        wanted = reserves_of(reserve)
+        with session.progress("simulating") as progress:
+            page = reserve_page(
+                problem, chosen, wanted, chances=chances, seeds=seeds, boundary=boundary,
+                progress=progress,
+            )  # fmt: skip
+        session.show(page, form)
+        return
     with session.working("simulating"):
-        done = simulate_many(
-            problem, policy(spec or default_for(problem)), chances=chances, seeds=seeds
-        )
+        done = simulate_many(problem, policy(chosen), chances=chances, seeds=seeds)
         page = simulated_page(done, boundary)
     if output is not None:
         write_schedule(done[0].realised, problem, output)

@@ -327,6 +327,20 @@ def with_objective(spec: str, objective: str) -> str:
     return f"{spec}{',' if ':' in spec else ':'}objective={objective}"
 
 
+def with_parameter(spec: str, key: str, value: str) -> str:
+    """Return the spec with a parameter set, whatever it was.
+
+    Raises:
+        InvalidInput: the policy has no such parameter.
+    """
+    name, _, text = spec.partition(":")
+    if name in CATALOG and key not in CATALOG[name].defaults:
+        having = ", ".join(each for each in CATALOG if key in CATALOG[each].defaults)
+        raise InvalidInput(f"has no {key}; these have: {having}", item=f"policy '{name}'")
+    kept = [part for part in text.split(",") if part and not part.startswith(f"{key}=")]
+    return f"{name}:{','.join([*kept, f'{key}={value}'])}"
+
+
 def policy(spec: str) -> Policy:
     """Make a policy from its spec; its name is the spec without parameters left at default."""
     name, _, text = spec.partition(":")
