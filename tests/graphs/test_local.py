@@ -77,6 +77,16 @@ def test_many_levels_come_close_to_free_clocks(graph, cores, slack) -> None:
     assert mixed.cycles.sum(axis=1) == pytest.approx(graph.work)
 
 
+def test_a_fork_and_join_wider_than_the_chip_has_a_tight_bound() -> None:
+    """1, eight of 2, 1 on four cores: by symmetry a chain of 1, 4 (four cores at work) and 1."""
+    middle = range(1, 9)
+    graph = graph_of([1] + [2] * 8 + [1], *[(0, i) for i in middle], *[(i, 9) for i in middle])
+    placed = list_schedule(graph, 4, "hlf")
+    reached = local_clocks(graph, placed, 10.0, ChipPower()).energy
+    assert reached == pytest.approx((2.0 + 4.0 * 4.0 ** (1 / 3)) ** 3 / 100.0, rel=1e-5)
+    assert local_bound(graph, 4, 10.0, ChipPower()) == pytest.approx(reached, rel=1e-5)
+
+
 def test_redundant_edges_are_dropped_and_change_nothing() -> None:
     graph = graph_of([2, 3, 4, 1], (0, 1), (1, 2), (0, 2), (2, 3), (0, 3))
     slim = reduced(graph)

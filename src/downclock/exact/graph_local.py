@@ -10,12 +10,13 @@ solver found it, so every answer carries its own proof (`LocalClocks.bound`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from downclock.errors import InvalidInput, MissingExtra
+from downclock.exact.graph_between import with_pairs
 from downclock.exact.graph_clocks import ChipPower
 from downclock.exact.graph_model import Placement, WorkGraph
 from downclock.problem.graph import Edges
@@ -68,8 +69,9 @@ def local_clocks(
 ) -> LocalClocks:
     """Optimal clocks in [slowest, fastest]; without a placement, on as many cores as you like.
 
-    ``cores`` limits the busy time to ``cores * deadline``: without a placement the answer then
-    is a lower bound for every placement on that many cores.
+    ``cores`` limits the busy time to ``cores * deadline``, and that of the tasks between two
+    others likewise: without a placement the answer then is a lower bound for every placement on
+    that many cores.
 
     Raises:
         InvalidInput: the deadline cannot be met.
@@ -80,23 +82,25 @@ def local_clocks(
         return _nothing(graph)
     _check_time(length / fastest if fastest < np.inf else 0.0, deadline)
     best: LocalClocks | None = None
+    joint, between = (joint, None) if cores is None else with_pairs(joint, cores)
     for scale in _LENGTHS:
-        model = _Model(joint, deadline, length, power, slowest, fastest, scale, cores)
+        model = _Model(joint, deadline, length, power, slowest, fastest, scale, cores, between)
         found = _proven(joint, model, deadline, power)
         if best is None or found.residual < best.residual:
             best = found
         if best.residual < _CLOSED:
             break
     assert best is not None
-    return best
+    n = len(graph)
+    return replace(best, clock=best.clock[:n], start=best.start[:n], through=best.through[:n])
 
 
 def _proven(graph: WorkGraph, model: _Model, deadline: float, power: ChipPower) -> LocalClocks:
     """Solve, scale the clocks to end in time, balance the flow, and value both."""
-    slowness, wish, entry, rent = model.solve()
-    through, total = _balanced(graph, wish, entry)
+    slowness, wish, entry = model.solve()
+    through, total, flow = _balanced(graph, wish, entry)
     slowness = _fit(graph, slowness, deadline, model.low, model.high)
-    total += rent * (model.cores or 0)
+    rent = 0.0 if model.between is None else model.between.T @ (flow / model.times)
     bound = _dual(graph, through + rent, total, deadline, power, model.low, model.high)
     real = graph.work > 0.0
     clock = np.where(real, 1.0 / slowness, 1.0)
@@ -151,8 +155,12 @@ class _Model:
         fastest: float,
         scale: float,
         cores: float | None,
+        between: Any | None,
     ) -> None:
-        self.graph, self.power, self.scale, self.cores = graph, power, scale, cores
+        self.graph, self.power, self.scale, self.between = graph, power, scale, between
+        self.times = np.ones(graph.succ.size)
+        if between is not None and cores is not None:
+            self.times[np.diff(between.indptr) > 0] = cores
         self.unit = deadline / length  # slowness of x = 1
         self.real = np.flatnonzero(graph.work > 0.0)
         self.span = graph.work[self.real] * (scale / length)
@@ -163,8 +171,8 @@ class _Model:
         self.sources = np.flatnonzero(np.diff(graph.pred_at) == 0)
         self.sinks = np.flatnonzero(np.diff(graph.succ_at) == 0)
 
-    def solve(self) -> tuple[Floats, Floats, Floats, float]:
-        """Return slowness (n,), the wished flow on edges (m,) and into sources, a core's rent."""
+    def solve(self) -> tuple[Floats, Floats, Floats]:
+        """Return slowness (n,), the wished flow on edges (m,) and into sources."""
         try:
             import clarabel
         except ImportError:
@@ -214,23 +222,25 @@ class _Model:
         s = s - _entries(m + np.arange(sources.size), sources, np.ones(sources.size), count, n)
         right = np.zeros(count)
         right[m + sources.size :] = self.scale
+        x, s = self._crowded(x, s)
         none = sparse.csr_matrix((count, k))
         linear = sparse.hstack([x, none, s])
         boxes, box_right = self._boxes(n)
         cone, cone_right = self._cones(n)
-        area, area_right = self._area(n)
-        stack = sparse.vstack([linear, area, boxes, cone])
-        return stack, np.concatenate([right, area_right, box_right, cone_right])
+        return sparse.vstack([linear, boxes, cone]), np.concatenate([right, box_right, cone_right])
 
-    def _area(self, n: int) -> tuple[Any, Floats]:
-        """One row: busy time of all tasks is at most cores times deadline."""
+    def _crowded(self, x: Any, s: Any) -> tuple[Any, Any]:
+        """Turn the rows of pairs into: run times between <= cores times the gap."""
         from scipy import sparse
 
-        k = self.real.size
-        if self.cores is None:
-            return sparse.csr_matrix((0, 2 * k + n)), np.zeros(0)
-        row = np.concatenate([self.span, np.zeros(k + n)])
-        return sparse.csr_matrix(row[None, :]), np.array([self.cores * self.scale])
+        if self.between is None:
+            return x, s
+        times = sparse.diags_array(
+            np.concatenate([self.times, np.ones(x.shape[0] - self.times.size)])
+        )
+        busy = self.between[:, self.real] @ sparse.diags_array(self.span)
+        none = sparse.csr_matrix((x.shape[0] - busy.shape[0], busy.shape[1]))
+        return times @ x + sparse.vstack([busy, none]), times @ s
 
     def _boxes(self, n: int) -> tuple[Any, Floats]:
         """Rows for x <= high where the deadline alone allows more, and for x >= low."""
@@ -260,7 +270,7 @@ class _Model:
         right[row + 2] = 1.0
         return v + x, right
 
-    def _unpack(self, x: Floats, z: Floats) -> tuple[Floats, Floats, Floats, float]:
+    def _unpack(self, x: Floats, z: Floats) -> tuple[Floats, Floats, Floats]:
         slowness = np.ones(len(self.graph)) * self.unit
         k = self.real.size
         slowness[self.real] = np.clip(x[:k], 1e-12, np.inf) * self.unit
@@ -269,10 +279,7 @@ class _Model:
         scale = self.power.c1 * self.unit ** (-self.power.alpha) * self.graph.total_work
         scale /= self.graph.critical_path
         entry = z[m : m + self.sources.size]
-        rent = 0.0
-        if self.cores is not None:
-            rent = max(float(z[m + self.sources.size + self.sinks.size]), 0.0) * scale
-        return slowness, z[:m] * scale, entry * scale, rent
+        return slowness, z[:m] * self.times * scale, entry * scale
 
 
 def _entries(row: Any, column: Any, value: Any, height: int, width: int) -> Any:
@@ -295,16 +302,16 @@ def _fit(graph: WorkGraph, slowness: Floats, deadline: float, low: float, high: 
     return slowness
 
 
-def _balanced(graph: WorkGraph, wish: Floats, entry: Floats) -> tuple[Floats, float]:
-    """Return the flow through each task after balancing, and the total."""
+def _balanced(graph: WorkGraph, wish: Floats, entry: Floats) -> tuple[Floats, float, Floats]:
+    """Return the flow through each task after balancing, the total, and that on each edge."""
     from downclock.kernels.graph_paths import balance_flow
 
     through = np.zeros(len(graph))
     sources = np.flatnonzero(np.diff(graph.pred_at) == 0)
     through[sources] = np.maximum(entry, 0.0)
     total = float(through.sum())
-    balance_flow(graph.order, graph.succ_at, graph.succ, wish, through)
-    return through, total
+    flow = balance_flow(graph.order, graph.succ_at, graph.succ, wish, through)
+    return through, total, flow
 
 
 def _dual(

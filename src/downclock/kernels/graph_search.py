@@ -93,15 +93,18 @@ def _carry(queue: Array, rank: Array, a: int, b: int) -> None:
 
 
 @compiled
+def _difference(begin: int, to: int, length: int) -> tuple[int, int, int, int]:
+    """Cycles that a task leaves and enters when it moves, as two ranges."""
+    if to > begin:
+        return begin, min(begin + length, to), max(begin + length, to), to + length
+    return max(begin, to + length), begin + length, to, min(begin, to + length)
+
+
+@compiled
 def _shift_cost(active: Array, weight: Array, begin: int, to: int, length: int) -> float:
     """Change in weighted makespan if a task moves; prohibitive where it would lack a core."""
     change = 0.0
-    if to > begin:
-        leave_a, leave_b = begin, min(begin + length, to)
-        enter_a, enter_b = max(begin + length, to), to + length
-    else:
-        leave_a, leave_b = max(begin, to + length), begin + length
-        enter_a, enter_b = to, min(begin, to + length)
+    leave_a, leave_b, enter_a, enter_b = _difference(begin, to, length)
     for t in range(enter_a, enter_b):
         m = active[t]
         change += weight[m + 1] - weight[m]
@@ -113,9 +116,10 @@ def _shift_cost(active: Array, weight: Array, begin: int, to: int, length: int) 
 
 @compiled
 def _shift(active: Array, begin: int, to: int, length: int) -> None:
-    for t in range(begin, begin + length):
+    leave_a, leave_b, enter_a, enter_b = _difference(begin, to, length)
+    for t in range(leave_a, leave_b):
         active[t] -= 1
-    for t in range(to, to + length):
+    for t in range(enter_a, enter_b):
         active[t] += 1
 
 
@@ -205,13 +209,12 @@ def _push_cost(
     change = 0.0
     for k in range(count):
         j = moved[k]
-        for t in range(came[j], came[j] + length[j]):
+        leave_a, leave_b, enter_a, enter_b = _difference(came[j], start[j], length[j])
+        for t in range(leave_a, leave_b):
             m = active[t]
             change += weight[min(m - 1, top)] - weight[min(m, top)]
             active[t] = m - 1
-    for k in range(count):
-        j = moved[k]
-        for t in range(start[j], start[j] + length[j]):
+        for t in range(enter_a, enter_b):
             m = active[t]
             change += weight[min(m + 1, top)] - weight[min(m, top)]
             active[t] = m + 1

@@ -58,7 +58,7 @@ class SearchEffort:
 
     def start_moves(self, tasks: int) -> int:
         """Moves of the second stage: so many a task, up to a limit."""
-        return int(self.effort * min(20_000.0 * tasks, 1e7))
+        return int(self.effort * min(25_000.0 * tasks, 1e7))
 
 
 def search(
