@@ -26,6 +26,9 @@ CPU, GPU = "cpu", "gpu"
 SpeedReading: TypeAlias = Literal["clock", "voltage"]
 """What sets the run time: the clock, as in silicon; or the voltage, as the paper says."""
 
+Lengths: TypeAlias = Literal["log-uniform", "uniform"]
+"""How GPU times are spread over `GPU_TIME_S`: assumed, the paper prints none."""
+
 LOADS = {"light": 1.0, "medium": 1.4, "heavy": 1.8}
 """Sum of the jobs' loads (section 7.1)."""
 
@@ -132,6 +135,7 @@ def job_set(
     box: Box | None = None,
     margin: float = MARGIN,
     arrivals_s: float = 0.0,
+    lengths: Lengths = "log-uniform",
     actual: tuple[float, float] = (0.9, 1.0),
 ) -> Problem:
     """Draw a set: jobs until their loads sum to the cap, the last one shrunk to meet it.
@@ -143,11 +147,13 @@ def job_set(
         box: hardware; Table 2's by default.
         margin: worst case / measured time.
         arrivals_s: jobs arrive uniformly within this time; 0: all at time 0.
+        lengths: how GPU times are spread. Log-uniform gives many short jobs, whose deadlines lie
+            far apart, so that loads (Def. 3) are lower than those of uniform lengths.
         actual: range of actual / measured time, kept as the tasks' spread.
     """
     rng = np.random.default_rng([seed, sorted(FAMILIES).index(_known(family))])
     cap = LOADS[load] if isinstance(load, str) else load
-    used, gpu_s, ratio = _draws(rng, cap, FAMILIES[family])
+    used, gpu_s, ratio = _draws(rng, cap, FAMILIES[family], lengths)
     n, gpu_s = used.size, gpu_s * margin
     cpu_s = gpu_s * ratio
     window_s = np.minimum(cpu_s, gpu_s) / used
@@ -178,7 +184,7 @@ def _known(family: str) -> str:
 
 
 def _draws(
-    rng: np.random.Generator, cap: float, advantage: tuple[float, float]
+    rng: np.random.Generator, cap: float, advantage: tuple[float, float], lengths: Lengths
 ) -> tuple[Floats, Floats, Floats]:
     """Loads, GPU times and CPU / GPU ratios of jobs until the loads sum to the cap.
 
@@ -187,9 +193,10 @@ def _draws(
     """
     rows: list[tuple[float, float, float]] = []
     left = cap
-    low, high = np.log(advantage[0]), np.log(advantage[1])
     while left > 0.0:
-        gpu_s, ratio = float(rng.uniform(*GPU_TIME_S)), float(np.exp(rng.uniform(low, high)))
+        log = lengths == "log-uniform"
+        gpu_s = _log_uniform(rng, GPU_TIME_S) if log else float(rng.uniform(*GPU_TIME_S))
+        ratio = _log_uniform(rng, advantage)
         load = float(rng.uniform(*LOAD_RANGE))
         while load > min(ratio, 1.0 / ratio):
             load = float(rng.uniform(*LOAD_RANGE))
@@ -197,3 +204,7 @@ def _draws(
         left -= load
     table = np.array(rows)
     return table[:, 0], table[:, 1], table[:, 2]
+
+
+def _log_uniform(rng: np.random.Generator, limits: tuple[float, float]) -> float:
+    return float(np.exp(rng.uniform(np.log(limits[0]), np.log(limits[1]))))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,7 +18,7 @@ from downclock.policies.liu_replan import Replan
 from downclock.problem.problem import Problem
 from downclock.schedule.account import account
 from downclock.simulate.simulate import simulate
-from downclock.workloads.liu import FAMILIES, Box, job_set
+from downclock.workloads.liu import FAMILIES, Box, Lengths, job_set
 
 SCHEMES: dict[str, Policy] = {
     "ERF": LiuPolicy("erf", Rules("erf-execution")),
@@ -42,6 +43,7 @@ class Ended:
         total_j: all energy until the last job is done, the system's included.
         makespan_s: when that is.
         missed, rejected: jobs.
+        on_w: what the box draws while nothing runs.
     """
 
     above_idle_j: float
@@ -49,6 +51,15 @@ class Ended:
     makespan_s: float
     missed: int
     rejected: int
+    on_w: float
+
+    def until_j(self, end_s: float) -> float:
+        """All energy where the box stays on until then."""
+        return self.total_j + self.on_w * (end_s - self.makespan_s)
+
+
+Ends: TypeAlias = dict[str, list[Ended]]
+"""Runs of every scheme, set by set."""
 
 
 def ended(problem: Problem, policy: Policy, seed: int) -> Ended:
@@ -64,6 +75,7 @@ def ended(problem: Problem, policy: Policy, seed: int) -> Ended:
         run.realised.makespan_s,
         run.late.size,
         run.rejected.size,
+        float(problem.platform.idle_w.sum() + problem.platform.host_w.sum()),
     )
 
 
@@ -75,23 +87,26 @@ def sets(
     families: tuple[str, ...] = tuple(FAMILIES),
     margin: float = 1.2,
     arrivals_s: float = 0.0,
+    lengths: Lengths = "log-uniform",
 ) -> Iterator[tuple[int, Problem]]:
     """Job sets of a load: ``settings.sets`` of every family, with their seeds."""
     for family in families:
         for seed in settings.seeds:
-            yield (
+            problem = job_set(
                 seed,
-                job_set(
-                    seed, load=load, family=family, box=box, margin=margin, arrivals_s=arrivals_s
-                ),
+                load=load,
+                family=family,
+                box=box,
+                margin=margin,
+                arrivals_s=arrivals_s,
+                lengths=lengths,
             )
+            yield seed, problem
 
 
-def table(
-    found: Iterator[tuple[int, Problem]], schemes: dict[str, Policy]
-) -> dict[str, list[Ended]]:
+def table(found: Iterator[tuple[int, Problem]], schemes: dict[str, Policy]) -> Ends:
     """Run every scheme on every set."""
-    ends: dict[str, list[Ended]] = {name: [] for name in schemes}
+    ends: Ends = {name: [] for name in schemes}
     for seed, problem in found:
         for name, policy in schemes.items():
             ends[name].append(ended(problem, policy, seed))
