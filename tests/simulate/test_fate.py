@@ -83,7 +83,7 @@ def test_a_failed_attempt_is_billed_and_repeated():
 def test_without_retries_a_failed_attempt_is_the_end_and_says_when():
     realised = run_of(two_jobs(), fate(breaks=0.4), retries=0)
     assert realised.outcomes.status.tolist() == [FAILED, DONE]
-    assert realised.outcomes.reason[0] == "lost 1 attempts, at 40 s"
+    assert realised.outcomes.reason[0] == "lost 1 attempt, at 40 s"
     assert realised.segments.start_s.tolist() == [0.0, 100.0]
 
 

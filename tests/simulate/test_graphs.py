@@ -50,7 +50,13 @@ def test_a_clock_that_is_shared_cannot_be_carried_out_when_run_times_vary():
 @pytest.mark.parametrize("seed", range(5))
 def test_slots_hold_when_run_times_vary_and_jobs_fail(seed):
     problem = slotted()
-    chances = Chances(actual="uniform:0.6:1.3", fail_jobs=0.2, fail_servers=0.5, repair_s=7200.0)
+    chances = Chances(
+        actual="uniform:0.6:1.3",
+        fail_jobs=0.2,
+        fail_servers=0.5,
+        repair_s=7200.0,
+        processor_life="exponential:20000",
+    )
     run = simulate(problem, policy("least-cost:seconds=0.3"), chances=chances, seed=seed)
     verdict = verify(problem, run.realised)
     assert verdict.ok, verdict

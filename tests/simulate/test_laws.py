@@ -19,7 +19,7 @@ from downclock.schedule.account import account
 from downclock.schedule.schedule import DONE, DOWN, FAILED, PENDING, REJECTED, Schedule
 from downclock.schedule.verify import verify
 from downclock.simulate.chances import Chances
-from downclock.simulate.simulate import simulate
+from downclock.simulate.simulate import Run, simulate
 from tests.generated import random_problem
 from tests.laws.test_conservation import sweep
 
@@ -38,6 +38,14 @@ POLICIES: list[Policy] = [
 ROUGH = Chances(
     actual="uniform:0.6:1.3", fail_jobs=0.1, fail_servers=0.3, fail_processors=0.1, repair_s=40.0
 )
+AGAIN = Chances(
+    actual="uniform:0.5:1.2",
+    fail_jobs=0.05,
+    server_life="exponential:200",
+    processor_life="weibull:150:1.5",
+    repair_s=30.0,
+)
+"""Everything fails, and more than once."""
 
 
 def problems(made: Policy, count: int, **knobs: object) -> list[Problem]:
@@ -86,10 +94,10 @@ def test_a_noiseless_run_is_the_plan_bit_for_bit(made):
 
 @pytest.mark.parametrize("made", POLICIES, ids=lambda made: made.name)
 def test_whatever_fails_every_task_ends_once_and_both_schedules_are_valid(made):
-    retried = downs = 0
+    retried = downs = moved = 0
     for problem in problems(made, 6, **tables(made)):
-        for seed in range(3):
-            run = simulate(problem, made, chances=ROUGH, seed=seed)
+        for seed in range(4):
+            run = simulate(problem, made, chances=AGAIN if seed % 2 else ROUGH, seed=seed)
             promised, realised = verify(problem, run.promised), verify(problem, run.realised)
             assert promised.ok, promised
             assert realised.ok, realised
@@ -101,8 +109,18 @@ def test_whatever_fails_every_task_ends_once_and_both_schedules_are_valid(made):
             assert bill.total_j == pytest.approx(swept, rel=1e-9)
             retried += int(np.sum(run.realised.segments.attempt > 0))
             downs += int(np.sum(run.realised.spans.state == DOWN))
+            moved += elsewhere(run)
     assert retried > 0
     assert downs > 0
+    assert moved > 0
+
+
+def elsewhere(run: Run) -> int:
+    """Segments on a processor that was not promised to their task."""
+    promised, real = run.promised.segments, run.realised.segments
+    pairs = set(zip(promised.task.tolist(), promised.processor.tolist(), strict=True))
+    ran = zip(real.task.tolist(), real.processor.tolist(), strict=True)
+    return sum(pair not in pairs for pair in ran)
 
 
 @pytest.mark.parametrize("made", LIU, ids=lambda made: made.name)

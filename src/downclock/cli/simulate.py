@@ -42,6 +42,13 @@ Example:
 @click.option(
     "--repair-s", type=float, default=3600.0, show_default=True, help="Seconds a repair takes."
 )
+@click.option(
+    "--server-life",
+    metavar="LIFE",
+    help="Servers fail again and again; time to the next failure: exponential:MEAN_S or"
+    " weibull:MEAN_S:SHAPE.",
+)
+@click.option("--processor-life", metavar="LIFE", help="The same of processors.")
 @options.boundary
 @click.option(
     "--output",
@@ -67,6 +74,8 @@ def command(
     fail_servers: float,
     fail_processors: float,
     repair_s: float,
+    server_life: str | None,
+    processor_life: str | None,
     boundary: Boundary,
     output: str | None,
     form: Form,
@@ -86,7 +95,8 @@ def command(
     from downclock.simulate.simulate import simulate_many
 
     options.require_writable(output, SUFFIXES)
-    chances = Chances(actual, fail_jobs, retries, fail_servers, fail_processors, repair_s)
+    machines = (fail_servers, fail_processors, repair_s, server_life, processor_life)
+    chances = Chances(actual, fail_jobs, retries, *machines)
     with session.working("reading"):
         problem = options.load(files, library, prices)
     seeds = tuple(range(seed, seed + runs))

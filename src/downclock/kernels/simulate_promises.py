@@ -4,6 +4,11 @@ A processor keeps the order of its promises. A segment starts when it was promis
 its processors, its predecessors and the task's earlier segments are really done. A task ends when
 its real work is done; its last promised segment goes on as long as that takes. An attempt that is
 lost starts again at once on the same processors and runs in one go.
+
+A task whose processor is down moves to another one that can still make it: where it fits before
+what is promised there, at the fastest clock, ending soonest. Where there is none it waits for the
+repair or for the next room that is promised. Such tasks stand in a queue and get their turn
+between the promises, by time.
 """
 
 from __future__ import annotations
@@ -12,15 +17,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from downclock.kernels.compiling import compiled
+from downclock.kernels.compiling import compiled, inner
 from downclock.units import Floats, Ints
 
 WAITING, FINISHED, LATE, LOST, ORPHAN = 0, 1, 2, 3, 4
 """How a task ends: not yet; done; done after its deadline; failed in every attempt; not run, as a
 predecessor did not finish."""
 
-TASK, ATTEMPT, PROCESSOR, ROW = 0, 1, 2, 3
-"""Rows of ``Log.numbers``; ROW is the promised segment it comes from."""
+TASK, ATTEMPT, PROCESSOR, ROW, GUEST = 0, 1, 2, 3, 4
+"""Rows of ``Log.numbers``; ROW is the promised segment it comes from, GUEST is 1 where it ran
+elsewhere, at the fastest clock."""
 
 START_S, END_S, SHARE = 0, 1, 2
 """Rows of ``Log.times``."""
@@ -28,12 +34,16 @@ START_S, END_S, SHARE = 0, 1, 2
 PLANNED_START_S, PLANNED_END_S, PLANNED_SHARE, WHOLE_S = 0, 1, 2, 3
 """Rows of ``Promises.times``; WHOLE_S is the estimated time of the whole task at the point."""
 
-LEFT, BUSY_S, FINISH_S = 0, 1, 2
-"""Rows of ``Tasks.state``: part still to be done; end of its last segment; when it was done."""
+LEFT, BUSY_S, FINISH_S, TURN_S = 0, 1, 2, 3
+"""Rows of ``Tasks.state``: part still to be done; end of its last segment; when it was done; when
+its turn is, while it stands in the queue."""
 
-STATUS, TRY, MARK, RESTARTED = 0, 1, 2, 3
+STATUS, TRY, MARK, RESTARTED, AWAY = 0, 1, 2, 3, 4
 """Rows of ``Tasks.flags``: how it ends; number of the attempt; whether that has a segment; whether
-it was lost before."""
+it runs in one go, as it was lost before or has lost its place; whether it stands in the queue."""
+
+LOOK_AHEAD = 16
+"""Promises of a processor after which a task that has lost its place looks for room."""
 
 
 class Promises(NamedTuple):
@@ -54,8 +64,10 @@ class Tasks(NamedTuple):
     breaks: Floats  # (n, attempts) part of its work after which the attempt fails; 2: never
     first: Ints  # (n + 1,) predecessors of task i are before[first[i]:first[i + 1]]
     before: Ints
-    state: Floats  # (3, n)
-    flags: Ints  # (4, n)
+    fast_s: Floats  # (n, kinds) estimated time at the fastest clock; infinite: cannot run there
+    movable: Ints  # (n,) 1 where it may move to another processor
+    state: Floats  # (4, n)
+    flags: Ints  # (5, n)
 
 
 class Machines(NamedTuple):
@@ -64,6 +76,19 @@ class Machines(NamedTuple):
     free_s: Floats
     first: Ints  # (p + 1,)
     down_s: Floats  # (2, d)
+    kind: Ints
+    wake_s: Floats
+    host: Ints  # 1 where it may take in tasks from elsewhere
+    turn: Ints  # (p, 2) its promises are rows[turn[p, 0]:turn[p, 1]], the done ones left out
+    rows: Ints
+
+
+class Queue(NamedTuple):
+    """Tasks that have lost their place, in no order: when their turn is, and their promise."""
+
+    time_s: Floats  # (n,)
+    row: Ints  # (n,)
+    length: Ints  # (1,) what lies beyond is of no meaning
 
 
 class Log(NamedTuple):
@@ -74,14 +99,21 @@ class Log(NamedTuple):
     row_end_s: Floats  # (m,)
 
 
-@compiled
+@inner
 def _slot_up(time_s: float, slot_s: float) -> float:
     if slot_s <= 0.0:
         return time_s
     return np.ceil(time_s / slot_s - 1e-9) * slot_s
 
 
-@compiled
+@inner
+def _slot_down(time_s: float, slot_s: float) -> float:
+    if slot_s <= 0.0:
+        return time_s
+    return np.floor(time_s / slot_s + 1e-9) * slot_s
+
+
+@inner
 def _usable(machines: Machines, p: int, time_s: float) -> float:
     """First moment at or after ``time_s`` when processor ``p`` is up."""
     for d in range(machines.first[p], machines.first[p + 1]):
@@ -90,7 +122,7 @@ def _usable(machines: Machines, p: int, time_s: float) -> float:
     return time_s
 
 
-@compiled
+@inner
 def _next_down(machines: Machines, p: int, start_s: float) -> float:
     for d in range(machines.first[p], machines.first[p + 1]):
         if machines.down_s[0, d] > start_s:
@@ -98,22 +130,35 @@ def _next_down(machines: Machines, p: int, start_s: float) -> float:
     return np.inf
 
 
-@compiled
-def _ready(promises: Promises, tasks: Tasks, machines: Machines, row: int) -> float:
-    """When everything a bundle waits for is done; NaN where a predecessor never is."""
+@inner
+def _ready(promises: Promises, tasks: Tasks, machines: Machines, row: int, now_s: float) -> float:
+    """When everything a bundle waits for is done, from ``now_s`` on."""
     i = promises.task[row]
-    ready = max(promises.times[PLANNED_START_S, row], tasks.state[BUSY_S, i])
+    ready = max(now_s, tasks.state[BUSY_S, i])
     for r in range(row, row + promises.size[row]):
         ready = max(ready, machines.free_s[promises.processor[r]])
     for e in range(tasks.first[i], tasks.first[i + 1]):
-        j = tasks.before[e]
-        if tasks.flags[STATUS, j] != FINISHED:
-            return np.nan
-        ready = max(ready, tasks.state[FINISH_S, j])
+        ready = max(ready, tasks.state[FINISH_S, tasks.before[e]])
     return ready
 
 
-@compiled
+@inner
+def _waits(tasks: Tasks, i: int) -> float:
+    """When the last predecessor in the queue has its turn; NaN where one never finishes.
+
+    Minus infinity where none is in the queue.
+    """
+    turn = -np.inf
+    for e in range(tasks.first[i], tasks.first[i + 1]):
+        j = tasks.before[e]
+        if tasks.flags[AWAY, j] == 1:
+            turn = max(turn, tasks.state[TURN_S, j])
+        elif tasks.flags[STATUS, j] != FINISHED:
+            return np.nan
+    return turn
+
+
+@inner
 def _begin(
     promises: Promises, machines: Machines, row: int, ready_s: float, slot_s: float
 ) -> float:
@@ -128,7 +173,7 @@ def _begin(
     return _slot_up(ready_s, slot_s)
 
 
-@compiled
+@inner
 def _planned_end(
     promises: Promises, tasks: Tasks, row: int, start_s: float, slot_s: float
 ) -> tuple[float, float]:
@@ -147,7 +192,7 @@ def _planned_end(
     return start_s + planned, planned / whole
 
 
-@compiled
+@inner
 def _stop(
     promises: Promises,
     tasks: Tasks,
@@ -162,24 +207,39 @@ def _stop(
     A job that fails holds its slot; a machine that goes down ends the slot before.
     """
     i = promises.task[row]
-    stop, cut = np.inf, np.inf
-    at = tasks.breaks[i, min(tasks.flags[TRY, i], tasks.breaks.shape[1] - 1)]
-    done = 1.0 - tasks.state[LEFT, i]
-    if at <= 1.0:
-        stop = start_s + max(at - done, 0.0) * promises.times[WHOLE_S, row] * tasks.work[i]
-        cut = _slot_up(stop, slot_s)
+    left = tasks.state[LEFT, i]
+    whole = promises.times[WHOLE_S, row] * tasks.work[i]
+    stop, cut = _break(tasks, i, start_s, whole, slot_s)
     for r in range(row, row + promises.size[row]):
         down = _next_down(machines, promises.processor[r], start_s)
         if down < cut:
-            stop, cut = down, down
-            if slot_s > 0.0:
-                cut = np.floor(down / slot_s + 1e-9) * slot_s
-    if stop < end_s:
-        return stop, min(cut, end_s)
-    return np.inf, np.inf
+            stop, cut = down, _slot_down(down, slot_s)
+    return _cut(stop, cut, start_s + left * whole, end_s, slot_s)
 
 
-@compiled
+@inner
+def _break(
+    tasks: Tasks, i: int, start_s: float, whole_s: float, slot_s: float
+) -> tuple[float, float]:
+    """When the present attempt fails by itself, and the end of its slot; infinite if not."""
+    at = tasks.breaks[i, min(tasks.flags[TRY, i], tasks.breaks.shape[1] - 1)]
+    if at > 1.0:
+        return np.inf, np.inf
+    stop = start_s + max(at - (1.0 - tasks.state[LEFT, i]), 0.0) * whole_s
+    return stop, _slot_up(stop, slot_s)
+
+
+@inner
+def _cut(
+    stop_s: float, cut_s: float, done_s: float, end_s: float, slot_s: float
+) -> tuple[float, float]:
+    """Where a segment that breaks ends; a last slot that is not full is left out."""
+    if stop_s >= end_s:
+        return np.inf, np.inf
+    return stop_s, cut_s if cut_s <= done_s else _slot_down(stop_s, slot_s)
+
+
+@inner
 def _write(
     promises: Promises,
     tasks: Tasks,
@@ -192,22 +252,41 @@ def _write(
     count: int,
 ) -> int:
     """Log a bundle's segments and keep its processors busy until their end."""
-    i = promises.task[row]
     for r in range(row, row + promises.size[row]):
-        p = promises.processor[r]
-        machines.free_s[p] = end_s
         log.row_end_s[r] = end_s
-        log.numbers[TASK, count], log.numbers[ATTEMPT, count] = i, tasks.flags[TRY, i]
-        log.numbers[PROCESSOR, count], log.numbers[ROW, count] = p, r
-        log.times[START_S, count], log.times[END_S, count] = start_s, end_s
-        log.times[SHARE, count] = share
-        count += 1
-    tasks.state[BUSY_S, i] = end_s
-    tasks.flags[MARK, i] = 1
+        p = promises.processor[r]
+        count = _note(promises, tasks, machines, log, r, p, 0, start_s, end_s, share, count)
     return count
 
 
-@compiled
+@inner
+def _note(
+    promises: Promises,
+    tasks: Tasks,
+    machines: Machines,
+    log: Log,
+    row: int,
+    p: int,
+    guest: int,
+    start_s: float,
+    end_s: float,
+    share: float,
+    count: int,
+) -> int:
+    """Log one segment."""
+    i = promises.task[row]
+    machines.free_s[p] = end_s
+    log.numbers[TASK, count], log.numbers[ATTEMPT, count] = i, tasks.flags[TRY, i]
+    log.numbers[PROCESSOR, count], log.numbers[ROW, count] = p, row
+    log.numbers[GUEST, count] = guest
+    log.times[START_S, count], log.times[END_S, count] = start_s, end_s
+    log.times[SHARE, count] = share
+    tasks.state[BUSY_S, i] = end_s
+    tasks.flags[MARK, i] = 1
+    return count + 1
+
+
+@inner
 def _lose(tasks: Tasks, i: int, retries: int) -> bool:
     """Count a lost attempt; tell whether another one is allowed."""
     if tasks.flags[MARK, i] == 1:
@@ -221,26 +300,50 @@ def _lose(tasks: Tasks, i: int, retries: int) -> bool:
     return True
 
 
-@compiled
+@inner
+def _finish(tasks: Tasks, i: int, end_s: float) -> None:
+    tasks.state[LEFT, i], tasks.state[FINISH_S, i] = 0.0, end_s
+    tasks.flags[STATUS, i] = FINISHED if _in_time(tasks, i, end_s) else LATE
+
+
+@inner
+def _in_time(tasks: Tasks, i: int, end_s: float) -> bool:
+    limit = tasks.deadline_s[i]
+    return end_s <= limit + 1e-9 * max(1.0, abs(limit))
+
+
+@inner
 def _succeed(promises: Promises, tasks: Tasks, row: int, end_s: float, share: float) -> None:
     """Book the share of a segment that ran to its end."""
     i = promises.task[row]
     restarted = tasks.flags[RESTARTED, i] == 1
     left = tasks.state[LEFT, i] - share
     if left <= 1e-12 or promises.last[row] == 1 or restarted:
-        tasks.state[LEFT, i], tasks.state[FINISH_S, i] = 0.0, end_s
-        limit = tasks.deadline_s[i]
-        on_time = end_s <= limit + 1e-9 * max(1.0, abs(limit))
-        tasks.flags[STATUS, i] = FINISHED if on_time else LATE
+        _finish(tasks, i, end_s)
     else:
         tasks.state[LEFT, i] = left
 
 
-@compiled
+@inner
+def _forgot(promises: Promises, tasks: Tasks, machines: Machines, row: int, now_s: float) -> bool:
+    """Tell whether a processor of a task that has begun was down since its last segment."""
+    i = promises.task[row]
+    if tasks.flags[MARK, i] == 0 or tasks.state[LEFT, i] == 1.0:
+        return False
+    for r in range(row, row + promises.size[row]):
+        p = promises.processor[r]
+        for d in range(machines.first[p], machines.first[p + 1]):
+            if tasks.state[BUSY_S, i] <= machines.down_s[0, d] <= now_s:
+                return True
+    return False
+
+
+@inner
 def _carry_out(
     promises: Promises,
     tasks: Tasks,
     machines: Machines,
+    queue: Queue,
     log: Log,
     row: int,
     ready_s: float,
@@ -248,10 +351,16 @@ def _carry_out(
     retries: int,
     count: int,
 ) -> int:
-    """Run one bundle until it is done or given up."""
+    """Run one bundle until it is done or given up, or stands in the queue."""
     i = promises.task[row]
     while True:
         start = _begin(promises, machines, row, ready_s, slot_s)
+        if _forgot(promises, tasks, machines, row, start) and not _lose(tasks, i, retries):
+            return count
+        wished = _slot_up(ready_s, slot_s)
+        if start > wished and tasks.movable[i] == 1:
+            _enqueue(promises, tasks, queue, row, wished)
+            return count
         end, share = _planned_end(promises, tasks, row, start, slot_s)
         stop, cut = _stop(promises, tasks, machines, row, start, end, slot_s)
         if stop == np.inf:
@@ -266,22 +375,228 @@ def _carry_out(
         ready_s = max(stop, cut)
 
 
+@inner
+def _enqueue(promises: Promises, tasks: Tasks, queue: Queue, row: int, time_s: float) -> None:
+    """Let a task wait for its turn at ``time_s``."""
+    k = queue.length[0]
+    queue.time_s[k], queue.row[k] = time_s, row
+    queue.length[0] += 1
+    i = promises.task[row]
+    tasks.flags[AWAY, i], tasks.flags[RESTARTED, i] = 1, 1
+    tasks.state[TURN_S, i] = time_s
+
+
+@inner
+def _soonest(queue: Queue) -> int:
+    """Position of the next task in the queue, -1: it is empty. Cost: its length."""
+    best = -1
+    for k in range(queue.length[0]):
+        first = best < 0 or queue.time_s[k] < queue.time_s[best]
+        if first or (queue.time_s[k] == queue.time_s[best] and queue.row[k] < queue.row[best]):
+            best = k
+    return best
+
+
+@inner
+def _refuge(
+    promises: Promises, tasks: Tasks, machines: Machines, i: int, now_s: float, slot_s: float
+) -> tuple[int, float]:
+    """Processor where a task ends soonest beside all promises, in time, and its start; or -1."""
+    best, best_start, best_end = -1, 0.0, np.inf
+    for p in range(machines.free_s.size):
+        length = tasks.fast_s[i, machines.kind[p]]
+        if machines.host[p] == 0 or length == np.inf:
+            continue
+        start = max(machines.free_s[p], now_s + machines.wake_s[p])
+        start = _slot_up(start, slot_s)
+        if _usable(machines, p, start) > start:
+            continue
+        end = _slot_up(start + length, slot_s)
+        if (
+            end < best_end
+            and _in_time(tasks, i, end)
+            and end <= _reserved(promises, tasks, machines, p)
+        ):
+            best, best_start, best_end = p, start, end
+    return best, best_start
+
+
+@inner
+def _hope(promises: Promises, tasks: Tasks, machines: Machines, i: int, now_s: float) -> float:
+    """When a place that is long enough is next promised to be free, in time; infinite: never."""
+    soonest = np.inf
+    for p in range(machines.free_s.size):
+        length = tasks.fast_s[i, machines.kind[p]]
+        if machines.host[p] == 0 or length == np.inf:
+            continue
+        first, end = machines.turn[p, 0], machines.turn[p, 1]
+        for k in range(first, min(first + LOOK_AHEAD, end)):
+            free = promises.times[PLANNED_END_S, machines.rows[k]]
+            room = np.inf
+            if k + 1 < end:
+                room = promises.times[PLANNED_START_S, machines.rows[k + 1]] - free
+            if now_s < free < soonest and room >= length and _in_time(tasks, i, free + length):
+                soonest = free
+                break
+    return soonest
+
+
+@inner
+def _reserved(promises: Promises, tasks: Tasks, machines: Machines, p: int) -> float:
+    """When a processor is next promised; minus infinity where a task that has begun holds it."""
+    if machines.turn[p, 0] == machines.turn[p, 1]:
+        return np.inf
+    row = machines.rows[machines.turn[p, 0]]
+    i = promises.task[row]
+    waits = tasks.flags[STATUS, i] == WAITING and tasks.flags[AWAY, i] == 0
+    if waits and tasks.flags[MARK, i] == 1:
+        return -np.inf
+    return promises.times[PLANNED_START_S, row]
+
+
+@inner
+def _visit(
+    promises: Promises,
+    tasks: Tasks,
+    machines: Machines,
+    queue: Queue,
+    log: Log,
+    row: int,
+    p: int,
+    start_s: float,
+    slot_s: float,
+    retries: int,
+    count: int,
+) -> int:
+    """Run a whole task on another processor until it is done or that breaks, too."""
+    i = promises.task[row]
+    whole = tasks.fast_s[i, machines.kind[p]] * tasks.work[i]
+    end = _slot_up(start_s + whole, slot_s)
+    stop, cut = _break(tasks, i, start_s, whole, slot_s)
+    down = _next_down(machines, p, start_s)
+    if down < cut:
+        stop, cut = down, _slot_down(down, slot_s)
+    stop, cut = _cut(stop, cut, start_s + whole, end, slot_s)
+    if stop == np.inf:
+        count = _note(promises, tasks, machines, log, row, p, 1, start_s, end, 1.0, count)
+        _finish(tasks, i, end)
+        return count
+    if cut > start_s:
+        share = (cut - start_s) / whole
+        count = _note(promises, tasks, machines, log, row, p, 1, start_s, cut, share, count)
+    if _lose(tasks, i, retries):
+        _enqueue(promises, tasks, queue, row, max(stop, cut))
+    return count
+
+
+@inner
+def _settle(
+    promises: Promises,
+    tasks: Tasks,
+    machines: Machines,
+    queue: Queue,
+    log: Log,
+    k: int,
+    slot_s: float,
+    retries: int,
+    count: int,
+) -> int:
+    """Give the task at position ``k`` of the queue a place: elsewhere, or its own again."""
+    now, row = queue.time_s[k], queue.row[k]
+    last = queue.length[0] - 1
+    queue.time_s[k], queue.row[k] = queue.time_s[last], queue.row[last]
+    queue.length[0] = last
+    i, own = promises.task[row], promises.processor[row]
+    tasks.flags[AWAY, i] = 0
+    if tasks.state[LEFT, i] < 1.0 and not _lose(tasks, i, retries):
+        return count
+    waits, done = _waits(tasks, i), _done_before(tasks, i)
+    if np.isnan(waits):
+        tasks.flags[STATUS, i] = ORPHAN
+        return count
+    up = _usable(machines, own, now)
+    if waits >= now or done > now:
+        _enqueue(promises, tasks, queue, row, max(waits, done))
+        return count
+    ready = _ready(promises, tasks, machines, row, now)
+    start = _begin(promises, machines, row, ready, slot_s)
+    kept = up == now and _in_time(tasks, i, start + promises.times[WHOLE_S, row])
+    if tasks.movable[i] == 1 and not kept:
+        p, there = _refuge(promises, tasks, machines, i, now, slot_s)
+        if p >= 0:
+            return _visit(
+                promises, tasks, machines, queue, log, row, p, there, slot_s, retries, count
+            )
+    if tasks.movable[i] == 1 and up > now:
+        until = min(up, _hope(promises, tasks, machines, i, now))
+    else:
+        until = _held_until(promises, tasks, machines, row, now)
+    if until > now:
+        _enqueue(promises, tasks, queue, row, until)
+        return count
+    return _carry_out(promises, tasks, machines, queue, log, row, ready, slot_s, retries, count)
+
+
+@inner
+def _held_until(
+    promises: Promises, tasks: Tasks, machines: Machines, row: int, now_s: float
+) -> float:
+    """When to ask again, as a task that has begun and comes back holds a processor of a bundle."""
+    for r in range(row, row + promises.size[row]):
+        p = promises.processor[r]
+        if _reserved(promises, tasks, machines, p) == -np.inf:
+            return promises.times[PLANNED_END_S, machines.rows[machines.turn[p, 0]]]
+    return now_s
+
+
+@inner
+def _done_before(tasks: Tasks, i: int) -> float:
+    """When the predecessors were done."""
+    done = -np.inf
+    for e in range(tasks.first[i], tasks.first[i + 1]):
+        done = max(done, tasks.state[FINISH_S, tasks.before[e]])
+    return done
+
+
 @compiled
 def carry_out(
-    promises: Promises, tasks: Tasks, machines: Machines, log: Log, slot_s: float, retries: int
+    promises: Promises,
+    tasks: Tasks,
+    machines: Machines,
+    queue: Queue,
+    log: Log,
+    slot_s: float,
+    retries: int,
 ) -> int:
-    """Run every promise; returns the number of segments in the log. Cost: linear.
+    """Run every promise; returns the number of segments in the log.
 
-    ``slot_s`` is 0 where time is continuous.
+    ``slot_s`` is 0 where time is continuous. Cost: linear, and for each task that loses its place
+    the processors and the length of the queue.
     """
-    count = 0
-    for row in range(promises.task.size):
+    count, row, k = 0, 0, -1
+    while row < promises.task.size or k >= 0:
+        start = promises.times[PLANNED_START_S, row] if row < promises.task.size else np.inf
+        if k >= 0 and queue.time_s[k] <= start:
+            count = _settle(promises, tasks, machines, queue, log, k, slot_s, retries, count)
+            k = _soonest(queue)
+            continue
+        size = promises.size[row]
+        for r in range(row, row + size):
+            machines.turn[promises.processor[r], 0] += 1
         i = promises.task[row]
-        if promises.size[row] == 0 or tasks.flags[STATUS, i] != WAITING:
+        row += 1
+        if size == 0 or tasks.flags[STATUS, i] != WAITING or tasks.flags[AWAY, i] == 1:
             continue
-        ready = _ready(promises, tasks, machines, row)
-        if np.isnan(ready):
+        waits, before = _waits(tasks, i), queue.length[0]
+        if np.isnan(waits):
             tasks.flags[STATUS, i] = ORPHAN
-            continue
-        count = _carry_out(promises, tasks, machines, log, row, ready, slot_s, retries, count)
+        elif waits > -np.inf:
+            _enqueue(promises, tasks, queue, row - 1, max(waits, start))
+        else:
+            ready = _ready(promises, tasks, machines, row - 1, start)
+            count = _carry_out(
+                promises, tasks, machines, queue, log, row - 1, ready, slot_s, retries, count
+            )
+        if queue.length[0] > before:
+            k = _soonest(queue)
     return count

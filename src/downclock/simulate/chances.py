@@ -7,6 +7,7 @@ policies meet the same fate.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import gamma
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,9 @@ from downclock.units import Floats, Ints
 
 NEVER = 2.0
 """A failure after this part of an attempt's work does not happen."""
+
+MOST_FAILURES = 10_000_000
+"""More failures of machines than this are a slip in the units."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,9 @@ class Chances:
         fail_servers: chance that a server goes down once while the tasks are there.
         fail_processors: the same of a single processor (a GPU that falls off the bus).
         repair_s: how long a repair takes.
+        server_life: how long a server runs between a repair and its next failure, again and
+            again: ``exponential:MEAN_S`` or ``weibull:MEAN_S:SHAPE``. None: this does not happen.
+        processor_life: the same of a single processor.
     """
 
     actual: str | None = None
@@ -41,6 +48,8 @@ class Chances:
     fail_servers: float = 0.0
     fail_processors: float = 0.0
     repair_s: float = 3600.0
+    server_life: str | None = None
+    processor_life: str | None = None
 
     def __post_init__(self) -> None:
         for field in ("fail_jobs", "fail_servers", "fail_processors"):
@@ -51,6 +60,38 @@ class Chances:
             raise InvalidInput("must be positive and finite", field="repair_s", value=self.repair_s)
         if self.retries < 0:
             raise InvalidInput("must not be negative", field="retries", value=self.retries)
+        for field in ("server_life", "processor_life"):
+            Life.parse(getattr(self, field), field)
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """Time between a repair and the next failure: Weibull; with shape 1 it is exponential."""
+
+    mean_s: float
+    shape: float
+
+    @classmethod
+    def parse(cls, text: str | None, field: str = "life") -> Life | None:
+        """Read ``exponential:MEAN_S`` or ``weibull:MEAN_S:SHAPE``; None stays None."""
+        if text is None:
+            return None
+        word, *numbers = text.split(":")
+        try:
+            values = [float(number) for number in numbers]
+        except ValueError:
+            values = []
+        if not all(0.0 < value < np.inf for value in values):
+            values = []
+        if (word, len(values)) not in (("exponential", 1), ("weibull", 2)):
+            rule = "must be exponential:MEAN_S or weibull:MEAN_S:SHAPE with positive numbers"
+            raise InvalidInput(rule, field=field, value=text)
+        return cls(values[0], values[1] if len(values) > 1 else 1.0)
+
+    def draw(self, rng: np.random.Generator, count: int) -> Floats:
+        """Draw lives of ``count`` machines."""
+        scale_s = self.mean_s / gamma(1.0 + 1.0 / self.shape)
+        return np.asarray(scale_s * rng.weibull(self.shape, count))
 
 
 CALM = Chances()
@@ -64,7 +105,8 @@ class Fate:
     Attributes:
         work: actual / estimated work of each task (n,).
         breaks: part of the work after which each attempt fails (n, retries + 1), or `NEVER`.
-        server_down, server_down_s: servers (k,) that go down, and when; rows are one incident.
+        server_down, server_down_s: servers (k,) that go down, and when; rows are one incident,
+            and a server may have several.
         processor_down, processor_down_s: the same of processors.
         repair_s: how long each stays down.
     """
@@ -97,26 +139,74 @@ def draw_fate(problem: Problem, chances: Chances, seed: int) -> Fate:
     if chances.fail_jobs > 0.0:
         fails = rng.uniform(size=breaks.shape) < chances.fail_jobs
         breaks[fails] = rng.uniform(0.02, 0.98, int(fails.sum()))
-    end_s = _horizon_s(problem)
-    server, server_s = _incidents(rng, problem.platform.server_count, chances.fail_servers, end_s)
+    risks = (chances.fail_servers, chances.fail_processors)
+    risky = max(risks) > 0.0 or (chances.server_life or chances.processor_life) is not None
+    end_s = _horizon_s(problem) if risky else 0.0
+    platform = problem.platform
+    server, server_s = _incidents(rng, platform.server_count, chances.fail_servers, end_s)
     processor, processor_s = _incidents(
-        rng, problem.platform.processor_count, chances.fail_processors, end_s
+        rng, platform.processor_count, chances.fail_processors, end_s
     )
-    return Fate(work, breaks, server, server_s, processor, processor_s, chances.repair_s)
+    lives = (Life.parse(chances.server_life), Life.parse(chances.processor_life))
+    more = _failures(rng, platform.server_count, lives[0], chances.repair_s, end_s)
+    single = _failures(rng, platform.processor_count, lives[1], chances.repair_s, end_s)
+    return Fate(
+        work,
+        breaks,
+        np.concatenate([server, more[0]]),
+        np.concatenate([server_s, more[1]]),
+        np.concatenate([processor, single[0]]),
+        np.concatenate([processor_s, single[1]]),
+        chances.repair_s,
+    )
 
 
 def _incidents(
     rng: np.random.Generator, count: int, chance: float, end_s: float
 ) -> tuple[Ints, Floats]:
+    """Machines that go down once, and when."""
     hit = np.flatnonzero(rng.uniform(size=count) < chance)
     return hit, rng.uniform(0.0, 1.0, count)[hit] * end_s
 
 
+def _failures(
+    rng: np.random.Generator, count: int, life: Life | None, repair_s: float, end_s: float
+) -> tuple[Ints, Floats]:
+    """Machines that fail again and again, and when: a life, a repair, a life, and so on."""
+    none = np.empty(0, dtype=np.int64), np.empty(0)
+    if life is None:
+        return none
+    if count * end_s / (life.mean_s + repair_s) > MOST_FAILURES:
+        rule = f"means more than {MOST_FAILURES:,} failures within {end_s:g} s"
+        raise InvalidInput(rule, field="life", value=f"{life.mean_s:g} s")
+    machine, at_s = [none[0]], [none[1]]
+    alive, now_s = np.arange(count), np.zeros(count)
+    while alive.size:
+        now_s = now_s + life.draw(rng, alive.size)
+        alive, now_s = alive[now_s < end_s], now_s[now_s < end_s]
+        machine.append(alive)
+        at_s.append(now_s)
+        now_s = now_s + repair_s
+    return np.concatenate(machine), np.concatenate(at_s)
+
+
 def _horizon_s(problem: Problem) -> float:
-    """The last finite deadline or arrival: when machines may fail."""
-    tasks = problem.tasks
+    """When machines may fail: up to the last deadline or arrival.
+
+    Tasks without a deadline may take twice the time that all processors together need for them.
+    """
+    tasks, platform = problem.tasks, problem.platform
     ends = np.where(np.isfinite(tasks.deadline_s), tasks.deadline_s, tasks.arrival_s)
-    return float(max(ends.max(), 1.0))
+    end_s = float(max(ends.max(), 1.0))
+    endless = ~np.isfinite(tasks.deadline_s)
+    if endless.any():
+        fast_s = np.min([problem.frontier(k).t_min_s for k in range(len(platform.kinds))], axis=0)[
+            endless
+        ]
+        busy_s = fast_s[np.isfinite(fast_s)]
+        work_s = 2.0 * float(busy_s.sum()) / platform.processor_count
+        end_s = max(end_s, float(tasks.arrival_s.max()) + work_s + busy_s.max(initial=0.0))
+    return end_s
 
 
 def _work(problem: Problem, actual: str | None, seed: int) -> Floats:

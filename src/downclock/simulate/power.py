@@ -29,19 +29,17 @@ class Downtimes:
     processor_end_s: Floats
 
     @classmethod
-    def of(cls, platform: Platform, fate: Fate) -> Downtimes:
-        """Sort the incidents of a fate; each machine has one at most."""
-        by_server = np.argsort(fate.server_down, kind="stable")
-        by_processor = np.argsort(fate.processor_down, kind="stable")
-        start_s, own_s = fate.server_down_s[by_server], fate.processor_down_s[by_processor]
+    def of(cls, fate: Fate) -> Downtimes:
+        """Sort the incidents of a fate; one that comes during a repair makes it longer."""
         return cls(
-            fate.server_down[by_server],
-            start_s,
-            start_s + fate.repair_s,
-            fate.processor_down[by_processor],
-            own_s,
-            own_s + fate.repair_s,
+            *_joined(fate.server_down, fate.server_down_s, fate.repair_s),
+            *_joined(fate.processor_down, fate.processor_down_s, fate.repair_s),
         )
+
+    @property
+    def count(self) -> int:
+        """Number of times anything went down."""
+        return self.server.size + self.processor.size
 
     def of_processors(self, platform: Platform) -> tuple[Ints, Floats, Floats]:
         """Offsets (p + 1,), starts and usable-again times of every processor's downtimes.
@@ -61,6 +59,29 @@ class Downtimes:
         return offsets, start_s[order], end_s[order]
 
 
+def _joined(machine: Ints, start_s: Floats, repair_s: float) -> tuple[Ints, Floats, Floats]:
+    """Incidents by machine and time, those that meet as one."""
+    order = np.lexsort((start_s, machine))
+    machine, start_s = machine[order], start_s[order]
+    begins = np.ones(machine.size, dtype=bool)
+    same = machine[1:] == machine[:-1]
+    begins[1:] = ~same | (start_s[1:] > start_s[:-1] + repair_s)
+    ends = np.append(begins[1:], True)[: machine.size]
+    return machine[begins], start_s[begins], start_s[ends] + repair_s
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Guests:
+    """Segments that ran where they were not promised, rows (k,)."""
+
+    server: Ints
+    start_s: Floats
+    end_s: Floats
+
+
+NOBODY = Guests(np.empty(0, dtype=np.int64), np.empty(0), np.empty(0))
+
+
 @dataclass(slots=True)
 class Period:
     """Awake from ``start_s`` (waking) and ``on_s`` (on) to ``end_s``."""
@@ -71,14 +92,18 @@ class Period:
 
 
 def realised_spans(
-    platform: Platform, promised: Schedule, row_end_s: Floats, downtimes: Downtimes
+    platform: Platform,
+    promised: Schedule,
+    row_end_s: Floats,
+    downtimes: Downtimes,
+    guests: Guests = NOBODY,
 ) -> PowerSpans:
     """Spans of the run; ``row_end_s`` is when each promised segment really ended (m,)."""
     segments, spans = promised.segments, promised.spans
     server = platform.server[segments.processor]
     changed = np.zeros(platform.server_count, dtype=bool)
     changed[server[row_end_s != segments.end_s]] = True
-    changed[downtimes.server] = True
+    changed[downtimes.server] = changed[guests.server] = True
     kept = ~changed[spans.server]
     rows: list[tuple[int, int, float, float]] = []
     by_server = _grouped(server, changed)
@@ -89,6 +114,10 @@ def realised_spans(
         periods = _periods(spans, mine, bool(platform.initially_on[j]))
         moved = _moved(periods, segments.start_s[held], segments.end_s[held], row_end_s[held])
         hit = np.flatnonzero(downtimes.server == j)
+        taken = guests.server == j
+        if taken.any():
+            wake_s = float(platform.wake_s[j])
+            moved = _with_guests(moved, guests.start_s[taken], guests.end_s[taken], wake_s)
         cuts = list(zip(downtimes.start_s[hit], downtimes.end_s[hit], strict=True))
         rows += _rows(int(j), moved, cuts, float(platform.wake_s[j]))
     table = np.array(rows, dtype=np.float64).reshape(-1, 4)
@@ -145,6 +174,27 @@ def _moved(periods: list[Period], start_s: Floats, end_s: Floats, real_s: Floats
         else:
             moved.append(Period(period.start_s, period.on_s, until))
     return moved
+
+
+def _with_guests(
+    periods: list[Period], start_s: Floats, end_s: Floats, wake_s: float
+) -> list[Period]:
+    """Stay on, or wake, for what was not promised here."""
+    found = list(periods)
+    for start, end in zip(start_s, end_s, strict=True):
+        if not any(p.on_s <= start <= p.end_s for p in found):
+            found.append(Period(float(start) - wake_s, float(start), float(end)))
+        else:
+            on = max((p for p in found if p.on_s <= start <= p.end_s), key=lambda p: p.end_s)
+            on.end_s = max(on.end_s, float(end))
+    found.sort(key=lambda period: period.start_s)
+    joined: list[Period] = []
+    for period in found:
+        if joined and period.start_s <= joined[-1].end_s:
+            joined[-1].end_s = max(joined[-1].end_s, period.end_s)
+        else:
+            joined.append(period)
+    return joined
 
 
 def _rows(

@@ -1,7 +1,8 @@
 """Carry out a plan: what its promises become when run times vary and machines fail.
 
-Policies that promise segments ahead do not react: their order per processor is kept, and the
-kernel `simulate_promises` finds when everything really happens.
+Policies that promise segments ahead do not react: their order per processor is kept, a task moves
+only where its processor is down, and the kernel `simulate_promises` finds when everything really
+happens.
 """
 
 from __future__ import annotations
@@ -13,10 +14,11 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.problem.problem import Problem
+from downclock.quantities import count
 from downclock.schedule.schedule import DONE, FAILED, REJECTED, Outcomes, Schedule, Segments
 from downclock.simulate.chances import Fate
-from downclock.simulate.power import Downtimes, realised_spans
-from downclock.units import Floats, Ints, Names
+from downclock.simulate.power import Downtimes, Guests, realised_spans
+from downclock.units import Bools, Floats, Ints, Names
 
 if TYPE_CHECKING:
     from downclock.kernels.simulate_promises import Log, Machines, Promises
@@ -42,18 +44,26 @@ def carry_out(problem: Problem, promised: Schedule, fate: Fate, retries: int) ->
 
     _refuse_shared_clocks(problem, promised, fate)
     order, promises = _promises(problem, promised.segments)
-    tasks = _tasks(problem, promised, fate)
-    downtimes = Downtimes.of(problem.platform, fate)
-    machines = _machines(problem, downtimes)
-    log = _log(promises, fate, problem)
+    downtimes = Downtimes.of(fate)
+    fast = _fastest(problem, bool(downtimes.count))
+    tasks = _tasks(problem, promised, fate, fast)
+    machines = _machines(problem, downtimes, promises)
+    log = _log(promises, fate, machines, problem, retries)
     slot_s = problem.platform.slot_s or 0.0
-    count = kernel.carry_out(promises, tasks, machines, log, slot_s, retries)
-    segments = _segments(promised.segments, order, log, count)
+    n = len(problem.tasks)
+    queue = kernel.Queue(np.zeros(n), np.zeros(n, dtype=np.int64), np.zeros(1, dtype=np.int64))
+    made = kernel.carry_out(promises, tasks, machines, queue, log, slot_s, retries)
+    segments, guest = _segments(problem, promised.segments, order, log, made, fast)
     row_end_s = np.full(len(promised.segments), -np.inf)
     row_end_s[order] = log.row_end_s
-    spans = realised_spans(problem.platform, promised, row_end_s, downtimes)
+    guests = Guests(
+        problem.platform.server[segments.processor[guest]],
+        segments.start_s[guest],
+        segments.end_s[guest],
+    )
+    spans = realised_spans(problem.platform, promised, row_end_s, downtimes, guests)
     outcomes = _outcomes(problem, promised.outcomes, tasks, segments)
-    events = len(problem.tasks) + 2 * count + 2 * (downtimes.server.size + len(fate.processor_down))
+    events = len(problem.tasks) + 2 * made + 2 * downtimes.count
     return CarriedOut(Schedule(segments, spans, outcomes, promised.policy), events + len(spans))
 
 
@@ -91,16 +101,44 @@ def _promises(problem: Problem, segments: Segments) -> tuple[Ints, Promises]:
     return order, Promises(task, segments.processor[order], size, last, times)
 
 
-def _tasks(problem: Problem, promised: Schedule, fate: Fate) -> TaskBook:
+@dataclass(frozen=True, slots=True, eq=False)
+class Fastest:
+    """Every task at the fastest clock of every kind: time (n, kinds), points (n, kinds, 3)."""
+
+    time_s: Floats
+    points: Floats
+
+
+def _fastest(problem: Problem, wanted: bool) -> Fastest:
+    """How fast tasks could run elsewhere; nothing can where this is not ``wanted``."""
+    n, kinds = len(problem.tasks), len(problem.platform.kinds)
+    time_s, points = np.full((n, kinds), np.inf), np.ones((n, kinds, 3))
+    for k in range(kinds) if wanted else ():
+        points[:, k] = problem.frontier(k).cheapest(np.inf).points
+        whole_s, _ = problem.at(np.arange(n), np.full(n, k), points[:, k])
+        time_s[:, k] = np.where(np.isfinite(whole_s), whole_s, np.inf)
+    return Fastest(time_s, points)
+
+
+def _tasks(problem: Problem, promised: Schedule, fate: Fate, fast: Fastest) -> TaskBook:
     from downclock.kernels import simulate_promises as kernel
 
     n = len(problem.tasks)
     first, before = _predecessors(problem)
-    state, flags = np.zeros((3, n)), np.zeros((4, n), dtype=np.int64)
+    state, flags = np.zeros((4, n)), np.zeros((5, n), dtype=np.int64)
     state[kernel.LEFT] = 1.0
     flags[kernel.STATUS, promised.outcomes.status != DONE] = kernel.ORPHAN
+    single = (problem.tasks.processors == 1) & np.isfinite(fast.time_s).any(axis=1)
     return kernel.Tasks(
-        problem.tasks.deadline_s, fate.work, fate.breaks, first, before, state, flags
+        problem.tasks.deadline_s,
+        fate.work,
+        fate.breaks,
+        first,
+        before,
+        fast.time_s,
+        single.astype(np.int64),
+        state,
+        flags,
     )
 
 
@@ -129,51 +167,64 @@ def _without_milestones(problem: Problem) -> tuple[Ints, Ints]:
     return table[:, 0], table[:, 1]
 
 
-def _machines(problem: Problem, downtimes: Downtimes) -> Machines:
+def _machines(problem: Problem, downtimes: Downtimes, promises: Promises) -> Machines:
     from downclock.kernels.simulate_promises import Machines
 
-    p = problem.platform.processor_count
-    first, start_s, ready_s = downtimes.of_processors(problem.platform)
-    return Machines(np.zeros(p), first, np.array([start_s, ready_s]).reshape(2, -1))
+    platform = problem.platform
+    p = platform.processor_count
+    first, start_s, ready_s = downtimes.of_processors(platform)
+    rows = np.argsort(promises.processor, kind="stable")
+    ends = np.searchsorted(promises.processor[rows], np.arange(p + 1)).astype(np.int64)
+    alone = np.bincount(platform.chip)[platform.chip] == 1
+    return Machines(
+        np.zeros(p),
+        first,
+        np.array([start_s, ready_s]).reshape(2, -1),
+        platform.kind,
+        platform.wake_s[platform.server],
+        alone.astype(np.int64),
+        np.column_stack([ends[:-1], ends[1:]]),
+        rows,
+    )
 
 
-def _log(promises: Promises, fate: Fate, problem: Problem) -> Log:
+def _log(promises: Promises, fate: Fate, machines: Machines, problem: Problem, retries: int) -> Log:
     """Room for every promise, and for every attempt that may be lost."""
     from downclock.kernels.simulate_promises import Log
 
     gang = int(problem.tasks.processors.max())
-    downs = fate.server_down.size * problem.platform.processor_count + fate.processor_down.size
-    lost = int(np.sum(fate.breaks < 1.0)) + min(downs, promises.task.size * 4)
+    # Tasks in several segments may lose them all while they do not run; no incident stands for it.
+    several = np.unique(promises.task[(promises.size > 0) & (promises.last == 0)]).size
+    lost = int(np.sum(fate.breaks < 1.0)) + machines.down_s.shape[1]
+    lost += several * (retries + 2) if machines.down_s.shape[1] else 0
     room = promises.task.size + gang * lost
     return Log(
-        np.zeros((4, room), dtype=np.int64),
+        np.zeros((5, room), dtype=np.int64),
         np.zeros((3, room)),
         np.full(promises.task.size, -np.inf),
     )
 
 
-def _segments(promised: Segments, order: Ints, log: Log, count: int) -> Segments:
-    """The log as segments, in the order of the promises they come from."""
+def _segments(
+    problem: Problem, promised: Segments, order: Ints, log: Log, made: int, fast: Fastest
+) -> tuple[Segments, Ints]:
+    """The log as segments, in the order of the promises they come from; and which are guests."""
     from downclock.kernels import simulate_promises as kernel
 
-    source = order[log.numbers[kernel.ROW, :count]]
+    source = order[log.numbers[kernel.ROW, :made]]
     rank = np.argsort(source, kind="stable")
     numbers, times, source = (
-        log.numbers[:, :count][:, rank],
-        log.times[:, :count][:, rank],
+        log.numbers[:, :made][:, rank],
+        log.times[:, :made][:, rank],
         source[rank],
     )
-    return Segments(
-        numbers[kernel.TASK],
-        numbers[kernel.ATTEMPT],
-        numbers[kernel.PROCESSOR],
-        times[kernel.START_S],
-        times[kernel.END_S],
-        promised.core[source],
-        promised.memory[source],
-        promised.volt[source],
-        times[kernel.SHARE],
-    )
+    task, processor = numbers[kernel.TASK], numbers[kernel.PROCESSOR]
+    points = promised.points[source]
+    guest = np.flatnonzero(numbers[kernel.GUEST])
+    points[guest] = fast.points[task[guest], problem.platform.kind[processor[guest]]]
+    attempt, share = numbers[kernel.ATTEMPT], times[kernel.SHARE]
+    start_s, end_s = times[kernel.START_S], times[kernel.END_S]
+    return Segments.of(task, processor, start_s, end_s, points, share, attempt), guest
 
 
 def _outcomes(
@@ -187,11 +238,11 @@ def _outcomes(
     failed = was_done & ((ends == kernel.LATE) | (ends == kernel.LOST))
     orphan = was_done & (ends == kernel.ORPHAN)
     status[failed], status[orphan] = FAILED, REJECTED
-    for i in np.flatnonzero(failed & (ends == kernel.LATE)):
-        reason[i] = late_text(tasks.state[kernel.FINISH_S, i], problem.tasks.deadline_s[i])
-    lost = np.flatnonzero(failed & (ends == kernel.LOST))
-    for task, told in histories(lost, segments).items():
+    for task, told in histories(np.flatnonzero(failed), segments, ends == kernel.LATE).items():
         reason[task] = told
+    for i in np.flatnonzero(failed & (ends == kernel.LATE)):
+        told = late_text(tasks.state[kernel.FINISH_S, i], problem.tasks.deadline_s[i])
+        reason[i] = f"{told}; {reason[i]}" if reason[i] else told
     reason[orphan] = "a task before it did not finish"
     _settle_milestones(problem, status, reason)
     return Outcomes(status, reason, np.where(status == REJECTED, 1.0, tasks.work))
@@ -202,18 +253,24 @@ def late_text(end_s: float, deadline_s: float) -> str:
     return f"done at {end_s:.9g} s, after its deadline {deadline_s:.9g} s"
 
 
-def histories(tasks: Ints, segments: Segments) -> dict[int, str]:
-    """Say when each attempt of the given tasks was lost."""
+def histories(tasks: Ints, segments: Segments, ended: Bools) -> dict[int, str]:
+    """Say when each attempt of the given tasks was lost; the last was not where one ``ended``."""
     wanted = np.isin(segments.task, tasks)
     told: dict[int, dict[int, float]] = {int(i): {} for i in tasks}
     rows = zip(segments.task[wanted], segments.attempt[wanted], segments.end_s[wanted], strict=True)
     for task, attempt, end_s in rows:
         ends = told[int(task)]
         ends[int(attempt)] = max(ends.get(int(attempt), 0.0), float(end_s))
-    return {
-        task: f"lost {len(ends)} attempts, at " + ", ".join(f"{e:.6g} s" for e in ends.values())
-        for task, ends in told.items()
-    }
+    for task, ends in told.items():
+        if ended[task] and ends:
+            del ends[max(ends)]
+    return {task: _history(sorted(ends.values())) for task, ends in told.items()}
+
+
+def _history(ends: list[float]) -> str:
+    if not ends:
+        return ""
+    return f"lost {count(len(ends), 'attempt')}, at " + ", ".join(f"{e:.6g} s" for e in ends)
 
 
 def _settle_milestones(problem: Problem, status: Ints, reason: Names) -> None:

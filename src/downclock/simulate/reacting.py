@@ -47,7 +47,7 @@ def react_to(problem: Problem, policy: Reactive, fate: Fate, retries: int) -> Ca
     gangs = (tasks.processors > 1) & (tasks.scale > 0.0)
     status[gangs], status[tasks.scale == 0.0] = REJECTED, DONE
     reason[gangs] = "needs several processors at once; this policy plans single ones"
-    downtimes = Downtimes.of(problem.platform, fate)
+    downtimes = Downtimes.of(fate)
     incidents = _incidents(problem.platform, downtimes)
     events = 0
     for facts, orders in play(policy, state, view, floor, arrivals, np.inf, incidents):
@@ -93,14 +93,14 @@ def _outcomes(
 ) -> Outcomes:
     """Late tasks and those that never ended have failed, each with its history."""
     n, deadline_s = len(problem.tasks), problem.tasks.deadline_s
-    lost = np.flatnonzero(status == FAILED)
-    for task, told in histories(lost, segments).items():
-        reason[task] = told
     ended_s = finish_s(segments, n)
-    late = np.flatnonzero((status == DONE) & (ended_s > deadline_s + slack(deadline_s)))
+    late = (status == DONE) & (ended_s > deadline_s + slack(deadline_s))
     status[late] = FAILED
-    for i in late:
-        reason[i] = late_text(ended_s[i], deadline_s[i])
+    for task, told in histories(np.flatnonzero(status == FAILED), segments, late).items():
+        reason[task] = told
+    for i in np.flatnonzero(late):
+        told = late_text(ended_s[i], deadline_s[i])
+        reason[i] = f"{told}; {reason[i]}" if reason[i] else told
     stuck = status == PENDING
     status[stuck], reason[stuck] = FAILED, "it was never finished"
     return Outcomes(status, reason, np.where(status == REJECTED, 1.0, fate.work))

@@ -1,0 +1,190 @@
+"""Machines that fail, again and again, and jobs that move away from them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from downclock.errors import InvalidInput
+from downclock.policies.catalog import policy
+from downclock.power.library import Library
+from downclock.power.points import ClockTable
+from downclock.power.profiles import MeasuredProfiles
+from downclock.problem.platform import Kind, Platform, ServerSpec
+from downclock.problem.problem import Problem
+from downclock.problem.tasks import Tasks
+from downclock.schedule.account import account
+from downclock.schedule.schedule import DONE, FAILED, ON, WAKING, Schedule
+from downclock.schedule.verify import require_valid
+from downclock.simulate.chances import NEVER, Chances, Fate, Life, draw_fate
+from downclock.simulate.power import Downtimes
+from downclock.simulate.promises import carry_out
+from downclock.simulate.simulate import simulate
+
+CLOCKS = ClockTable(np.array([500.0, 1000.0]), np.array([1000.0]), 1000.0, 1000.0)
+
+
+def cluster(
+    servers: tuple[ServerSpec, ...], jobs: int, deadline_s: float = 1000.0, slow: float = 2.0
+) -> Problem:
+    """Jobs of 100 s at 50 W on a GPU (200 s at 20 W at half the clock), ``slow`` times that on a
+    CPU; both idle at 10 W.
+    """
+    core, ones, offset = np.array([0.5, 1.0]), np.ones(2), np.array([0, 2])
+    time_s, power_w = np.array([200.0, 100.0]), np.array([20.0, 50.0])
+    groups = tuple(
+        MeasuredProfiles(offset, core, ones, time_s * factor, power_w) for factor in (1.0, slow)
+    )
+    library = Library(
+        np.array(["app"], dtype=object), ("gpu", "cpu"), groups,
+        np.array([[0, 1]]), np.zeros((1, 2), dtype=np.int64),
+    )  # fmt: skip
+    kinds = (Kind("gpu", CLOCKS, 10.0), Kind("cpu", CLOCKS, 10.0))
+    tasks = Tasks.of(np.zeros(jobs, dtype=np.int64), deadline_s=np.full(jobs, deadline_s))
+    return Problem(tasks, library, Platform.build(kinds, servers))
+
+
+def failing(
+    jobs: int, *, server: dict[int, float] | None = None, processor: dict[int, float] | None = None
+) -> Fate:
+    """Machines that go down at given times for 500 s."""
+    lists = [(np.array(list(d or {}), dtype=np.int64), np.array(list((d or {}).values()))) for d in
+             (server, processor)]  # fmt: skip
+    return Fate(np.ones(jobs), np.full((jobs, 4), NEVER), *lists[0], *lists[1], 500.0)
+
+
+def run(problem: Problem, fate: Fate, retries: int = 3) -> Schedule:
+    promised = simulate(problem, policy("race")).promised
+    realised = carry_out(problem, promised, fate, retries).schedule
+    require_valid(problem, promised)
+    require_valid(problem, realised)
+    return realised
+
+
+TWO_GPUS = (ServerSpec("s", (("gpu", 2),), initially_on=True),)
+
+
+def test_a_failed_gpu_leaves_the_others_of_its_server_running_and_its_job_moves_to_one():
+    problem = cluster(TWO_GPUS, jobs=2)
+    real = run(problem, failing(2, processor={0: 30.0}))
+    s = real.segments
+    rows = sorted(
+        zip(
+            s.task.tolist(), s.attempt.tolist(), s.processor.tolist(), s.start_s, s.end_s,
+            strict=True,
+        )
+    )  # fmt: skip
+    lost, kept = (0, 1) if s.processor[s.task == 0][0] == 0 else (1, 0)
+    assert rows == sorted(
+        [(lost, 0, 0, 0.0, 30.0), (lost, 1, 1, 100.0, 200.0), (kept, 0, 1, 0.0, 100.0)]
+    )
+    assert real.outcomes.status.tolist() == [DONE, DONE]
+    assert not np.any(real.spans.state == 3), "the server itself was never down"
+    bill = account(problem, real, boundary="makespan")
+    assert bill.energy_j["run"] == pytest.approx(50.0 * 230.0)
+    assert bill.energy_j["idle"] == pytest.approx(10.0 * (400.0 - 230.0))
+
+
+def test_a_job_moves_to_another_kind_where_that_still_makes_it_at_its_fastest_clock():
+    servers = (
+        ServerSpec("g", (("gpu", 1),), initially_on=True),
+        ServerSpec("c", (("cpu", 1),), initially_on=True),
+    )
+    real = run(cluster(servers, jobs=1, deadline_s=240.0), failing(1, server={0: 30.0}))
+    assert real.segments.processor.tolist() == [0, 1]
+    assert real.segments.end_s.tolist() == [30.0, 230.0]
+    assert real.segments.core.tolist() == [1.0, 1.0]
+    assert real.outcomes.status.tolist() == [DONE]
+
+
+def test_where_nothing_else_makes_it_the_job_waits_and_fails_with_its_history():
+    servers = (
+        ServerSpec("g", (("gpu", 1),), initially_on=True),
+        ServerSpec("c", (("cpu", 1),), initially_on=True),
+    )
+    real = run(cluster(servers, jobs=1, deadline_s=220.0), failing(1, server={0: 30.0}))
+    assert real.segments.processor.tolist() == [0, 0]
+    assert real.segments.end_s.tolist() == [30.0, 630.0]
+    assert real.outcomes.status.tolist() == [FAILED]
+    assert real.outcomes.reason[0] == (
+        "done at 630 s, after its deadline 220 s; lost 1 attempt, at 30 s"
+    )
+
+
+def test_a_sleeping_server_wakes_for_a_job_that_lost_its_own():
+    spec = {"wake_j": 20.0, "wake_s": 5.0}
+    servers = tuple(ServerSpec(name, (("gpu", 1),), **spec) for name in "ab")
+    real = run(cluster(servers, jobs=1), failing(1, server={0: 30.0}))
+    assert real.segments.processor.tolist() == [0, 1]
+    assert real.segments.start_s.tolist() == [5.0, 35.0]
+    mine = real.spans.server == 1
+    assert real.spans.state[mine].tolist() == [WAKING, ON]
+    assert real.spans.start_s[mine].tolist() == [30.0, 35.0]
+    assert real.spans.end_s[mine].tolist() == [35.0, 135.0]
+
+
+def test_a_job_moves_only_where_no_promise_is_broken():
+    """Both GPUs have two jobs of 100 s; what GPU 0 loses runs after the last promise of GPU 1."""
+    real = run(cluster(TWO_GPUS, jobs=4), failing(4, processor={0: 30.0}))
+    mine = np.flatnonzero(real.segments.processor == 1)
+    order = mine[np.argsort(real.segments.start_s[mine])]
+    assert real.segments.start_s[order].tolist() == [0.0, 100.0, 200.0, 300.0]
+    assert np.all(real.outcomes.status == DONE)
+
+
+def test_a_machine_fails_again_and_again():
+    """A life of 900 s and a repair of 100 s: ten failures in 10,000 s, whatever the shape."""
+    problem = cluster((ServerSpec("s", (("gpu", 2),), count=200),), jobs=1, deadline_s=1e4)
+    for life in ("exponential:900", "weibull:900:2"):
+        fate = draw_fate(problem, Chances(server_life=life, repair_s=100.0), 1)
+        assert fate.server_down.size / 200 == pytest.approx(10.0, rel=0.1)
+        assert fate.processor_down.size == 0
+        downs = Downtimes.of(fate)
+        assert np.all(downs.end_s - downs.start_s == pytest.approx(100.0))
+        same = downs.server[1:] == downs.server[:-1]
+        assert np.all(downs.start_s[1:][same] > downs.end_s[:-1][same])
+    assert (
+        draw_fate(problem, Chances(processor_life="exponential:900"), 1).processor_down.size > 400
+    )
+
+
+def test_lives_have_the_mean_and_shape_asked_for():
+    """Coefficient of variation of Weibull: 1 for shape 1, 0.5227 for shape 2."""
+    rng = np.random.default_rng(1)
+    for shape, spread in ((1.0, 1.0), (2.0, 0.5227)):
+        drawn = Life(50.0, shape).draw(rng, 200_000)
+        assert drawn.mean() == pytest.approx(50.0, rel=0.01)
+        assert drawn.std() / drawn.mean() == pytest.approx(spread, rel=0.01)
+
+
+def test_failures_during_a_repair_make_it_longer():
+    fate = failing(1, server={0: 30.0})
+    twice = Fate(fate.work, fate.breaks, np.array([0, 0]), np.array([30.0, 100.0]),
+                 fate.processor_down, fate.processor_down_s, 500.0)  # fmt: skip
+    downs = Downtimes.of(twice)
+    assert (downs.start_s.tolist(), downs.end_s.tolist()) == ([30.0], [600.0])
+
+
+def test_retries_end_with_all_their_times():
+    problem = cluster((ServerSpec("s", (("gpu", 1),), initially_on=True),), jobs=1)
+    fate = failing(1)
+    at = np.array([50.0, 640.0, 1250.0])
+    three = Fate(fate.work, fate.breaks, np.zeros(3, dtype=np.int64), at,
+                 fate.processor_down, fate.processor_down_s, 500.0)  # fmt: skip
+    real = run(problem, three, retries=1)
+    assert real.outcomes.status.tolist() == [FAILED]
+    assert real.outcomes.reason[0] == "lost 2 attempts, at 50 s, 640 s"
+
+
+@pytest.mark.parametrize(
+    "life", ["exponential", "weibull:5", "exponential:-1", "normal:1", "exponential:x"]
+)
+def test_lives_out_of_range_are_refused(life):
+    with pytest.raises(InvalidInput, match="server_life"):
+        Chances(server_life=life)
+
+
+def test_absurdly_short_lives_are_refused():
+    problem = cluster(TWO_GPUS, jobs=1, deadline_s=1e9)
+    with pytest.raises(InvalidInput, match="failures"):
+        draw_fate(problem, Chances(server_life="exponential:1e-3", repair_s=1e-3), 1)
