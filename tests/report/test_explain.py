@@ -148,7 +148,9 @@ def test_a_task_that_does_not_run_says_why() -> None:
     schedule = plan(late, policy("race"))
     explanation = explain(late, schedule, 0)
     assert explanation.run is None
-    assert "does not run: cannot end by its deadline" in explanation.start[0]
+    assert explanation.start[0].startswith("cannot end by its deadline")
+    assert "is rejected and does not run." in str(explanation)
+    assert str(explanation).count("cannot end by its deadline") == 1
     assert explanation.options[0].fits == "too slow: 10 s until the deadline"
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.power.points import Clocks
+from downclock.quantities import count
 from downclock.units import Bools, Floats, Ints, Names
 
 Interrupt: TypeAlias = Literal["none", "pause", "preempt", "migrate"]
@@ -164,7 +165,8 @@ class Platform:
 
     def __repr__(self) -> str:
         kinds = ", ".join(kind.name for kind in self.kinds)
-        return f"Platform: {self.server_count} servers, {self.processor_count} processors ({kinds})"
+        servers = count(self.server_count, "server")
+        return f"Platform: {servers}, {count(self.processor_count, 'processor')} ({kinds})"
 
     @property
     def server(self) -> Ints:

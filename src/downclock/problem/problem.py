@@ -15,6 +15,7 @@ from downclock.problem.graph import Edges
 from downclock.problem.platform import Platform
 from downclock.problem.price import Prices
 from downclock.problem.tasks import Tasks
+from downclock.quantities import count
 from downclock.units import Bools, Floats, Ints
 
 
@@ -71,11 +72,11 @@ class Problem:
     def __repr__(self) -> str:
         platform = self.platform
         kinds = ", ".join(kind.name for kind in platform.kinds)
-        edges = f", {len(self.edges)} edges" if len(self.edges) else ""
-        return (
-            f"Problem '{self.name}': {len(self.tasks)} tasks{edges} on {platform.server_count}"
-            f" servers with {platform.processor_count} processors ({kinds})"
-        )
+        edges = f", {count(len(self.edges), 'edge')}" if len(self.edges) else ""
+        servers = count(platform.server_count, "server")
+        processors = count(platform.processor_count, "processor")
+        tasks = count(len(self.tasks), "task")
+        return f"Problem '{self.name}': {tasks}{edges} on {servers} with {processors} ({kinds})"
 
     def _repr_html_(self) -> str:
         tasks = self.tasks

@@ -44,7 +44,7 @@ class Explanation:
         """The explanation as sentences, a table, plain values and flat rows."""
         lines = [_headline(self)]
         for title, said in (
-            ("Why it starts then", self.start),
+            ("Why it starts then" if self.run is not None else "Why", self.start),
             ("Why this clock", self.clock),
             ("Why it ends then", self.end),
             ("What moving it would do", self.moves),
@@ -93,7 +93,7 @@ def explain(problem: Problem, schedule: Schedule, task: str | int) -> Explanatio
     if run is None:
         options = tuple(other_kinds(problem, row, None))
         reason = str(schedule.outcomes.reason[row])
-        said = (f"it does not run: {reason}",) if reason else ()
+        said = (reason,) if reason else ()
         return Explanation(problem, schedule, row, None, said, (), (), options, ())
     options = (*alternatives(problem, schedule, run), *other_kinds(problem, row, run))
     return Explanation(
@@ -131,7 +131,7 @@ def _headline(mine: Explanation) -> str:
         status = STATUSES[mine.schedule.outcomes.status[task]]
         if mine.schedule.outcomes.status[task] == DONE:
             return f"{name} has no work to do and is done at once."
-        return f"{name} is {status}."
+        return f"{name} is {status} and does not run."
     run, deadline = mine.run, float(tasks.deadline_s[task])
     left = "no deadline" if np.isinf(deadline) else f"slack {duration(deadline - run.end_s)}"
     gang = f" and {run.width - 1} more" if run.width > 1 else ""
