@@ -17,6 +17,7 @@ import numpy as np
 
 from downclock.policies.interface import Decisions, View
 from downclock.policies.levels import Levels, levels_of
+from downclock.problem.problem import Problem
 from downclock.schedule.schedule import ON, PowerSpans, Segments
 from downclock.units import Floats, Ints
 
@@ -27,7 +28,8 @@ class Facts(NamedTuple):
     """What happened at one moment. All indices; empty where nothing did.
 
     ``lost``: tasks whose attempt failed and that start again from nothing; ``failed``: those that
-    may not; ``down`` and ``up``: processors (lost tasks of a down processor are listed too).
+    may not; ``down`` and ``up``: processors (lost tasks of a down processor are listed too);
+    ``prices``: zones and what a kWh costs there from now on, for policies that heed prices.
     """
 
     now_s: float
@@ -37,6 +39,7 @@ class Facts(NamedTuple):
     failed: Sequence[int] = ()
     down: Sequence[int] = ()
     up: Sequence[int] = ()
+    prices: Sequence[tuple[int, float]] = ()
 
 
 class Orders(NamedTuple):
@@ -48,7 +51,11 @@ class Orders(NamedTuple):
 
 @runtime_checkable
 class Reactive(Protocol):
-    """A policy that reacts; ``react`` may change the state it is given."""
+    """A policy that reacts; ``react`` may change the state it is given.
+
+    One with a true attribute ``heeds_prices`` is also asked whenever a price changes while it
+    has tasks to do; what changed meanwhile it is told with the next facts.
+    """
 
     @property
     def name(self) -> str:
@@ -72,6 +79,28 @@ class Incident(NamedTuple):
     up: tuple[int, ...] = ()
 
 
+class Quote(NamedTuple):
+    """A zone's price per kWh from one moment on."""
+
+    at_s: float
+    zone: int
+    price: float
+
+
+def quotes_of(problem: Problem, policy: Reactive, *, actual: bool) -> list[Quote]:
+    """Every change of price by time, the actual ones or those expected; none if not heeded."""
+    found = []
+    heeds = getattr(policy, "heeds_prices", False)
+    for zone, name in enumerate(problem.platform.zones if heeds else ()):
+        prices = problem.prices.of(name)
+        curve = prices.price if actual else prices.expected_price
+        if curve is not None:
+            first = max(int(np.searchsorted(curve.start_s, 0.0, side="right")) - 1, 0)
+            rows = zip(curve.start_s[first:].tolist(), curve.value[first:].tolist(), strict=True)
+            found += [Quote(max(at_s, 0.0), zone, price) for at_s, price in rows]
+    return sorted(found)
+
+
 @dataclass(slots=True)
 class Floor:
     """Processors at work.
@@ -84,6 +113,7 @@ class Floor:
         paused: tasks that each processor has begun and put back.
         log: rows (task, attempt, processor, start, end, level, share) of what has ended.
         ends: heap of (end, processor, version); entries of old versions are dead.
+        open: tasks that arrived and are neither done nor refused; ``quoted``: quotes told so far.
     """
 
     levels: list[Levels]
@@ -101,6 +131,8 @@ class Floor:
     paused: list[set[int]]
     log: list[tuple[int, int, int, float, float, int, float]] = field(default_factory=list)
     ends: list[tuple[float, int, int]] = field(default_factory=list)
+    open: int = 0
+    quoted: int = 0
 
     @classmethod
     def of(cls, view: View, work: Floats, breaks: Floats | None = None, retries: int = 0) -> Floor:
@@ -128,6 +160,14 @@ class Floor:
         while self.ends and self.ends[0][2] != self.version[self.ends[0][1]]:
             heappop(self.ends)
         return self.ends[0][0] if self.ends else np.inf
+
+    def prices(self, now_s: float, quotes: Sequence[Quote]) -> list[tuple[int, float]]:
+        """Take the quotes up to now that were not told yet; of each zone the last."""
+        fresh: dict[int, float] = {}
+        while self.quoted < len(quotes) and quotes[self.quoted].at_s <= now_s:
+            fresh[quotes[self.quoted].zone] = quotes[self.quoted].price
+            self.quoted += 1
+        return sorted(fresh.items())
 
     def order(self, p: int, task: int, level: int, now_s: float) -> None:
         """Let a processor run a task at a level from now on; no change is no cut."""
@@ -213,11 +253,12 @@ def play(
     arrivals: Sequence[tuple[float, int]],
     until_s: float,
     incidents: Sequence[Incident] = (),
+    quotes: Sequence[Quote] = (),
 ) -> Iterator[tuple[Facts, Orders]]:
     """Play events before ``until_s`` in order of time; all of one moment are told together.
 
-    ``arrivals`` are (time, task) and ``incidents`` machines failing and coming back, by time;
-    events at or after ``until_s`` are left for later.
+    ``arrivals`` are (time, task), ``incidents`` machines failing and coming back, ``quotes``
+    prices, each by time; events at or after ``until_s`` are left for later.
     """
     a = i = 0
     while True:
@@ -225,10 +266,11 @@ def play(
             floor.next_end_s(),
             arrivals[a][0] if a < len(arrivals) else np.inf,
             incidents[i].at_s if i < len(incidents) else np.inf,
+            quotes[floor.quoted].at_s if floor.open and floor.quoted < len(quotes) else np.inf,
         )
         if not now < until_s:
             return
-        told: dict[str, list[int]] = {key: [] for key in Facts._fields[1:]}
+        told: dict[str, list[int]] = {key: [] for key in Facts._fields[1:-1]}
         floor.end(now, told)
         while i < len(incidents) and incidents[i].at_s == now:
             for p in incidents[i].down:
@@ -238,8 +280,10 @@ def play(
         while a < len(arrivals) and arrivals[a][0] == now:
             told["arrived"].append(arrivals[a][1])
             a += 1
-        facts = Facts(now, **told)
+        facts = Facts(now, **told, prices=floor.prices(now, quotes))
         orders = policy.react(state, view, facts)
+        ended = len(facts.finished) + len(facts.failed) + len(orders.rejected)
+        floor.open += len(facts.arrived) - ended
         # Every processor lets go before any takes up, so that tasks may change places.
         for p, task, _ in orders.run:
             if floor.running[p] not in (IDLE, task):
@@ -276,7 +320,8 @@ def run_planning(
         (int(i), "needs several processors at once; this policy plans single ones") for i in gangs
     ]
     before = len(state.floor.log)
-    for _, orders in play(policy, state.own, view, state.floor, arrivals, until_s):
+    quotes = view.once("quotes", lambda: quotes_of(view.problem, policy, actual=False))
+    for _, orders in play(policy, state.own, view, state.floor, arrivals, until_s, (), quotes):
         refused += orders.rejected
     place = segments_of(view, state.floor.log[before:])
     power = on_from_the_start(view) if state.fresh[0] else no_spans()

@@ -12,6 +12,7 @@ from downclock.policies.reacting import (
     no_segments,
     on_from_the_start,
     play,
+    quotes_of,
     segments_of,
 )
 from downclock.problem.platform import Platform
@@ -50,7 +51,8 @@ def react_to(problem: Problem, policy: Reactive, fate: Fate, retries: int) -> Ca
     downtimes = Downtimes.of(fate)
     incidents = _incidents(problem.platform, downtimes)
     events = 0
-    for facts, orders in play(policy, state, view, floor, arrivals, np.inf, incidents):
+    quotes = quotes_of(problem, policy, actual=True)
+    for facts, orders in play(policy, state, view, floor, arrivals, np.inf, incidents, quotes):
         status[list(facts.finished)] = DONE
         status[list(facts.failed)] = FAILED
         for task, why in orders.rejected:
