@@ -95,12 +95,14 @@ def grow() -> None:
         run_s = time.perf_counter() - began
         alone, both = ran.events / run_s, ran.events / (run_s + plan_s)
         simpy_s = with_simpy(problem, promised, fate)
-        beside = "not there" if simpy_s is None else f"{ran.events / simpy_s:,.0f}/s"
+        beside = "no SimPy" if simpy_s is None else f"{ran.events / simpy_s:,.0f}/s"
         ratio = "" if simpy_s is None else f"{simpy_s / run_s:.1f}"
         print(
             f"{len(problem.tasks):>10,} {ran.events:>10,} {alone:>10,.0f}/s {both:>10,.0f}/s"
             f" {beside:>12} {ratio:>7}"
         )
+        if simpy_s is None:
+            print(f"{'':>10} SimPy is not installed: pip install 'simpy>=4.1'")
         print(f"{'':>10} target {TARGET:,}/s: {'met' if both >= TARGET else 'MISSED'}")
 
 
