@@ -43,6 +43,8 @@ READINGS = (
     "lpt-ff:start=stream,dvfs=off",
     "bin:start=load,rho=30",
     "race:rho=break-even",
+    "thrifty:objective=0.7cost+0.3carbon",
+    "thrifty:objective=carbon,dvfs=off",
 )
 SPECS = (*CATALOG, *READINGS)
 SEEDS = range(12)
@@ -65,6 +67,10 @@ def problem_of(seed: int, spec: str) -> Problem:
         slots = int(graph.work.sum())
         prices = (flat_prices, increasing_prices, alternating_prices)[seed % 3](slots)
         return slotted_problem(graph, Machines(2 + seed % 3), prices)
+    if spec.startswith("thrifty"):
+        return random_problem(
+            seed, edges=False, slot_s=None, chip_wide=False, tasks=12 + seed, prices=True
+        )
     if seed % 3 == 0:
         cluster = mei.Cluster(pairs=32, per_server=(1, 2, 4, 8, 16)[seed % 5])
         if seed % 2:

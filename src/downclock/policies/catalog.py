@@ -146,6 +146,15 @@ def _least_cost(objective: str, rounds: float, seconds: float, seed: float) -> P
     )
 
 
+def _thrifty(objective: str, dvfs: bool) -> Policy:
+    """Deadline jobs on servers that sleep, under prices that change; see `ThriftyPolicy`."""
+    from downclock.policies.price_plan import ThriftyPolicy
+    from downclock.problem.objective import parse_objective
+
+    blind = policy("late"), policy("prompt"), policy("race")
+    return ThriftyPolicy("thrifty", parse_objective(objective), dvfs, blind[0], blind[1:])
+
+
 def _refusal(ask: Callable[[], object]) -> str | None:
     """What an `InvalidInput` says, or None where there is none."""
     try:
@@ -208,6 +217,12 @@ CATALOG: dict[str, Entry] = {
             "ours: least added energy, answered at once and for good",
             _prompt,
             {"reserve": 0.0},
+        ),
+        Entry(
+            "thrifty",
+            "ours: least added cost or carbon where prices change; tasks wait for cheap hours",
+            _thrifty,
+            {"objective": "cost", "dvfs": True},
         ),
         Entry("race", "default clocks, earliest deadline, soonest free", _race, {"rho": 0.0}),
         Entry(

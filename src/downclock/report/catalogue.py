@@ -59,6 +59,8 @@ OWN_MEANING: Mapping[tuple[str, str], str] = {
     ("prompt", "reserve"): _OVERRUN,
     ("bin", "start"): "what a processor must have room for at time 0; end-time: the task ends in"
     " time; load: the load stays at most 1 (mei2021 Algorithm 6, line 6)",
+    ("thrifty", "dvfs"): "on: clocks are chosen with time and place; off: default clocks, and only"
+    " time and place are chosen",
     ("graph", "effort"): "how long to search, as a factor; 1 is well below a second for 50 tasks",
 }
 """Where a policy means something else by a name: (policy, parameter)."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from downclock.engine.engine import plan
 from downclock.exact.result import Result
-from downclock.policies.catalog import CATALOG, DEFAULT, objective_of, policy
+from downclock.policies.catalog import CATALOG, DEFAULT, objective_of, policy, with_objective
 from downclock.policies.interface import Policy
 from downclock.policies.whole import WholePolicy
 from downclock.problem.objective import Objective
@@ -271,12 +271,18 @@ def summarise(
 
 
 def usual_baselines(problem: Problem, objective: Objective | None = None) -> tuple[str, ...]:
-    """What a plan of such a problem is compared with."""
+    """What a plan of such a problem is compared with.
+
+    Where prices count: full speed and our price-blind plan, and full speed at cheap hours, so
+    that the worth of clocks and that of prices can be told apart.
+    """
     if len(problem.edges) and policy("graph").objection(problem) is None:
         return GRAPH_BASELINES
     if len(problem.edges) and policy(SLOT_BASELINES[-1]).objection(problem) is None:
         return SLOT_BASELINES
-    return BASELINES if objective in (None, ENERGY) else (*BASELINES, DEFAULT)
+    if objective is None or objective == ENERGY:
+        return BASELINES
+    return ("race", with_objective("thrifty:dvfs=off", str(objective)), DEFAULT)
 
 
 def with_sleep_rule_of(spec: str, baseline: str) -> str:

@@ -1,0 +1,145 @@
+"""The columns that the price kernels work on, and their answers as decisions."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from downclock.policies.interface import Decisions, View
+from downclock.policies.lengths import OneClock
+from downclock.policies.pack_columns import curves_of, up_w
+from downclock.policies.pack_plan import kinds_of, power_spans
+from downclock.schedule.schedule import Segments
+from downclock.units import Floats, Ints
+
+if TYPE_CHECKING:
+    from downclock.kernels.pack_curves import Curves
+    from downclock.kernels.price_plan import Asked, Fleet, Written
+
+LENGTHS = 24
+"""Lengths that are tried of each task on continuous clocks."""
+
+
+def fleet_of(view: View) -> Fleet:
+    """The platform as arrays; computed once."""
+
+    def compute() -> Fleet:
+        from downclock.kernels.price_plan import Fleet
+
+        platform = view.problem.platform
+        first = platform.first_processor
+        kinds = [tuple(platform.kind[a:b]) for a, b in pairwise(first)]
+        power = up_w(platform)
+        numbers: dict[object, int] = {}
+        columns = zip(kinds, platform.zone, platform.wake_s, platform.wake_j, power, strict=True)
+        like = [numbers.setdefault(key, len(numbers)) for key in columns]
+        return Fleet(
+            platform.kind, platform.server, first, platform.zone.astype(np.int64),
+            np.array(like, dtype=np.int64), platform.wake_s, platform.wake_j, power,
+        )  # fmt: skip
+
+    return view.once("price fleet", compute)
+
+
+def curves_for(view: View, dvfs: bool) -> Curves:
+    """Energy-time curves; without DVFS a single length a task."""
+    curves = curves_of(view)
+    return curves if dvfs else view.once("price clock", lambda: _one_length(view, curves))
+
+
+def _one_length(view: View, curves: Curves) -> Curves:
+    from downclock.kernels.pack_curves import LADDER, NOWHERE
+
+    n, kinds = len(view.problem.tasks), len(view.problem.platform.kinds)
+    every, clock = np.arange(n), OneClock()
+    time, energy = np.full((kinds, n), np.inf), np.full((kinds, n), np.inf)
+    for k in range(kinds):
+        wanted = clock.wanted(view, k)
+        good = np.flatnonzero(np.isfinite(wanted))
+        points = clock.points(view, k, every[good], wanted[good])
+        _, power = view.problem.at(every[good], np.full(good.size, k), points)
+        time[k, good], energy[k, good] = wanted[good], power * wanted[good]
+    time_s, energy_j = time.ravel(), energy.ravel()
+    model = np.where(np.isfinite(time_s), LADDER, NOWHERE)
+    first, calm = np.arange(time_s.size + 1), np.arange(time_s.size)
+    return curves._replace(
+        model=model, first=first, rung_s=time_s, rung_j=energy_j, calm=calm, short_s=time_s,
+        free_s=time_s, free_j=energy_j, long_s=time_s,
+    )  # fmt: skip
+
+
+def asked_of(view: View, curves: Curves, end_s: float) -> Asked:
+    """The tasks as arrays; without a deadline they end where prices do."""
+    from downclock.kernels.price_plan import Asked
+
+    tasks = view.problem.tasks
+    first, try_s, try_j = view.once(("price lengths", id(curves)), lambda: _lengths(curves))
+    return Asked(
+        tasks.arrival_s, np.minimum(tasks.deadline_s, end_s), kinds_of(view),
+        np.zeros(len(tasks), np.int64), first, try_s, try_j,
+    )  # fmt: skip
+
+
+def _lengths(curves: Curves) -> tuple[Ints, Floats, Floats]:
+    """Lengths to try of each row: all of a ladder, else from the shortest to the longest."""
+    from downclock.kernels.pack_curves import CPU, GPU
+    from downclock.kernels.price_run import energies
+
+    r = curves.model.size
+    smooth = ((curves.model == GPU) | (curves.model == CPU)) & np.isfinite(curves.short_s)
+    sizes = np.where(smooth, LENGTHS, np.diff(curves.first))
+    first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    try_s, try_j = np.empty(first[-1]), np.empty(first[-1])
+    rows = np.flatnonzero(smooth)
+    short = curves.short_s[rows]
+    long = np.where(np.isfinite(curves.long_s[rows]), curves.long_s[rows], 4.0 * short)
+    ratio = np.maximum(long / short, 1.0)
+    grid = (short[:, None] * ratio[:, None] ** np.linspace(0.0, 1.0, LENGTHS)).ravel()
+    where = (first[rows][:, None] + np.arange(LENGTHS)).ravel()
+    try_s[where] = grid
+    try_j[where] = energies(curves, np.repeat(rows, LENGTHS), grid)
+    listed = np.repeat(~smooth, sizes)
+    kept = np.repeat(~smooth, np.diff(curves.first)) if curves.rung_s.size else np.empty(0, bool)
+    try_s[listed], try_j[listed] = curves.rung_s[kept], curves.rung_j[kept]
+    assert first.size == r + 1
+    return first, try_s, try_j
+
+
+def decided(
+    view: View, asked: Asked, out: Written, arrived: Ints, clock: OneClock | None
+) -> Decisions:
+    """Turn what a kernel wrote into decisions."""
+    platform, tasks = view.problem.platform, view.problem.tasks
+    points, kind = np.ones((out.task.size, 3)), platform.kind[out.processor]
+    for k in range(len(platform.kinds)):
+        mine = np.flatnonzero(kind == k)
+        if mine.size and clock is None:
+            points[mine] = view.frontier(k).at(out.length_s[mine], out.task[mine]).points
+        elif mine.size and clock is not None:
+            points[mine] = clock.points(view, k, out.task[mine], out.length_s[mine])
+    end_s = np.minimum(out.start_s + out.length_s, tasks.deadline_s[out.task])
+    place = Segments.of(out.task, out.processor, out.start_s, end_s, points)
+    lost = np.flatnonzero(asked.status)
+    gangs = arrived[(tasks.processors[arrived] > 1) & (tasks.scale[arrived] > 0.0)]
+    reasons = [_reason(view, int(i)) for i in lost]
+    reasons += [
+        f"needs {count} processors at once; this policy plans single processors"
+        for count in tasks.processors[gangs]
+    ]
+    rejected = np.concatenate([lost, gangs])
+    return Decisions(place, power_spans(platform, out.span), rejected, np.array(reasons, object))
+
+
+def _reason(view: View, task: int) -> str:
+    tasks, platform = view.problem.tasks, view.problem.platform
+    shortest = min(float(view.frontier(k).t_min_s[task]) for k in range(len(platform.kinds)))
+    if not np.isfinite(shortest):
+        return "no processor of this platform has a profile for it"
+    earliest = float(tasks.arrival_s[task]) + shortest
+    if earliest > tasks.deadline_s[task]:
+        why = f"even at full speed: earliest {earliest:g} s"
+    else:
+        why = "as every processor is taken"
+    return f"cannot end by its deadline {tasks.deadline_s[task]:g} s {why}"
