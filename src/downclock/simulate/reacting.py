@@ -53,8 +53,10 @@ def react_to(problem: Problem, policy: Reactive, fate: Fate, retries: int) -> Ca
     events = 0
     quotes = quotes_of(problem, policy, actual=True)
     for facts, orders in play(policy, state, view, floor, arrivals, np.inf, incidents, quotes):
-        status[list(facts.finished)] = DONE
-        status[list(facts.failed)] = FAILED
+        for task in facts.finished:
+            status[task] = DONE
+        for task in facts.failed:
+            status[task] = FAILED
         for task, why in orders.rejected:
             status[task], reason[task] = REJECTED, why
         events += sum(len(told) for told in facts[1:])
