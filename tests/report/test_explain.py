@@ -22,6 +22,8 @@ from downclock.report.explain import explain
 from downclock.schedule.files import write_schedule
 from downclock.schedule.schedule import ON, Outcomes, PowerSpans, Schedule, Segments
 from downclock.schedule.verify import require_valid
+from downclock.simulate.chances import Chances
+from downclock.simulate.simulate import simulate
 from tests.conftest import ROOT
 
 TABLE = ClockTable(np.array([500.0, 1000.0, 1500.0]), np.array([800.0]), 1000.0, 800.0)
@@ -152,6 +154,15 @@ def test_a_task_that_does_not_run_says_why() -> None:
     assert "is rejected and does not run." in str(explanation)
     assert str(explanation).count("cannot end by its deadline") == 1
     assert explanation.options[0].fits == "too slow: 10 s until the deadline"
+
+
+def test_a_task_that_failed_tells_its_history(day) -> None:
+    problem, _ = day
+    run = simulate(problem, policy("edl"), chances=Chances(fail_jobs=0.2, retries=0), seed=1)
+    failed = int(run.failed[0])
+    text = str(explain(problem, run.realised, failed)).replace("\n", " ")
+    assert f"; failed: {run.realised.outcomes.reason[failed]}" in text
+    assert "lost 1 attempt, at " in text
 
 
 @pytest.mark.parametrize("task", ["t99", 140, -1])

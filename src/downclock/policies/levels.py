@@ -50,7 +50,10 @@ def objection_to_levels(problem: Problem) -> str | None:
     if np.any(np.bincount(platform.chip) > 1):
         return "processors share a clock; this policy sets each clock by itself"
     if np.any((platform.wake_s > 0.0) & ~platform.initially_on):
-        return "servers take time to wake; this policy keeps them on from the start"
+        return (
+            "servers take time to wake, but this policy needs all of them on from the start"
+            " (initially_on = true)"
+        )
     for k, kind in enumerate(platform.kinds):
         if _levels(problem, k).points.shape[0] == 0:
             return f"its tasks have no clock of kind '{kind.name}' in common, which levels need"

@@ -127,18 +127,20 @@ def task_row(problem: Problem, task: str | int) -> int:
 def _headline(mine: Explanation) -> str:
     tasks, task = mine.problem.tasks, mine.task
     name = f"{tasks.name[task]} ({mine.problem.library.names[tasks.application[task]]})"
+    outcomes = mine.schedule.outcomes
+    status = int(outcomes.status[task])
     if mine.run is None:
-        status = STATUSES[mine.schedule.outcomes.status[task]]
-        if mine.schedule.outcomes.status[task] == DONE:
+        if status == DONE:
             return f"{name} has no work to do and is done at once."
-        return f"{name} is {status} and does not run."
+        return f"{name} is {STATUSES[status]} and does not run."
     run, deadline = mine.run, float(tasks.deadline_s[task])
     left = "no deadline" if np.isinf(deadline) else f"slack {duration(deadline - run.end_s)}"
+    ended = "" if status == DONE else f"; {STATUSES[status]}: {outcomes.reason[task]}"
     gang = f" and {run.width - 1} more" if run.width > 1 else ""
     return (
         f"{name} runs on {mine.problem.platform.processor_name(run.processor)}{gang} from"
         f" {duration(run.start_s)} to {duration(run.end_s)} at {clock_words(mine.problem, run)};"
-        f" {energy(run.energy_j)}, {left}"
+        f" {energy(run.energy_j)}, {left}{ended}"
     )
 
 
