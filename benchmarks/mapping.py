@@ -1,10 +1,11 @@
-"""Exact CPU-GPU mapping of 36 jobs, and the search beside it: `python -m benchmarks.mapping`.
+"""Exact CPU-GPU mapping of 36 jobs and the search beside it: `python -m benchmarks.mapping [SEED]`.
 
 Section 7 sets of liu with exactly 36 jobs, heavy load, both energy boundaries; wall clock times.
 """
 
 from __future__ import annotations
 
+import sys
 import time
 
 import numpy as np
@@ -62,12 +63,17 @@ def one(problem: Problem, until: Until) -> tuple[float, float, float, float]:
 
 
 def main() -> None:
-    one(with_jobs("NMF", Box(), 0), "horizon")
+    first = int(sys.argv[1]) if len(sys.argv) > 1 and sys.argv[1].isdigit() else 0
+    one(with_jobs("NMF", Box(), first), "horizon")
     boundaries: tuple[Until, ...] = ("horizon", "makespan")
     for until in boundaries:
         box = Box(system_w=100.0 if until == "makespan" else 0.0)
         rows = np.array(
-            [one(with_jobs(family, box, 300 * k), until) for family in FAMILIES for k in range(5)]
+            [
+                one(with_jobs(family, box, first + 300 * k), until)
+                for family in FAMILIES
+                for k in range(5)
+            ]
         )
         met = np.all((rows[:, 0] <= TARGET_S) & (rows[:, 1] <= TARGET_GAP + 1e-6))
         print(
