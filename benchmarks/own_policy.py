@@ -1,6 +1,6 @@
 """How far our policies are from the bound, on task sets they were not developed on.
 
-    python -m benchmarks.own_policy offline online week speed a100
+    python -m benchmarks.own_policy offline online week speed a100 effort uncertainty
 
 Prints one row per setting: mean gap to the per-task bound in per cent, worst set, seconds. Every
 schedule is verified. Turn-on energy is charged per pair; `offline` charges none (mei2021 Eq. 6).
@@ -12,6 +12,7 @@ import csv
 import os
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -27,11 +28,14 @@ from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks
 from downclock.schedule.account import account
 from downclock.schedule.verify import verify
+from downclock.simulate.chances import Chances, draw_fate
+from downclock.simulate.promises import carry_out
+from downclock.simulate.simulate import simulate
 from downclock.units import Floats
 from downclock.workloads import mei
 
 RIVALS = ("race", "static-cap", "edl", "bin")
-SEEDS = range(700, 712)
+SEEDS = range(800, 812)
 THETAS = (1, 0.95, 0.9, 0.85, 0.8, 0.7, 0.5)
 PAPERS = [
     f"edl:theta={theta},rho={rho},start={start}"
@@ -86,6 +90,67 @@ def online(days: int = 1, seeds: range = SEEDS, sizes: tuple[int, ...] = (1, 2, 
                 )
 
 
+def effort() -> None:
+    """What search at each replan gains, on the papers' day."""
+    for size in (4, 16):
+        sets = [mei.online(s, cluster=mei.Cluster(per_server=size)) for s in SEEDS]
+        for seconds in (0, 1, 5):
+            spec = f"late:effort={seconds}"
+            show(f"1 day l={size} {spec}", [gap(p, spec) for p in sets])
+
+
+def uncertainty() -> None:
+    """Reclaim, plans as promised, and misses against reserve: gap to the clairvoyant bound, %."""
+    for size in (1, 4, 16):
+        sets = [mei.online(s, cluster=mei.Cluster(per_server=size)) for s in SEEDS]
+        for spec in ("late", "prompt"):
+            rows = [_reclaimed(p, spec, s) for p, s in zip(sets, SEEDS, strict=True)]
+            mean = np.mean(rows, axis=0)
+            print(f"u(0.5,1) l={size} {spec} reclaim {mean[0]:.2f} promised {mean[1]:.2f}")
+        for reserve in (0.0, 0.05, 0.1, 0.15, 0.2, 0.3):
+            rows = [_reserved(p, reserve, s) for p, s in zip(sets, SEEDS, strict=True)]
+            mean = np.mean(rows, axis=0)
+            print(
+                f"u(0.8,1.2) l={size} late:reserve={reserve} gap {mean[0]:.2f} % missed"
+                f" {mean[1]:.2f} % rejected {mean[2]:.2f} %",
+                flush=True,
+            )
+
+
+def _clairvoyant_j(problem: Problem, work: Floats) -> float:
+    """No schedule needs less, even if it knew every run time beforehand."""
+    real = replace(problem.tasks, scale=problem.tasks.scale * work)
+    return float(per_task_bound_j(replace(problem, tasks=real)).sum())
+
+
+def _reclaimed(problem: Problem, spec: str, seed: int) -> tuple[float, float]:
+    """Return the gaps of the run and of its plan carried out as promised."""
+    chances = Chances("uniform:0.5:1")
+    fate = draw_fate(problem, chances, seed)
+    run = simulate(problem, policy(spec), chances=chances, seed=seed)
+    kept = carry_out(problem, run.promised, fate, 0).schedule
+    bound = _clairvoyant_j(problem, fate.work)
+    for schedule in (run.realised, kept):
+        if not verify(problem, schedule).ok or run.late.size:
+            raise SystemExit(f"{problem.name} {spec}: invalid or late")
+    first, second = (
+        100 * (float(account(problem, s).server_j.sum()) / bound - 1) for s in (run.realised, kept)
+    )
+    return first, second
+
+
+def _reserved(problem: Problem, reserve: float, seed: int) -> tuple[float, float, float]:
+    """Return the gap, and the tasks missed and rejected, per cent."""
+    chances = Chances("uniform:0.8:1.2")
+    run = simulate(problem, policy(f"late:reserve={reserve}"), chances=chances, seed=seed)
+    if not verify(problem, run.realised).ok:
+        raise SystemExit(f"{problem.name}: invalid")
+    bound = _clairvoyant_j(problem, draw_fate(problem, chances, seed).work)
+    energy = float(account(problem, run.realised).server_j.sum())
+    share = 100.0 / len(problem.tasks)
+    return 100 * (energy / bound - 1), share * run.late.size, share * run.rejected.size
+
+
 def offline() -> None:
     for utilisation in (0.2, 0.8, 1.6):
         cluster = mei.Cluster(turn_on_j=0.0)
@@ -94,7 +159,7 @@ def offline() -> None:
 
 
 def week() -> None:
-    online(days=7, seeds=range(700, 702), sizes=(16,))
+    online(days=7, seeds=range(800, 802), sizes=(16,))
 
 
 def speed() -> None:
@@ -125,7 +190,7 @@ def a100() -> None:
         philly_s = np.array([float(row["duration"]) for row in csv.DictReader(lines)])
     philly_s = philly_s[(philly_s >= 30.0) & (philly_s <= 12 * 3600.0)]
     wins, saved = 0, []
-    for seed in range(700, 720):
+    for seed in range(800, 820):
         problem = _a100_day(np.random.default_rng(seed), found, philly_s)
         gaps = {spec: gap(problem, spec)[0] for spec in ("late", *RIVALS)}
         best = min(gaps[spec] for spec in RIVALS)

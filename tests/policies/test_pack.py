@@ -114,6 +114,20 @@ def test_more_effort_is_never_worse() -> None:
     assert slow <= quick * (1.0 + 1e-12)
 
 
+def test_effort_online_repeats_and_saves_energy_on_average() -> None:
+    """On six short days; a single one may get worse, as nobody knows what comes."""
+    quick = slow = 0.0
+    for seed in range(6):
+        cluster = mei.Cluster(per_server=4)
+        problem = mei.online(seed, utilisation=0.2, initial_utilisation=0.05, cluster=cluster)
+        one, two = (plan(problem, policy("late:effort=0.5")) for _ in range(2))
+        assert verify(problem, one).ok
+        assert np.array_equal(one.segments.end_s, two.segments.end_s)
+        slow += energy_j(problem, one)
+        quick += energy_j(problem, plan(problem, policy("late")))
+    assert slow < quick
+
+
 def test_effort_must_be_a_sensible_number() -> None:
     with pytest.raises(InvalidInput, match="effort"):
         policy("late:effort=-1")

@@ -25,16 +25,16 @@ def balance(
     opened: int,
     most: int,
     chain: Ints,
-) -> tuple[float, int]:
+) -> tuple[float, int, int]:
     """Give each task, in order, to the processor free soonest.
 
     ``ends`` is a tree over ``most`` processors (1, tree): 0 for the first ``opened``, else
     infinite. A task that would have to be shortened opens another processor, if one is left.
-    Writes ``chain`` (processor of each task); returns (energy above the tasks' best, processors
-    opened); infinite where a task has no room.
+    Writes ``chain`` (processor of each task; -1: no room); returns (energy above the tasks' best,
+    processors opened, tasks without room).
     """
     n = deadline_s.size
-    extra = 0.0
+    extra, lost = 0.0, 0
     for a in range(order.size):
         i = order[a]
         row = k * n + i
@@ -44,12 +44,13 @@ def balance(
             opened += 1
         t = want_s(curves, row, deadline_s[i] - start)
         if t < 0.0:
-            return np.inf, opened
+            lost += 1
+            continue
         if t < curves.free_s[row]:
             extra += energy_j(curves, row, t) - curves.free_j[row]
         chain[i] = p
         set_key(ends, 0, p, start + t)
-    return extra, opened
+    return extra, opened, lost
 
 
 @compiled

@@ -236,7 +236,7 @@ def _moment(
         again(plan, trace, curves, out, now_s)
     while plan.ending[0, 1] <= now_s:
         j = first_of(plan.ending)
-        sleep(plan, out, j, plan.last_s[j])
+        sleep(plan, out, j, plan.last_s[j] + plan.linger_s[j])
     return at
 
 

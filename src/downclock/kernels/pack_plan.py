@@ -40,6 +40,10 @@ SOONER = 0.01
 Where plans may change the sooner wins: planned tasks keep room to make way for those in a hurry.
 Where they may not, the later: processors that are free soon are kept for those in a hurry."""
 
+LINGER_S = 86400.0
+"""A server that idles for nothing stays awake so long to save a wake; others sleep at once: to
+wait until idling has cost a wake loses 0.05 % on the papers' day."""
+
 RECENT = 256
 """Arrivals remembered to foresee the load."""
 
@@ -67,12 +71,14 @@ class Plan(NamedTuple):
     up: Ints  # (s,) awake servers, the first ``tally[0]``
     seat: Ints  # (s,) place in ``up``; -1: asleep
     asleep: Floats  # (k, tree over s) how long a sleeping server with the kind takes to wake
-    ending: Floats  # (1, tree over s) planned end of awake servers
-    tally: Ints  # (8,) servers up, placed, spans, arrivals, turn, since replan, processors up,
-    # and 1 where it is known that nothing more comes
+    ending: Floats  # (1, tree over s) when awake servers are to fall asleep
+    tally: Ints  # (9,) servers up, placed, spans, arrivals, turn, since replan, processors up,
+    # 1 where it is known that nothing more comes, tasks to place anew at each event on top
     recent: Floats  # (2, RECENT) when tasks came and how long they run
     lean: Floats  # (1,) weight of waiting for a processor: above 0, the sooner is better
     waste: Floats  # (1,) part of what a server is kept awake longer that will idle
+    sleep_w: Floats  # (s,) power of a sleeping server, billed until its last task
+    linger_s: Floats  # (s,) how long a server stays awake after its last task
     begun_s: Floats  # (p,) when what runs began
     real_s: Floats  # (p,) when it really ends: only what happens then may look
     ratio: Floats  # (n,) real / planned run time of each task: only `begin` may look, to set real_s
@@ -105,6 +111,7 @@ def new_plan(
     wake_s: Floats,
     wake_j: Floats,
     up_w: Floats,
+    sleep_w: Floats,
     on: Ints,
     n: int,
     late: bool,
@@ -117,10 +124,11 @@ def new_plan(
         has = np.unique(server[kind == k])
         asleep[k, has] = wake_s[has]
     asleep[:, on == 1] = np.inf
+    linger_s = np.where((up_w <= 0.0) & (wake_j > 0.0), LINGER_S, 0.0)
     up = np.concatenate([np.flatnonzero(on == 1), np.zeros(int((on == 0).sum()), np.int64)])
     seat = np.full(servers, -1)
     seat[on == 1] = np.arange(int(on.sum()))
-    count = np.zeros(8, np.int64)
+    count = np.zeros(9, np.int64)
     count[0], count[6] = on.sum(), int(np.diff(first)[on == 1].sum())
     return Plan(
         kind, server, first, wake_s, wake_j, up_w,
@@ -130,10 +138,10 @@ def new_plan(
         np.full(n, -1), np.full(n, -1), np.zeros(n),
         on.copy(), np.zeros(servers), np.zeros(servers), up, seat,
         new_trees(asleep),
-        new_trees(np.where(on == 1, 0.0, np.inf)[None, :]),
+        new_trees(np.where(on == 1, linger_s, np.inf)[None, :]),
         count, np.zeros((2, RECENT)), np.full(1, SOONER if late else -SOONER),
         np.full(1, LEAST_WASTE),
-        np.zeros(processors), np.zeros(processors), np.ones(n),
+        sleep_w, linger_s, np.zeros(processors), np.zeros(processors), np.ones(n),
     )  # fmt: skip
 
 
@@ -153,7 +161,7 @@ def wake(plan: Plan, j: int, now_s: float) -> None:
     plan.tally[6] += plan.first[j + 1] - plan.first[j]
     ready = now_s + plan.wake_s[j]
     plan.last_s[j] = ready
-    set_key(plan.ending, 0, j, ready)
+    set_key(plan.ending, 0, j, ready + plan.linger_s[j])
     for p in range(plan.first[j], plan.first[j + 1]):
         plan.ready_s[p] = plan.end_s[p] = ready
         set_key(plan.asleep, plan.kind[p], j, np.inf)
@@ -184,7 +192,7 @@ def set_last(plan: Plan, j: int) -> None:
     for q in range(plan.first[j], plan.first[j + 1]):
         last = max(last, plan.end_s[q])
     plan.last_s[j] = last
-    set_key(plan.ending, 0, j, last)
+    set_key(plan.ending, 0, j, last + plan.linger_s[j])
 
 
 @inner
@@ -201,7 +209,7 @@ def append(plan: Plan, out: Written, p: int, i: int, length_s: float, now_s: flo
     plan.end_s[p] = start + length_s
     if plan.end_s[p] > plan.last_s[j]:
         plan.last_s[j] = plan.end_s[p]
-        set_key(plan.ending, 0, j, plan.last_s[j])
+        set_key(plan.ending, 0, j, plan.last_s[j] + plan.linger_s[j])
 
 
 @inner
@@ -241,7 +249,7 @@ def _last_length(plan: Plan, trace: Trace, curves: Curves, p: int, i: int, start
             length, least = t, cost
     plan.end_s[p] = start_s + length
     plan.last_s[j] = start_s + max(others, length)
-    set_key(plan.ending, 0, j, plan.last_s[j])
+    set_key(plan.ending, 0, j, plan.last_s[j] + plan.linger_s[j])
     return length
 
 
@@ -365,6 +373,7 @@ def _fresh_j(
     if length < 0.0:
         return -1, np.inf, -1.0
     cost = energy_j(curves, row, length) - curves.free_j[row] + plan.wake_j[j]
+    cost += plan.sleep_w[j] * max(0.0, now_s - plan.last_s[j])
     cost += plan.waste[0] * max(0.0, plan.up_w[j] - curves.idle_w[k]) * length
     return j, cost, length
 
@@ -403,7 +412,7 @@ def _put_ahead(plan: Plan, p: int, i: int, length_s: float) -> None:
     plan.end_s[p] += length_s
     if plan.end_s[p] > plan.last_s[j]:
         plan.last_s[j] = plan.end_s[p]
-        set_key(plan.ending, 0, j, plan.last_s[j])
+        set_key(plan.ending, 0, j, plan.last_s[j] + plan.linger_s[j])
 
 
 @inner

@@ -72,7 +72,7 @@ def _improve(plan: Plan, trace: Trace, curves: Curves, out: Written, now_s: floa
     """Take some planned tasks back and place them anew, in turns over the awake servers."""
     effort = min(1.0, FULL / max(plan.tally[6], 1))
     more = MORE * plan.waste[0] if plan.tally[7] == 0 else 0.0  # a batch was packed with care
-    for _ in range(int(np.ceil(effort * ATTEMPTS * (1.0 + more)))):
+    for _ in range(int(np.ceil(effort * ATTEMPTS * (1.0 + more))) + plan.tally[8]):
         if plan.tally[0] == 0:
             return
         plan.tally[4] += 1

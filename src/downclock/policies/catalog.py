@@ -10,7 +10,7 @@ several entries share:
 - ``start``: at time 0, ``batch`` places deadline-bound tasks first, each on a processor of its
   own (mei2021 Algorithm 2), ``stream`` treats time 0 like any other (Algorithm 5).
 - ``group``: ``on`` groups the processors of time 0 into servers by length (Algorithm 3).
-- ``effort``: seconds spent on search where all tasks are there at time 0.
+- ``effort``: seconds spent on search, for a batch or spread over the events of a stream.
 - ``slot``: tasks start at multiples of so many seconds; 0: any time.
 """
 

@@ -36,14 +36,18 @@ def uniform(platform: Platform) -> bool:
 
 
 def packing(view: View, possible: Bools, effort: float = 0.0) -> Packing | None:
-    """Pack the ``possible`` tasks, all there at time 0; None where they do not fit so."""
+    """Pack the ``possible`` tasks, all there at time 0; those without room are left out.
+
+    None where the platform is not uniform or nothing fits.
+    """
     platform = view.problem.platform
     all_tasks = view.problem.tasks
     tasks = np.flatnonzero(possible & (all_tasks.scale > 0.0) & (all_tasks.processors == 1))
     if not uniform(platform) or tasks.size == 0:
         return None
-    scored = sorted(_scan(view, tasks), key=lambda found: found[0])[:FINALISTS]
-    equalised = [_equalised(view, tasks, chain) for _, chain in scored]
+    scored = sorted(_scan(view, tasks), key=lambda found: found[:2])[:FINALISTS]
+    least = [chain for lost, _, chain in scored if lost == scored[0][0] and np.any(chain >= 0)]
+    equalised = [_equalised(view, tasks[chain >= 0], chain[chain >= 0]) for chain in least]
     best = min(equalised, key=lambda found: found.cost_j, default=None)
     if best is None or not np.isfinite(best.cost_j):
         return None
@@ -51,8 +55,8 @@ def packing(view: View, possible: Bools, effort: float = 0.0) -> Packing | None:
     return improved(Search.of(view, best), moves) if moves else best
 
 
-def _scan(view: View, tasks: Ints) -> list[tuple[float, Ints]]:
-    """Balance the tasks on every number of servers; return (cost, processor of each task)."""
+def _scan(view: View, tasks: Ints) -> list[tuple[int, float, Ints]]:
+    """Balance the tasks on every number of servers; return (lost, cost, processor of each)."""
     from downclock.kernels.least_tree import new_trees
     from downclock.kernels.pack_batch import balance, grouped_idle_s
 
@@ -69,12 +73,13 @@ def _scan(view: View, tasks: Ints) -> list[tuple[float, Ints]]:
             keys[0, : servers * size] = 0.0
             ends, chain = new_trees(keys), np.full(deadline_s.size, -1)
             opened = int(servers) * size
-            extra, opened = balance(curves, deadline_s, order, kind, ends, opened, most, chain)
-            if np.isfinite(extra):
-                leaf = ends.shape[1] // 2
-                idle_j = power * grouped_idle_s(-np.sort(-ends[0, leaf : leaf + opened]), size)
-                wakes_j = -(-opened // size) * wake_j(platform)
-                found.append((extra + idle_j + wakes_j, chain[tasks]))
+            extra, opened, lost = balance(
+                curves, deadline_s, order, kind, ends, opened, most, chain
+            )
+            leaf = ends.shape[1] // 2
+            idle_j = power * grouped_idle_s(-np.sort(-ends[0, leaf : leaf + opened]), size)
+            wakes_j = -(-opened // size) * wake_j(platform)
+            found.append((lost, extra + idle_j + wakes_j, chain[tasks]))
     return found
 
 

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from downclock.kernels import pack_plan as kernel
 
 
+PLACED_PER_S = 200_000.0
+"""Tasks placed anew that a second of effort stands for: counted, so that results repeat."""
+
+
 @dataclass(frozen=True, slots=True)
 class PlanPolicy:
     """Append each task to the processor where it adds least to the energy of the plan.
@@ -29,7 +33,7 @@ class PlanPolicy:
         name: name in the catalogue.
         late: what has not started may be planned anew (late binding); else an arrival is
             answered at once and for good.
-        effort: seconds of search where all tasks are there at time 0.
+        effort: seconds of search, for a batch or spread evenly over the events online.
         reserve: an accepted task that needs up to ``1 + reserve`` of its estimate is on time,
             if the others that run do not need more either.
     """
@@ -61,11 +65,13 @@ class PlanPolicy:
             platform.wake_s,
             platform.wake_j,
             up_w(platform),
+            platform.sleep_w,
             platform.initially_on.astype(np.int64),
             len(view.problem.tasks),
             self.late,
         )
         set_ratio(state, 1.0, self.reserve)
+        state.tally[8] = round(self.effort * PLACED_PER_S / max(2 * len(view.problem.tasks), 1))
         return state
 
     def run(
@@ -183,7 +189,9 @@ def _load(state: kernel.Plan, task: Ints, processor: Ints, length_s: Floats) -> 
     keys = np.full((1, state.ready_s.size), np.inf)
     keys[0, processor] = state.ready_s[processor]
     state.busy[:] = new_trees(keys)
-    state.ending[:] = new_trees(np.where(state.awake == 1, state.last_s, np.inf)[None, :])
+    state.ending[:] = new_trees(
+        np.where(state.awake == 1, state.last_s + state.linger_s, np.inf)[None, :]
+    )
     state.tally[7] = 1
 
 
@@ -258,8 +266,15 @@ def _batch(view: View, trace: kernel.Trace, packed: Packing, gangs: Ints) -> Dec
     np.maximum.at(ends, server, start_s + packed.length_s)
     used = np.flatnonzero((ends > 0.0) | platform.initially_on)
     span = np.column_stack([used, np.zeros(used.size), ends[used]])
-    hopeless = (trace.kinds[:, 0] < 0) & (tasks.scale > 0.0) & (tasks.processors == 1)
+    single = (tasks.scale > 0.0) & (tasks.processors == 1)
+    hopeless, crowded = single & (trace.kinds[:, 0] < 0), single & (trace.kinds[:, 0] >= 0)
+    crowded[packed.task] = False
     trace.status[hopeless], trace.earliest_s[hopeless] = kernel.NO_TIME, np.inf
+    free_s = np.where(platform.initially_on, 0.0, platform.wake_s)[platform.server]
+    np.maximum.at(free_s, packed.processor, start_s + packed.length_s)
+    short_s = view.frontier(int(platform.kind[0])).t_min_s
+    trace.status[crowded] = kernel.NO_ROOM
+    trace.earliest_s[crowded] = free_s.min() + short_s[crowded]
     out = kernel.Written(packed.task, packed.processor, start_s, packed.length_s, span)
     return decisions(view, trace, out, gangs, np.ones(len(tasks)))
 

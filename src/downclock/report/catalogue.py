@@ -24,8 +24,8 @@ MEANING: Mapping[str, str] = {
     "slot": "seconds; tasks start at multiples of it; 0: any time",
     "by": "what makes a processor full; end: when its last task ends; load: the part of its time"
     " that its tasks take",
-    "effort": "seconds of search where all tasks are there at time 0, counted in moves so that"
-    " results repeat; 0: none beyond small problems",
+    "effort": "seconds of search, for a batch or spread over all events where tasks come later;"
+    " counted in moves so that results repeat; 0: none beyond small problems",
     "scheme": "clock levels of the processors; static: those found at time 0 stay; dynamic: they"
     " follow arrivals and early completions",
     "rules": "reading of the paper's rules; safe: no job is late; safe-locked: the same where a"
