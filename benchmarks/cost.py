@@ -128,10 +128,11 @@ def report(name: str, rows: list[tuple]) -> None:  # type: ignore[type-arg]
     )
 
 
-def exact(graphs: int, seconds: float, seed: int) -> None:
+def exact(graphs: int, seconds: float, seed: int, stretch: float) -> None:
     """Share of random graphs proven optimal in time: 8 and 16 tasks in 5 s, 32 in ``seconds``.
 
-    HiGHS stops by the wall clock, the search by CPU time; both are printed.
+    The search is limited by CPU time, HiGHS by the wall clock; on a busy computer ``stretch``
+    gives it so many seconds for each of its own. Only CPU time decides what was in time.
     """
     for size, limit in ((8, 5.0), (16, 5.0), (32, seconds)):
         rows = []
@@ -140,7 +141,9 @@ def exact(graphs: int, seconds: float, seed: int) -> None:
                 for machines in (2, 4, 8, 16):
                     if machines <= size // 2:
                         drawn, percent = _drawn(seed + 1000 * k + 10 * g + size, size, machines)
-                        rows.append((name, *_proven(drawn, machines, percent, curve, limit)))
+                        rows.append(
+                            (name, *_proven(drawn, machines, percent, curve, limit, stretch))
+                        )
         slots = [row[5] for row in rows]
         timed = [row for row in rows if row[1] and row[2] <= limit]
         worst = max(row[4] for row in rows)
@@ -158,13 +161,18 @@ def exact(graphs: int, seconds: float, seed: int) -> None:
 
 
 def _proven(
-    drawn: TaskGraph, machines: int, percent: float, curve: Callable[[int], Floats], limit: float
+    drawn: TaskGraph,
+    machines: int,
+    percent: float,
+    curve: Callable[[int], Floats],
+    limit: float,
+    stretch: float,
 ) -> tuple[bool, float, float, float, int]:
     """Return (proven, CPU seconds, wall seconds, gap, slots)."""
     graph, first = slotted(drawn, machines, percent, curve)
     cpu, wall = time.process_time(), time.perf_counter()
     search = min(1.5, 0.3 * limit)
-    found = solved(graph, first, search, limit - search)
+    found = solved(graph, first, search, stretch * (limit - search))
     return (
         found.status == "optimal",
         time.process_time() - cpu,
@@ -246,13 +254,14 @@ def main() -> None:
     parser.add_argument("--graphs", type=int, default=1, help="graphs per curve, size, machines")
     parser.add_argument("--proof", type=float, default=20.0, help="seconds for each proof")
     parser.add_argument("--seed", type=int, default=7000)
+    parser.add_argument("--stretch", type=float, default=1.0, help="wall seconds per CPU second")
     parser.add_argument("--part", choices=PARTS, default="small")
     given = parser.parse_args()
     solved(*slotted(random_graph(8), 2, 20.0, flat_prices), 0.1, 0.1)  # compile
     if given.part == "small":
         small(given.graphs, given.proof, given.seed)
     elif given.part == "exact":
-        exact(given.graphs, given.proof, given.seed)
+        exact(given.graphs, given.proof, given.seed, given.stretch)
     elif given.part == "tiny":
         tiny(200, given.seed)
     elif given.part == "large":

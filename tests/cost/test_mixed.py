@@ -9,8 +9,20 @@ import numpy as np
 import pytest
 
 from downclock.errors import InvalidInput
-from downclock.exact.cost_mixed import best_on_machines
-from tests.cost.tiny import interval_costs, tiny_graph
+from downclock.exact.cost_mixed import MixedMachines, best_on_machines
+from downclock.policies.cost_mixed import solve_mixed
+from downclock.policies.cost_plan import plan_least_cost
+from downclock.power.library import Library
+from downclock.power.points import ClockTable
+from downclock.power.profiles import CpuProfiles
+from downclock.problem.platform import Kind, Platform, ServerSpec
+from downclock.problem.price import Curve, Prices, ZonePrices
+from downclock.problem.problem import Problem
+from downclock.problem.tasks import Tasks
+from downclock.schedule.account import account
+from downclock.schedule.verify import verify
+from downclock.workloads.gerhards import SLOT_S, random_graph
+from tests.cost.tiny import brute_force, interval_costs, tiny_graph
 
 
 def test_the_cut_finds_the_best_times_on_machines_of_their_own() -> None:
@@ -40,6 +52,64 @@ def test_the_cut_finds_the_best_times_on_machines_of_their_own() -> None:
             found += 1
             assert plan.cost == pytest.approx(best, abs=1e-9)
     assert found >= 10
+
+
+def two_sites(hours: int = 60) -> Problem:
+    """A quick machine where power is dear at first, a slow one where it is dear at last."""
+    two = np.ones(2)
+    profiles = CpuProfiles(
+        SLOT_S * np.array([1.0, 1.5]), np.array([1000.0, 400.0]), 2.0 * two, 0.0 * two
+    )
+    rows = np.array([[0, 1]])
+    names = np.array(["work"], dtype=object)
+    library = Library(names, ("quick", "slow"), (profiles,), np.zeros_like(rows), rows)
+    clocks = ClockTable(np.array([0.5, 1.0]), np.ones(1), 1.0, 1.0)
+    kinds = (Kind("quick", clocks, interrupt="pause"), Kind("slow", clocks, interrupt="pause"))
+    servers = (
+        ServerSpec("north", (("quick", 1),), zone="NO", initially_on=True),
+        ServerSpec("south", (("slow", 2),), zone="IT", initially_on=True),
+    )
+    start_s = SLOT_S * np.arange(hours)
+    rising = np.linspace(10.0, 50.0, hours)
+    zones = tuple(
+        (name, ZonePrices(price=Curve(start_s, value, SLOT_S * hours)))
+        for name, value in (("NO", rising[::-1]), ("IT", rising))
+    )
+    graph = random_graph(7, meshing="low", seed=4)
+    tasks = Tasks.of(
+        np.zeros(7, dtype=np.int64),
+        deadline_s=np.full(7, SLOT_S * hours),
+        scale=graph.work,
+        name=graph.task,
+    )
+    platform = Platform.build(kinds, servers, SLOT_S)
+    return Problem(tasks, library, platform, graph.edges, Prices(zones), name="two sites")
+
+
+def test_a_problem_on_unequal_machines_is_planned_and_billed_as_promised() -> None:
+    problem = two_sites()
+    result = plan_least_cost(problem, "cost", seconds=20.0, rounds=60)
+    verdict = verify(problem, result.schedule)
+    assert verdict.ok, str(verdict)
+    assert account(problem, result.schedule).money == pytest.approx(result.objective, rel=1e-9)
+    assert 0.0 < result.bound <= result.objective
+    first = plan_least_cost(problem, "cost", seconds=20.0, rounds=1)
+    assert result.objective < first.objective
+    assert set(problem.platform.kind[result.schedule.segments.processor]) == {0, 1}
+
+
+def test_equal_machines_planned_as_unequal_cost_no_less_than_the_optimum() -> None:
+    # Every machine a class of its own: the plainer search stays above the proven optimum.
+    for seed in range(6):
+        graph = tiny_graph(seed, tasks=4)
+        best = brute_force(graph)
+        if np.isinf(best):
+            continue
+        mixed = MixedMachines.of([graph] * graph.machines, np.arange(graph.machines))
+        found = solve_mixed(mixed, seconds=5.0, rounds=80)
+        assert found is not None
+        assert found.bound <= best + 1e-9
+        assert best - 1e-9 <= found.plan.cost <= 1.05 * best + 1e-9
 
 
 def test_an_order_against_the_edges_is_refused() -> None:

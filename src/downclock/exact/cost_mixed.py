@@ -7,22 +7,79 @@ its machine it does again: the table is that of the machine, and neighbours on a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from downclock.errors import InvalidInput
+from downclock.exact.cost_bounds import SAFE
 from downclock.exact.cost_model import SlotGraph, SlotGraphIndex, SlotPlan, cost_table
 from downclock.exact.cost_order import best_intervals, order_edges
-from downclock.units import Ints
+from downclock.units import Floats, Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class MixedMachines:
+    """A graph on machines of several classes: each class has its price, levels and power.
+
+    Attributes:
+        graphs: the graph as each class of machine sees it: same tasks, edges and slots.
+        machine_class: class of each machine (m,).
+        index: the graph's neighbours and windows, for as many machines as there are.
+        table: tables of all classes, one after another.
+        row: row of each class and task in the table (classes, n).
+        least: slots each task needs at least in each class (classes, n).
+    """
+
+    graphs: tuple[SlotGraph, ...]
+    machine_class: Ints
+    index: SlotGraphIndex
+    table: Floats
+    row: Ints
+    least: Ints
+
+    @classmethod
+    def of(cls, graphs: Sequence[SlotGraph], machine_class: Ints) -> MixedMachines:
+        """Make the tables; graphs of other tasks or slots are refused."""
+        common = graphs[0]
+        if any(other.slots != common.slots or len(other) != len(common) for other in graphs):
+            raise InvalidInput("must have the same tasks and slots", item="machines")
+        index = SlotGraphIndex.of(replace(common, machines=machine_class.size))
+        each = [SlotGraphIndex.of(graph) for graph in graphs]
+        tables = [cost_table(one, common.slots) for one in each]
+        start = np.concatenate([[0], np.cumsum([len(table) for table in tables])])
+        row = np.array([at + one.row for at, one in zip(start[:-1], each, strict=True)])
+        least = np.array([graph.least_slots for graph in graphs])
+        return cls(tuple(graphs), machine_class, index, np.concatenate(tables), row, least)
+
+    def best(self, machine: Ints, rank: Ints) -> SlotPlan | None:
+        """Cheapest intervals for a map and an order (n,); None where they miss a deadline."""
+        group, every = self.machine_class[machine], np.arange(machine.size)
+        own = replace(
+            self.index,
+            row=np.ascontiguousarray(self.row[group, every]),
+            length=np.ascontiguousarray(self.least[group, every]),
+        )
+        before, after = order_edges(own, machine, rank)
+        nowhere = SlotPlan(rank, rank, np.inf)
+        return best_intervals(own, self.table, nowhere, before, after)
+
+    def bound(self) -> float:
+        """No plan costs less: every task alone, on its best machine, in all slots it may have."""
+        soonest = replace(self.index, length=np.ascontiguousarray(self.least.min(axis=0)))
+        early, late, fits = soonest.windows(self.index.before, self.index.after)
+        if not fits:
+            return np.inf
+        cost = self.table[self.row, early, late - early].min(axis=0)
+        return float(cost.sum() * (1.0 - SAFE))
 
 
 def best_on_machines(machines: Sequence[SlotGraph], machine: Ints, rank: Ints) -> SlotPlan | None:
     """Cheapest intervals where every task has its machine and its place in the machine's queue.
 
     Args:
-        machines: the graph as each machine sees it: same work, edges and slots, with the price,
-            levels and power of that machine.
+        machines: the graph as each machine sees it: same tasks, edges and slots, with the price,
+            levels, power and units of work of that machine.
         machine: machine of each task (n,).
         rank: order of the tasks (n,), least first, that agrees with the edges.
 
@@ -30,20 +87,7 @@ def best_on_machines(machines: Sequence[SlotGraph], machine: Ints, rank: Ints) -
         The plan, or None where that order misses the deadline. Exact where power is convex and
         levels are even on every machine, else a plan priced with the true tables.
     """
-    common = machines[0]
-    if any(other.slots != common.slots or len(other) != len(common) for other in machines):
-        raise InvalidInput("must have the same tasks and slots", item="machines")
-    if np.any(rank[common.edges.before] >= rank[common.edges.after]):
+    edges = machines[0].edges
+    if np.any(rank[edges.before] >= rank[edges.after]):
         raise InvalidInput("puts a task before its predecessor", item="rank")
-    index = SlotGraphIndex.of(replace(common, machines=len(machines)))
-    tables = [cost_table(SlotGraphIndex.of(each), common.slots) for each in machines]
-    least = np.array([each.least_slots for each in machines])
-    every = np.arange(len(common))
-    own = replace(
-        index,
-        row=machine * index.works.size + index.row,
-        length=np.ascontiguousarray(least[machine, every]),
-    )
-    before, after = order_edges(own, machine, rank)
-    nowhere = SlotPlan(rank, rank, np.inf)
-    return best_intervals(own, np.concatenate(tables), nowhere, before, after)
+    return MixedMachines.of(machines, np.arange(len(machines))).best(machine, rank)

@@ -7,6 +7,7 @@ so neither levels nor machines are variables: one interval a task is all there i
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -236,17 +237,24 @@ def plan_cost(index: SlotGraphIndex, table: Floats, first: Ints, last: Ints) -> 
     return float(table[index.row, first, length - 1].sum())
 
 
-def levels(graph: SlotGraph, plan: SlotPlan) -> list[Ints]:
-    """Level of each slot of each task's interval, -1 for off; never more work than needed.
+def levels(graph: SlotGraph, plan: SlotPlan, tasks: Sequence[int] | None = None) -> list[Ints]:
+    """Level of each slot of each (given) task's interval, -1 for off; no more work than needed.
 
     Among levels of equal cost, as where power is free, those of least energy are taken.
     """
     from downclock.kernels.cost_tables import interval_levels
 
     price = graph.price + SLIGHT * (graph.price.max() or 1.0)
+    every = range(len(graph)) if tasks is None else tasks
     return [
-        interval_levels(price[a : b + 1], graph.units, graph.power, int(work), graph.pause)
-        for a, b, work in zip(plan.first, plan.last, graph.work, strict=True)
+        interval_levels(
+            price[plan.first[i] : plan.last[i] + 1],
+            graph.units,
+            graph.power,
+            int(graph.work[i]),
+            graph.pause,
+        )
+        for i in every
     ]
 
 

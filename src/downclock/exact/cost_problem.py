@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import lcm
 
@@ -14,6 +15,7 @@ from downclock.exact.cost_order import machines_of
 from downclock.power.points import CORE, ClockTable
 from downclock.problem.graph import Edges
 from downclock.problem.objective import Objective
+from downclock.problem.platform import Platform, ServerSpec
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import ON, Outcomes, PowerSpans, Schedule, Segments
 from downclock.units import J_PER_KWH, TOLERANCE, Bools, Floats, Ints
@@ -37,28 +39,49 @@ class SlottedQuestion:
     points: Floats
 
 
+def classes(problem: Problem) -> tuple[tuple[tuple[int, int], ...], Ints]:
+    """Classes of equal processors as (kind, zone), and the class of each processor (p,)."""
+    platform = problem.platform
+    pair = np.column_stack([platform.kind, platform.zone[platform.server]])
+    found, of = np.unique(pair, axis=0, return_inverse=True)
+    return tuple((int(k), int(z)) for k, z in found), np.ravel(of).astype(np.int64)
+
+
+def of_class(problem: Problem, kind: int, zone: int) -> Problem:
+    """The same problem on processors of one kind in one zone only."""
+    platform = problem.platform
+    mine = (platform.kind == kind) & (platform.zone[platform.server] == zone)
+    spec = platform.kinds[kind]
+    server = ServerSpec(
+        "machine", ((spec.name, int(mine.sum())),), zone=platform.zones[zone], initially_on=True
+    )
+    return replace(problem, platform=Platform.build((spec,), (server,), platform.slot_s))
+
+
 def objection(problem: Problem) -> str | None:
     """Say why the slot solvers cannot take a problem, or None."""
+    platform = problem.platform
+    extra: list[Floats | float] = [kind.idle_w for kind in platform.kinds]
+    extra += [platform.host_w, platform.shared_w, platform.shared_w_per_clock]
+    extra += [platform.wake_j, platform.wake_s, platform.sleep_w]
+    if any(np.any(np.asarray(watts) > 0.0) for watts in extra):
+        return "counts running power only: idle, host, shared, sleep and wake power must be 0"
+    if np.unique(platform.chip).size != platform.processor_count:
+        return "needs a clock for every processor, not for whole chips"
+    groups = (of_class(problem, *group) for group in classes(problem)[0])
+    return next((why for why in map(_class_objection, groups) if why is not None), None)
+
+
+def _class_objection(problem: Problem) -> str | None:
+    """Say why equal processors cannot be planned in slots, or None."""
     platform, tasks = problem.platform, problem.tasks
     kind = platform.kinds[0]
-    one_kind = len(platform.kinds) == 1 and isinstance(kind.clocks, ClockTable)
-    extra: tuple[Floats | float, ...] = (kind.idle_w, platform.host_w, platform.shared_w)
-    extra += (platform.shared_w_per_clock, platform.wake_j, platform.wake_s, platform.sleep_w)
     single = np.all(tasks.processors == 1) and np.all(np.isfinite(tasks.deadline_s))
     rules: list[tuple[bool, str]] = [
         (platform.slot_s is not None, "needs a platform with time slots (slot_s)"),
-        (one_kind, "needs one kind of processor with enumerated clocks"),
+        (isinstance(kind.clocks, ClockTable), "needs kinds with enumerated clocks"),
         (kind.clock == "free", "needs clocks that may change while a task runs"),
         (kind.interrupt in ("none", "pause"), "needs interrupt 'none' or 'pause'"),
-        (
-            np.unique(platform.chip).size == platform.processor_count,
-            "needs a clock for every processor, not for whole chips",
-        ),
-        (
-            not any(np.any(np.asarray(watts) > 0.0) for watts in extra),
-            "counts running power only: idle, host, shared, sleep and wake power must be 0",
-        ),
-        (np.unique(platform.zone).size == 1, "needs one zone"),
         (bool(single), "needs tasks of one processor with a deadline"),
         (
             bool(np.all(problem.runnable()[tasks.scale > 0.0, 0])),
@@ -71,7 +94,8 @@ def objection(problem: Problem) -> str | None:
 def question(problem: Problem, objective: Objective, *, actual: bool = False) -> SlottedQuestion:
     """Make the slot graph of a problem; prices as policies may know them, negative ones as 0.
 
-    With ``actual`` they are those that bills use: nobody can plan with them, but bounds may.
+    On several classes of processors it is that of the first. With ``actual`` prices are those that
+    bills use: nobody can plan with them, but bounds may.
 
     Raises:
         InvalidInput: a problem the slot model has no words for, or a curve that ends too early.
@@ -159,28 +183,44 @@ def _between(problem: Problem, real: Ints) -> Edges:
 
 
 def schedule_of(problem: Problem, asked: SlottedQuestion, plan: SlotPlan, policy: str) -> Schedule:
-    """Write a plan as a schedule: a segment for every run of slots at one level."""
-    index = SlotGraphIndex.of(asked.graph)
-    machine = machines_of(index, plan)
+    """Write a plan on equal machines as a schedule."""
+    machine = machines_of(SlotGraphIndex.of(asked.graph), plan)
+    every = levels(asked.graph, plan)
+    return written(problem, asked.task, machine, plan, every, [asked.points] * len(every), policy)
+
+
+def written(
+    problem: Problem,
+    tasks: Ints,
+    machine: Ints,
+    plan: SlotPlan,
+    every: Sequence[Ints],
+    points_of: Sequence[Floats],
+    policy: str,
+) -> Schedule:
+    """Write intervals, machines and levels as a schedule: a segment for every run at one level.
+
+    ``every`` are the levels in each task's slots, ``points_of`` its levels' operating points.
+    """
     slot_s = float(problem.platform.slot_s or 1.0)
     rows = [
         (i, plan.first[i] + begin, plan.first[i] + end, level)
-        for i, chosen in enumerate(levels(asked.graph, plan))
+        for i, chosen in enumerate(every)
         for begin, end, level in _runs(chosen)
     ]
     task, start, end, level = (
         np.array(column, dtype=np.int64) for column in zip(*rows, strict=True)
     )
-    points, rows_task = asked.points[level], asked.task[task]
-    zero = np.zeros(task.size, dtype=np.int64)
-    full_s, _ = problem.at(rows_task, zero, points)
+    points = np.array([points_of[i][k] for i, k in zip(task, level, strict=True)])
+    rows_task, processor = tasks[task], machine[task]
+    full_s, _ = problem.at(rows_task, problem.platform.kind[processor], points)
     share = (end - start) * slot_s / full_s
-    done = np.bincount(task, weights=share, minlength=len(asked.graph))
+    done = np.bincount(task, weights=share, minlength=tasks.size)
     final = np.append(task[1:] != task[:-1], True)
     share[final] -= done[task[final]] - 1.0
     segments = Segments.of(
         rows_task,
-        machine[task],
+        processor,
         np.asarray(start * slot_s, dtype=np.float64),
         np.asarray(end * slot_s, dtype=np.float64),
         points,

@@ -125,7 +125,7 @@ def _graph(rule: str, clocks: str, effort: float, seed: float) -> Policy:
     how = SearchEffort(seed=int(seed), effort=effort)
     return WholePolicy(
         "graph",
-        lambda problem: _refusal(lambda: question_of(problem)),
+        lambda problem: _refusal(lambda: question_of(problem, clocks)),
         lambda problem: plan_graph(problem, rule, clocks=clocks, how=how, bound=False),
     )
 
@@ -307,7 +307,8 @@ def default_for(problem: Problem, objective: str = "energy") -> str:
 
 def _by_objective(problem: Problem, objective: str) -> str:
     why: list[str] = []
-    for entry in CATALOG.values():
+    solvers_first = sorted(CATALOG.values(), key=lambda entry: entry.name != "least-cost")
+    for entry in solvers_first:
         if "objective" in entry.defaults:
             spec = with_objective(entry.name, objective)
             objection = policy(spec).objection(problem)

@@ -3,9 +3,19 @@
 from __future__ import annotations
 
 from downclock.errors import InvalidInput
-from downclock.exact.cost_problem import question, schedule_of
+from downclock.exact.cost_mixed import MixedMachines
+from downclock.exact.cost_model import levels
+from downclock.exact.cost_problem import (
+    SlottedQuestion,
+    classes,
+    of_class,
+    question,
+    schedule_of,
+    written,
+)
 from downclock.exact.cost_reason import reason
-from downclock.exact.result import Result
+from downclock.exact.result import Result, status_of
+from downclock.policies.cost_mixed import solve_mixed
 from downclock.policies.cost_search import Progress, solve_slots
 from downclock.problem.objective import Objective, parse_objective
 from downclock.problem.problem import Problem
@@ -26,7 +36,9 @@ def plan_least_cost(
     """Plan every task by its deadline at the least value of the objective.
 
     Args:
-        problem: a graph on equal processors with slots and enumerated clocks.
+        problem: a graph on processors with slots and enumerated clocks. Where they are not equal
+            (several kinds, or zones with their own prices) the search is plainer, no proof is
+            tried and the bound is that of each task alone.
         objective: see `downclock.problem.objective`; its unit is that of the result.
         seconds: time to search.
         proof_s: time for HiGHS to close the gap; 0: no proof is tried.
@@ -43,6 +55,8 @@ def plan_least_cost(
             meets the deadlines was found.
     """
     goal = parse_objective(objective) if isinstance(objective, str) else objective
+    if len(classes(problem)[0]) > 1:
+        return _plan_mixed(problem, goal, seconds=seconds, rounds=rounds, seed=seed)
     asked = question(problem, goal)
     found = solve_slots(
         asked.graph, seconds=seconds, proof_s=proof_s, rounds=rounds, seed=seed, progress=progress
@@ -56,6 +70,35 @@ def plan_least_cost(
     return Result(schedule, found.cost, found.bound, found.status, method, unit)
 
 
+def _plan_mixed(
+    problem: Problem, goal: Objective, *, seconds: float, rounds: int, seed: int
+) -> Result:
+    """Plan on processors of several kinds, or in zones with prices of their own."""
+    asked, mixed = _mixed(problem, goal)
+    found = solve_mixed(mixed, seconds=seconds, rounds=rounds, seed=seed)
+    if found is None:
+        rule = f"no list schedule meets the deadlines on these {len(asked)} classes of processors"
+        raise InvalidInput(rule, item=f"problem '{problem.name}'")
+    plan, group = found.plan, mixed.machine_class[found.machine]
+    every = [levels(asked[c].graph, plan, [i])[0] for i, c in enumerate(group)]
+    points = [asked[c].points for c in group]
+    name = f"{NAME}:objective={goal}"
+    schedule = written(problem, asked[0].task, found.machine, plan, every, points, name)
+    status = status_of(plan.cost, found.bound)
+    method = f"least {goal} on unequal machines, {found.rounds} orders"
+    unit = goal.unit(problem.prices.currency)
+    return Result(schedule, plan.cost, found.bound, status, method, unit)
+
+
+def _mixed(
+    problem: Problem, goal: Objective, *, actual: bool = False
+) -> tuple[list[SlottedQuestion], MixedMachines]:
+    """Return the question of each class of processors, and all of them together."""
+    groups, of = classes(problem)
+    asked = [question(of_class(problem, *group), goal, actual=actual) for group in groups]
+    return asked, MixedMachines.of([each.graph for each in asked], of)
+
+
 def least_cost_bound(
     problem: Problem, objective: Objective, *, seconds: float = 30.0, rounds: int = 100
 ) -> float:
@@ -64,6 +107,8 @@ def least_cost_bound(
     Raises:
         InvalidInput: as for `plan_least_cost`, but not where nothing meets the deadlines.
     """
+    if len(classes(problem)[0]) > 1:
+        return _mixed(problem, objective, actual=True)[1].bound()
     asked = question(problem, objective, actual=True)
     return solve_slots(asked.graph, seconds=seconds, rounds=rounds).bound
 
