@@ -36,7 +36,7 @@ Ints: TypeAlias = NDArray[np.int64]
 URGENT = 0.2
 """Tasks that can wait for less than this part of their run time are placed first."""
 
-PER_ARRIVAL, EVERY = 2, 8
+PER_ARRIVAL, EVERY = 2, 4
 """Tasks placed anew for each arrival; all are when one has come for so many that are held back."""
 
 NO_TIME, NO_ROOM = 1, 2
@@ -307,12 +307,26 @@ def _attend_to(
 
 
 @inner
+def _waste(fleet: Fleet, plan: Plan, crowd: float, fresh: int, now_s: float) -> float:
+    """Return the part of a server's added time that will idle: less, the more tasks there are.
+
+    Tasks that wait or run (and those that come now, at most ``fresh``), against the processors of
+    a server.
+    """
+    tasks = (plan.place >= 0).sum() + (plan.ready_s > now_s).sum()
+    if now_s == 0.0:
+        tasks += fresh
+    return min(1.0, crowd * fleet.kind.size / fleet.zone.size / max(tasks, 1))
+
+
+@inner
 def _moment(
     fleet: Fleet, asked: Asked, curves: Curves, tariff: Tariff, plan: Plan, out: Written,
-    waste: float, arrived: Ints, at: int, now_s: float,
+    crowd: float, arrived: Ints, at: int, now_s: float,
 ) -> int:  # fmt: skip
     """Do everything that happens at ``now_s``; return the next arrival to come."""
     first = at
+    waste = _waste(fleet, plan, crowd, arrived.size - at, now_s)
     while at < arrived.size and asked.arrival_s[arrived[at]] <= now_s:
         i = arrived[at]
         at += 1
@@ -335,7 +349,7 @@ def _moment(
 @compiled
 def run_priced(
     fleet: Fleet, asked: Asked, curves: Curves, tariff: Tariff, plan: Plan, out: Written,
-    waste: float, arrived: Ints, until_s: float,
+    crowd: float, arrived: Ints, until_s: float,
 ) -> None:  # fmt: skip
     """Decide on ``arrived`` and on all that happens by itself before ``until_s``.
 
@@ -350,7 +364,7 @@ def run_priced(
         now = min(now, own)
         if now == np.inf:
             return
-        at = _moment(fleet, asked, curves, tariff, plan, out, waste, arrived, at, now)
+        at = _moment(fleet, asked, curves, tariff, plan, out, crowd, arrived, at, now)
 
 
 @compiled

@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 TIE = 1e-3
 """Weight of energy where it costs nothing, as a part of its mean value: no burning for nothing."""
 
-WASTE = 0.03
-"""Part of the time a server is kept awake longer that will idle: others come to fill it."""
+CROWD = 1.0
+"""Part of the time a server is kept awake longer that will idle, where as many tasks wait or run as
+the server has processors; the more there are, the less, as others come to fill it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +72,8 @@ class ThriftyPolicy:
         if self._flat(view):
             return self.calm.run(state, view, arrived, until_s)
         if arrived.size == 0 or np.any(view.problem.tasks.arrival_s > 0.0):
-            return state, self._plan(state, view, arrived, until_s, WASTE)
-        plans = [self._plan(self.start(view), view, arrived, np.inf, w) for w in (WASTE, 1.0)]
+            return state, self._plan(state, view, arrived, until_s, CROWD)
+        plans = [self._plan(self.start(view), view, arrived, np.inf, w) for w in (CROWD, np.inf)]
         if self.dvfs:
             plans += [
                 policy.run(policy.start(view), view, arrived, np.inf)[1]
@@ -90,7 +91,7 @@ class ThriftyPolicy:
         )
 
     def _plan(
-        self, state: Plan, view: View, arrived: Ints, until_s: float, waste: float
+        self, state: Plan, view: View, arrived: Ints, until_s: float, crowd: float
     ) -> Decisions:
         from downclock.kernels import price_plan as kernel
         from downclock.kernels.price_run import run_priced
@@ -107,7 +108,7 @@ class ThriftyPolicy:
         spans = np.zeros((m + int(state.awake.sum()), 3))
         state.tally[kernel.PLACED] = state.tally[kernel.SPANS] = 0
         out = kernel.Written(counts[0], counts[1], times[0], times[1], spans)
-        run_priced(fleet_of(view), asked, curves, tariff, state, out, waste, order, until_s)
+        run_priced(fleet_of(view), asked, curves, tariff, state, out, crowd, order, until_s)
         m, rows = int(state.tally[kernel.PLACED]), int(state.tally[kernel.SPANS])
         out = kernel.Written(
             out.task[:m], out.processor[:m], out.start_s[:m], out.length_s[:m], spans[:rows]
