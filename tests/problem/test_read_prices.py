@@ -309,3 +309,12 @@ def test_a_bill_beyond_the_prices_names_file_zone_and_the_whole_span(tmp_path: P
         r" but 0 s to 900 s is needed",
     ):
         account(problem, Schedule(segments, spans, Outcomes.all_done(1)))
+
+
+def test_without_an_epoch_times_may_count_from_the_first_row(tmp_path: Path) -> None:
+    path = tmp_path / "prices.csv"
+    path.write_text("timestamp,price_eur_per_mwh\n2024-06-10 00:00,80\n2024-06-10 01:00,40\n")
+    curve = read_prices(path, epoch="first row").of("default").price
+    assert curve is not None
+    assert list(curve.start_s) == [0.0, 3600.0]
+    assert curve.end_s == 7200.0

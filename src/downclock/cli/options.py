@@ -132,7 +132,8 @@ def problem_files(metavar: str, *, folders: bool = False) -> Callable[[F], F]:
                 "--price",
                 type=click.Path(),
                 metavar="FILE",
-                help="Prices and CO2 intensity (CSV) instead of the cluster's.",
+                help="Prices and CO2 intensity (CSV) instead of the cluster's; a problem without an"
+                " epoch starts at the first row.",
             ),
             click.option(
                 "--library",
@@ -167,7 +168,9 @@ def _repriced(problem: Problem, prices: str) -> Problem:
     from downclock.problem.read_prices import covering, read_prices
 
     platform = problem.platform
-    read = read_prices(prices, epoch=problem.epoch, slot_s=platform.slot_s, zones=platform.zones)
+    read = read_prices(
+        prices, epoch=problem.epoch or "first row", slot_s=platform.slot_s, zones=platform.zones
+    )
     return replace(problem, prices=covering(read, platform.zones, prices))
 
 

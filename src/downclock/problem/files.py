@@ -48,6 +48,7 @@ def load_problem(
         tasks: CSV, Parquet or JSON (see `downclock.problem.read_tasks`).
         library: a library file or ``builtin:NAME``; by default the one the cluster file names.
         prices: a CSV file (see `downclock.problem.read_prices`); by default the cluster file's.
+            Where the cluster has no epoch, its time 0 is the first row.
         epoch: instant that times count from; by default the cluster file's, else the tasks'
             first arrival where they have calendar times.
         timezone: name of the zone that times without an offset are in; by default the cluster
@@ -102,6 +103,10 @@ def _prices(
             cluster.prices, platform.zones, epoch=epoch, timezone=zone, slot_s=platform.slot_s
         )
     read = read_prices(
-        prices, epoch=epoch, timezone=zone, slot_s=platform.slot_s, zones=platform.zones
+        prices,
+        epoch=epoch or "first row",
+        timezone=zone,
+        slot_s=platform.slot_s,
+        zones=platform.zones,
     )
     return covering(read, platform.zones, prices)

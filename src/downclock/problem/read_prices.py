@@ -14,7 +14,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, tzinfo
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -30,6 +30,8 @@ from downclock.units import Floats, Ints
 
 Gaps: TypeAlias = Literal["refuse", "hold"]
 """What to do where rows are missing: refuse the file, or let the value before hold."""
+
+FirstRow: TypeAlias = Literal["first row"]
 
 TIME_COLUMNS = ("timestamp", "time_s", "slot")
 
@@ -53,7 +55,7 @@ class _ValueColumn:
 def read_prices(
     path: str | Path,
     *,
-    epoch: datetime | None = None,
+    epoch: datetime | FirstRow | None = None,
     timezone: tzinfo | None = None,
     slot_s: float | None = None,
     end_s: float | None = None,
@@ -66,7 +68,8 @@ def read_prices(
 
     Args:
         path: ``.csv`` or ``.parquet``.
-        epoch: instant that times count from; needed for time stamps.
+        epoch: instant that times count from; needed for time stamps. ``first row``: that of the
+            file's first row, for problems that have no epoch.
         timezone: of stamps without an offset; the epoch's by default.
         slot_s: length of a slot; needed for slots.
         end_s: end of the last value.
@@ -166,7 +169,7 @@ def _renamed(table: Table, columns: Mapping[str, str] | None) -> Table:
     if columns is None:
         own = [name for name in table.columns if _VALUE.fullmatch(name)]
         examples = ("price_per_kwh", "price_eur_per_mwh", "carbon_g_per_kwh")
-        refuse_unknown_columns(table, [*TIME_COLUMNS, "zone", *own, *examples])
+        refuse_unknown_columns(table, list(dict.fromkeys([*TIME_COLUMNS, "zone", *own, *examples])))
         return table
     table.require(list(columns.values()))
     data = {ours: table.data[theirs] for ours, theirs in columns.items()}
@@ -200,7 +203,7 @@ def _value_column(table: Table, name: str, match: re.Match[str]) -> _ValueColumn
 
 
 def _starts(
-    table: Table, epoch: datetime | None, zone: tzinfo | None, slot_s: float | None
+    table: Table, epoch: datetime | FirstRow | None, zone: tzinfo | None, slot_s: float | None
 ) -> tuple[str, Floats]:
     """Return the time column's name and the start of each row in seconds after the epoch."""
     field = refuse_both(table, TIME_COLUMNS)
@@ -219,6 +222,9 @@ def _starts(
         return field, table.ints("slot").astype(np.float64) * slot_s
     if epoch is None:
         raise _needs(table, field, "the problem's epoch")
+    if epoch == "first row":
+        seconds = instants(table, field, table.text(field), zone or UTC)
+        return field, seconds - np.nanmin(seconds)
     seconds = instants(table, field, table.text(field), zone or epoch.tzinfo)
     return field, seconds - epoch.timestamp()
 
