@@ -56,6 +56,17 @@ def test_where_estimates_hold_the_run_is_the_plan_bit_for_bit(spec: str) -> None
         assert verify(problem, run.promised).ok
 
 
+@pytest.mark.parametrize("spec", ["late:reserve=0.2", "prompt:reserve=0.3", "late:effort=0.1"])
+def test_cutting_the_run_anywhere_changes_nothing(spec: str) -> None:
+    for problem in problems(3, first=60):
+        whole = plan(problem, policy(spec))
+        cut = plan(problem, policy(spec), cuts=whole.segments.end_s[::2])
+        assert verify(problem, whole).ok
+        for name in ("task", "processor", "start_s", "end_s"):
+            one, two = (getattr(each.segments, name) for each in (whole, cut))
+            assert np.array_equal(np.sort(one), np.sort(two))
+
+
 @pytest.mark.parametrize(
     ("spec", "actual"),
     [

@@ -30,7 +30,8 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 
 ATTEMPTS, MORE = 8, 30.0
-"""Tasks placed anew at each event, and how many times more when nothing more comes."""
+"""Tasks placed anew at each event, and how many times more when nothing more comes: there search
+pays most, so effort is spent in the same way."""
 
 POWER = 3.0
 """How steeply the wasted part rises with the part of the processors that arrivals do not need."""
@@ -72,7 +73,7 @@ def _improve(plan: Plan, trace: Trace, curves: Curves, out: Written, now_s: floa
     """Take some planned tasks back and place them anew, in turns over the awake servers."""
     effort = min(1.0, FULL / max(plan.tally[6], 1))
     more = MORE * plan.waste[0] if plan.tally[7] == 0 else 0.0  # a batch was packed with care
-    for _ in range(int(np.ceil(effort * ATTEMPTS * (1.0 + more))) + plan.tally[8]):
+    for _ in range(int(np.ceil(effort * (ATTEMPTS + plan.tally[8]) * (1.0 + more)))):
         if plan.tally[0] == 0:
             return
         plan.tally[4] += 1

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from downclock.kernels import pack_plan as kernel
 
 
-PLACED_PER_S = 200_000.0
+PLACED_PER_S = 50_000.0
 """Tasks placed anew that a second of effort stands for: counted, so that results repeat."""
 
 
