@@ -12,6 +12,7 @@ import numpy as np
 
 from downclock.exact.cost_model import SlotGraph, SlotGraphIndex, SlotPlan, overlap
 from downclock.exact.cost_order import PRECISION
+from downclock.exact.cost_windows import capacity_windows
 from downclock.units import Bools, Floats, Ints
 
 NEAR = 4
@@ -51,6 +52,8 @@ class CapacityPrices:
 
     Attributes:
         index, table: the graph and its (envelope) table.
+        tight: windows count machines too (`capacity_windows`): better bounds where the deadline
+            is near, but orders of less variety.
         price: the prices of the last full cut; ``best_price`` those of the best ``bound``.
         relaxed: the intervals of the last full cut, which may overload machines.
     """
@@ -59,6 +62,7 @@ class CapacityPrices:
     table: Floats
     price: Floats
     bound: float = 0.0
+    tight: bool = False
     best_price: Floats = field(init=False)
     relaxed: SlotPlan = field(init=False)
     _labels: _Labels = field(init=False)
@@ -71,6 +75,8 @@ class CapacityPrices:
 
         index = self.index
         early, late, _ = index.windows(index.before, index.after)
+        if self.tight:
+            early, late = capacity_windows(index)
         none = np.zeros(len(index.graph), dtype=np.int64)
         self._labels = _Labels(*window_labels(early, late, index.length, none, none, -1, 1))
         self._near = np.zeros(self._labels.lab.size, dtype=bool)

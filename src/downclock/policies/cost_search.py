@@ -27,7 +27,12 @@ from downclock.exact.cost_order import best_intervals, machines_of, order_edges
 from downclock.exact.cost_proof import prove
 from downclock.exact.cost_stages import stage_bound
 from downclock.exact.result import Status
-from downclock.policies.cost_start import list_schedule, path_stretched, shortest_schedule
+from downclock.policies.cost_start import (
+    list_schedule,
+    path_levels,
+    path_stretched,
+    shortest_schedule,
+)
 from downclock.units import Floats, Ints
 
 Progress = Callable[[float, float, float], None]
@@ -44,6 +49,9 @@ LARGEST_CUT = 5_000_000
 
 NEAR = 8
 """Slots on each side of a plan that a disturbed order may use at first."""
+
+STARTS = 6
+"""List schedules of small graphs that are improved before the search goes on from the best."""
 
 SHAKE = 12
 """Every so many orders all tasks are moved at once, and all slots are tried."""
@@ -101,6 +109,7 @@ class CostSearch:
     prices: CapacityPrices | None = None
     rounds: int = 0
     stalled: int = 0
+    afresh: int = 0
     asked: bool = False
     first_s: float = np.inf
     _begun: float = field(init=False)
@@ -147,7 +156,21 @@ class CostSearch:
             first, end = shortest_schedule(self.graph, seed=self.seed)
             if end <= self.graph.slots:
                 self.improve(first, first + self.index.length - 1)
+        if self.best is not None and len(self.graph) <= SMALL:
+            for _ in range(STARTS):
+                self.begin_elsewhere()
         return self.best is not None
+
+    def begin_elsewhere(self) -> None:
+        """Improve a list schedule at full speed whose longest paths go first, but for noise."""
+        if self.late:
+            return
+        length = self.index.length
+        _, bottom = path_levels(self.index, length.astype(np.float64))
+        noise = self._random.normal(0.0, 0.1 * float(bottom.mean()), bottom.size)
+        first, _, end = list_schedule(self.index, -(bottom + noise), length)
+        if end <= self.graph.slots:
+            self.improve(first, first + length - 1, most=3)
 
     def improve(self, first: Ints, last: Ints, most: int = 12) -> SlotPlan | None:
         """Alternate machines and cuts from intervals until nothing changes; keep the best."""
@@ -202,15 +225,16 @@ class CostSearch:
             table = self.table
             if not self.graph.monge:
                 table = cost_table(self.index, self.graph.slots, envelope=True)
-            self.prices = CapacityPrices(self.index, table, start, bound)
+            self.prices = CapacityPrices(self.index, table, start, bound, tight=self.afresh > 0)
         open_before = self.best.cost - self.bound
         self.prices.step(self.best)
         self.raise_bound(min(self.prices.bound, self.best.cost))
         gained = self.best.cost - self.bound < 0.95 * open_before
         self.stalled = 0 if gained else self.stalled + 1
         if self.stalled == 4 and self.best.cost > (1.0 + 3.0 * WIDE) * self.bound:
-            # The prices grew up around a plan that was worse; start them afresh around this one.
-            self.prices, self.stalled = None, 0
+            # The prices grew up around a plan that was worse, or cannot see that machines are
+            # short: start them afresh around this one, in windows that count machines.
+            self.prices, self.stalled, self.afresh = None, 0, self.afresh + 1
 
     def decode(self) -> None:
         """Make plans of the order of the prices' relaxed intervals, as they are and disturbed."""
