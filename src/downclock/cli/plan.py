@@ -40,7 +40,7 @@ def _complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str
     "--effort",
     type=float,
     metavar="SECONDS",
-    help="Search longer for a better plan, for policies that have an effort; never worse.",
+    help="Search longer for a better plan, for policies that have an effort.",
 )
 @click.option("--seed", type=int, help="Seed of policies that draw; the others ignore it.")
 @click.option(
