@@ -157,8 +157,10 @@ class CostSearch:
             if end <= self.graph.slots:
                 self.improve(first, first + self.index.length - 1)
         if self.best is not None and len(self.graph) <= SMALL:
+            tried = self.rounds
             for _ in range(STARTS):
                 self.begin_elsewhere()
+            self.rounds = tried
         return self.best is not None
 
     def begin_elsewhere(self) -> None:
