@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 from functools import cache
+from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
@@ -17,6 +20,7 @@ from downclock.problem.objective import Objective, parse_objective
 from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.price import Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
+from downclock.problem.read_prices import read_prices
 from downclock.problem.tasks import Tasks
 from downclock.report.summary import summarise
 from downclock.schedule.account import account
@@ -243,3 +247,21 @@ def test_the_summary_tells_the_worth_of_clocks_from_that_of_prices() -> None:
     ours, race, fast, blind = worth
     assert ours < blind < race
     assert ours < fast < race
+
+
+def test_on_the_day_of_25_hours_jobs_run_in_the_cheap_hour_that_comes_twice(
+    tmp_path: Path,
+) -> None:
+    """Berlin, 27 October 2024: 02:00 comes at +02:00 (dear) and again at +01:00 (free)."""
+    stamps = [f"2024-10-27T{hour:02}:00+02:00" for hour in range(3)]
+    stamps += [f"2024-10-27T{hour:02}:00+01:00" for hour in range(2, 24)]
+    rows = [f"{stamp},{0.0 if k == 3 else 0.4}" for k, stamp in enumerate(stamps)]
+    (tmp_path / "prices.csv").write_text("timestamp,price_per_kwh\n" + "\n".join(rows) + "\n")
+    epoch = datetime(2024, 10, 27, tzinfo=ZoneInfo("Europe/Berlin"))
+    prices = read_prices(tmp_path / "prices.csv", epoch=epoch)
+    drawn = small_day(1, size=1)
+    some = Tasks.of(np.arange(5), deadline_s=np.full(5, 25 * HOUR_S), scale=np.full(5, 300.0))
+    problem = replace(drawn, tasks=some, prices=prices, epoch=epoch)
+    segments = plan(problem, policy("thrifty")).segments
+    assert np.all(segments.start_s < 4 * HOUR_S)
+    assert np.all(segments.end_s > 3 * HOUR_S)

@@ -82,7 +82,9 @@ class ThriftyPolicy:
         return state, min(plans, key=lambda each: self._cost(view, each))
 
     def _flat(self, view: View) -> bool:
-        rate = self._tariff(view).rate
+        """Tell whether a joule is worth the same everywhere from the first arrival on."""
+        tariff, tasks = self._tariff(view), view.problem.tasks
+        rate = tariff.rate[:, tariff.edge_s[1:] > tasks.arrival_s.min()]
         return self.dvfs and bool(np.all(rate == rate[0, 0]))
 
     def _tariff(self, view: View) -> Tariff:
