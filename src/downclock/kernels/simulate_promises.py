@@ -13,164 +13,53 @@ between the promises, by time.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 import numpy as np
 
 from downclock.kernels.compiling import compiled, inner
-from downclock.units import Floats, Ints
-
-WAITING, FINISHED, LATE, LOST, ORPHAN = 0, 1, 2, 3, 4
-"""How a task ends: not yet; done; done after its deadline; failed in every attempt; not run, as a
-predecessor did not finish."""
-
-TASK, ATTEMPT, PROCESSOR, ROW, GUEST = 0, 1, 2, 3, 4
-"""Rows of ``Log.numbers``; ROW is the promised segment it comes from, GUEST is 1 where it ran
-elsewhere, at the fastest clock."""
-
-START_S, END_S, SHARE = 0, 1, 2
-"""Rows of ``Log.times``."""
-
-PLANNED_START_S, PLANNED_END_S, PLANNED_SHARE, WHOLE_S = 0, 1, 2, 3
-"""Rows of ``Promises.times``; WHOLE_S is the estimated time of the whole task at the point."""
-
-LEFT, BUSY_S, FINISH_S, TURN_S = 0, 1, 2, 3
-"""Rows of ``Tasks.state``: part still to be done; end of its last segment; when it was done; when
-its turn is, while it stands in the queue."""
-
-STATUS, TRY, MARK, RESTARTED, AWAY = 0, 1, 2, 3, 4
-"""Rows of ``Tasks.flags``: how it ends; number of the attempt; whether that has a segment; whether
-it runs in one go, as it was lost before or has lost its place; whether it stands in the queue."""
-
-LOOK_AHEAD = 16
-"""Promises of a processor after which a task that has lost its place looks for room."""
-
-
-class Promises(NamedTuple):
-    """Promised segments by start, a gang's rows side by side (m,)."""
-
-    task: Ints
-    processor: Ints
-    size: Ints  # rows of the bundle that begins here; 0 inside a bundle
-    last: Ints  # 1 where no later segment of the task follows
-    times: Floats  # (4, m)
-
-
-class Tasks(NamedTuple):
-    """The tasks (n,), what is drawn for them, and what has become of them."""
-
-    deadline_s: Floats
-    work: Floats
-    breaks: Floats  # (n, attempts) part of its work after which the attempt fails; 2: never
-    first: Ints  # (n + 1,) predecessors of task i are before[first[i]:first[i + 1]]
-    before: Ints
-    fast_s: Floats  # (n, kinds) estimated time at the fastest clock; infinite: cannot run there
-    movable: Ints  # (n,) 1 where it may move to another processor
-    state: Floats  # (4, n)
-    flags: Ints  # (5, n)
-
-
-class Machines(NamedTuple):
-    """The processors (p,) and when each is down: rows of ``down_s`` (start, usable again)."""
-
-    free_s: Floats
-    first: Ints  # (p + 1,)
-    down_s: Floats  # (2, d)
-    kind: Ints
-    wake_s: Floats
-    host: Ints  # 1 where it may take in tasks from elsewhere
-    turn: Ints  # (p, 2) its promises are rows[turn[p, 0]:turn[p, 1]], the done ones left out
-    rows: Ints
-
-
-class Queue(NamedTuple):
-    """Tasks that have lost their place, in no order: when their turn is, and their promise."""
-
-    time_s: Floats  # (n,)
-    row: Ints  # (n,)
-    length: Ints  # (1,) what lies beyond is of no meaning
-
-
-class Log(NamedTuple):
-    """What really ran, and the real end of each promised row (minus infinity: it never ran)."""
-
-    numbers: Ints  # (4, rows)
-    times: Floats  # (3, rows)
-    row_end_s: Floats  # (m,)
-
-
-@inner
-def _slot_up(time_s: float, slot_s: float) -> float:
-    if slot_s <= 0.0:
-        return time_s
-    return np.ceil(time_s / slot_s - 1e-9) * slot_s
-
-
-@inner
-def _slot_down(time_s: float, slot_s: float) -> float:
-    if slot_s <= 0.0:
-        return time_s
-    return np.floor(time_s / slot_s + 1e-9) * slot_s
-
-
-@inner
-def _usable(machines: Machines, p: int, time_s: float) -> float:
-    """First moment at or after ``time_s`` when processor ``p`` is up."""
-    for d in range(machines.first[p], machines.first[p + 1]):
-        if machines.down_s[0, d] <= time_s < machines.down_s[1, d]:
-            time_s = machines.down_s[1, d]
-    return time_s
-
-
-@inner
-def _next_down(machines: Machines, p: int, start_s: float) -> float:
-    for d in range(machines.first[p], machines.first[p + 1]):
-        if machines.down_s[0, d] > start_s:
-            return machines.down_s[0, d]
-    return np.inf
-
-
-@inner
-def _ready(promises: Promises, tasks: Tasks, machines: Machines, row: int, now_s: float) -> float:
-    """When everything a bundle waits for is done, from ``now_s`` on."""
-    i = promises.task[row]
-    ready = max(now_s, tasks.state[BUSY_S, i])
-    for r in range(row, row + promises.size[row]):
-        ready = max(ready, machines.free_s[promises.processor[r]])
-    for e in range(tasks.first[i], tasks.first[i + 1]):
-        ready = max(ready, tasks.state[FINISH_S, tasks.before[e]])
-    return ready
-
-
-@inner
-def _waits(tasks: Tasks, i: int) -> float:
-    """When the last predecessor in the queue has its turn; NaN where one never finishes.
-
-    Minus infinity where none is in the queue.
-    """
-    turn = -np.inf
-    for e in range(tasks.first[i], tasks.first[i + 1]):
-        j = tasks.before[e]
-        if tasks.flags[AWAY, j] == 1:
-            turn = max(turn, tasks.state[TURN_S, j])
-        elif tasks.flags[STATUS, j] != FINISHED:
-            return np.nan
-    return turn
-
-
-@inner
-def _begin(
-    promises: Promises, machines: Machines, row: int, ready_s: float, slot_s: float
-) -> float:
-    """First moment when all processors of a bundle are up together."""
-    again = True
-    while again:
-        again = False
-        for r in range(row, row + promises.size[row]):
-            up = _slot_up(_usable(machines, promises.processor[r], ready_s), slot_s)
-            if up > ready_s:
-                ready_s, again = up, True
-    return _slot_up(ready_s, slot_s)
+from downclock.kernels.simulate_tables import (
+    ATTEMPT,
+    AWAY,
+    BUSY_S,
+    END_S,
+    FINISH_S,
+    FINISHED,
+    GUEST,
+    LATE,
+    LEFT,
+    LOOK_AHEAD,
+    LOST,
+    MARK,
+    ORPHAN,
+    PLANNED_END_S,
+    PLANNED_SHARE,
+    PLANNED_START_S,
+    PROCESSOR,
+    RESTARTED,
+    ROW,
+    SHARE,
+    START_S,
+    STATUS,
+    TASK,
+    TRY,
+    TURN_S,
+    WAITING,
+    WHOLE_S,
+    Log,
+    Machines,
+    Promises,
+    Queue,
+    Tasks,
+)
+from downclock.kernels.simulate_waits import (
+    bundle_begin,
+    bundle_ready,
+    next_down,
+    predecessors_done,
+    predecessors_turn,
+    slot_down,
+    slot_up,
+    usable,
+)
 
 
 @inner
@@ -188,7 +77,7 @@ def _planned_end(
         return start_s + planned, share
     whole = promises.times[WHOLE_S, row] * tasks.work[i]
     if restarted or promises.last[row] == 1 or planned >= left * whole * (1.0 - 1e-12):
-        return _slot_up(start_s + left * whole, slot_s), left
+        return slot_up(start_s + left * whole, slot_s), left
     return start_s + planned, planned / whole
 
 
@@ -211,9 +100,9 @@ def _stop(
     whole = promises.times[WHOLE_S, row] * tasks.work[i]
     stop, cut = _break(tasks, i, start_s, whole, slot_s)
     for r in range(row, row + promises.size[row]):
-        down = _next_down(machines, promises.processor[r], start_s)
+        down = next_down(machines, promises.processor[r], start_s)
         if down < cut:
-            stop, cut = down, _slot_down(down, slot_s)
+            stop, cut = down, slot_down(down, slot_s)
     return _cut(stop, cut, start_s + left * whole, end_s, slot_s)
 
 
@@ -226,7 +115,7 @@ def _break(
     if at > 1.0:
         return np.inf, np.inf
     stop = start_s + max(at - (1.0 - tasks.state[LEFT, i]), 0.0) * whole_s
-    return stop, _slot_up(stop, slot_s)
+    return stop, slot_up(stop, slot_s)
 
 
 @inner
@@ -236,7 +125,7 @@ def _cut(
     """Where a segment that breaks ends; a last slot that is not full is left out."""
     if stop_s >= end_s:
         return np.inf, np.inf
-    return stop_s, cut_s if cut_s <= done_s else _slot_down(stop_s, slot_s)
+    return stop_s, cut_s if cut_s <= done_s else slot_down(stop_s, slot_s)
 
 
 @inner
@@ -354,10 +243,10 @@ def _carry_out(
     """Run one bundle until it is done or given up, or stands in the queue."""
     i = promises.task[row]
     while True:
-        start = _begin(promises, machines, row, ready_s, slot_s)
+        start = bundle_begin(promises, machines, row, ready_s, slot_s)
         if _forgot(promises, tasks, machines, row, start) and not _lose(tasks, i, retries):
             return count
-        wished = _slot_up(ready_s, slot_s)
+        wished = slot_up(ready_s, slot_s)
         if start > wished and tasks.movable[i] == 1:
             _enqueue(promises, tasks, queue, row, wished)
             return count
@@ -408,10 +297,10 @@ def _refuge(
         if machines.host[p] == 0 or length == np.inf:
             continue
         start = max(machines.free_s[p], now_s + machines.wake_s[p])
-        start = _slot_up(start, slot_s)
-        if _usable(machines, p, start) > start:
+        start = slot_up(start, slot_s)
+        if usable(machines, p, start) > start:
             continue
-        end = _slot_up(start + length, slot_s)
+        end = slot_up(start + length, slot_s)
         if (
             end < best_end
             and _in_time(tasks, i, end)
@@ -471,11 +360,11 @@ def _visit(
     """Run a whole task on another processor until it is done or that breaks, too."""
     i = promises.task[row]
     whole = tasks.fast_s[i, machines.kind[p]] * tasks.work[i]
-    end = _slot_up(start_s + whole, slot_s)
+    end = slot_up(start_s + whole, slot_s)
     stop, cut = _break(tasks, i, start_s, whole, slot_s)
-    down = _next_down(machines, p, start_s)
+    down = next_down(machines, p, start_s)
     if down < cut:
-        stop, cut = down, _slot_down(down, slot_s)
+        stop, cut = down, slot_down(down, slot_s)
     stop, cut = _cut(stop, cut, start_s + whole, end, slot_s)
     if stop == np.inf:
         count = _note(promises, tasks, machines, log, row, p, 1, start_s, end, 1.0, count)
@@ -510,16 +399,16 @@ def _settle(
     tasks.flags[AWAY, i] = 0
     if tasks.state[LEFT, i] < 1.0 and not _lose(tasks, i, retries):
         return count
-    waits, done = _waits(tasks, i), _done_before(tasks, i)
+    waits, done = predecessors_turn(tasks, i), predecessors_done(tasks, i)
     if np.isnan(waits):
         tasks.flags[STATUS, i] = ORPHAN
         return count
-    up = _usable(machines, own, now)
+    up = usable(machines, own, now)
     if waits >= now or done > now:
         _enqueue(promises, tasks, queue, row, max(waits, done))
         return count
-    ready = _ready(promises, tasks, machines, row, now)
-    start = _begin(promises, machines, row, ready, slot_s)
+    ready = bundle_ready(promises, tasks, machines, row, now)
+    start = bundle_begin(promises, machines, row, ready, slot_s)
     kept = up == now and _in_time(tasks, i, start + promises.times[WHOLE_S, row])
     if tasks.movable[i] == 1 and not kept:
         p, there = _refuge(promises, tasks, machines, i, now, slot_s)
@@ -547,15 +436,6 @@ def _held_until(
         if _reserved(promises, tasks, machines, p) == -np.inf:
             return promises.times[PLANNED_END_S, machines.rows[machines.turn[p, 0]]]
     return now_s
-
-
-@inner
-def _done_before(tasks: Tasks, i: int) -> float:
-    """When the predecessors were done."""
-    done = -np.inf
-    for e in range(tasks.first[i], tasks.first[i + 1]):
-        done = max(done, tasks.state[FINISH_S, tasks.before[e]])
-    return done
 
 
 @compiled
@@ -587,13 +467,13 @@ def carry_out(
         row += 1
         if size == 0 or tasks.flags[STATUS, i] != WAITING or tasks.flags[AWAY, i] == 1:
             continue
-        waits, before = _waits(tasks, i), queue.length[0]
+        waits, before = predecessors_turn(tasks, i), queue.length[0]
         if np.isnan(waits):
             tasks.flags[STATUS, i] = ORPHAN
         elif waits > -np.inf:
             _enqueue(promises, tasks, queue, row - 1, max(waits, start))
         else:
-            ready = _ready(promises, tasks, machines, row - 1, start)
+            ready = bundle_ready(promises, tasks, machines, row - 1, start)
             count = _carry_out(
                 promises, tasks, machines, queue, log, row - 1, ready, slot_s, retries, count
             )
