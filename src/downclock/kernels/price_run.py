@@ -310,12 +310,9 @@ def _attend_to(
 def _waste(fleet: Fleet, plan: Plan, crowd: float, fresh: int, now_s: float) -> float:
     """Return the part of a server's added time that will idle: less, the more tasks there are.
 
-    Tasks that wait or run (and those that come now, at most ``fresh``), against the processors of
-    a server.
+    Tasks that wait or run, and the ``fresh`` ones that come now, against a server's processors.
     """
-    tasks = (plan.place >= 0).sum() + (plan.ready_s > now_s).sum()
-    if now_s == 0.0:
-        tasks += fresh
+    tasks = (plan.place >= 0).sum() + (plan.ready_s > now_s).sum() + fresh
     return min(1.0, crowd * fleet.kind.size / fleet.zone.size / max(tasks, 1))
 
 
@@ -326,10 +323,11 @@ def _moment(
 ) -> int:  # fmt: skip
     """Do everything that happens at ``now_s``; return the next arrival to come."""
     first = at
-    waste = _waste(fleet, plan, crowd, arrived.size - at, now_s)
     while at < arrived.size and asked.arrival_s[arrived[at]] <= now_s:
-        i = arrived[at]
         at += 1
+    waste = _waste(fleet, plan, crowd, at - first, now_s)
+    for a in range(first, at):
+        i = arrived[a]
         if not _insert(fleet, asked, curves, tariff, plan, waste, i, now_s) and not _compact(
             fleet, asked, curves, tariff, plan, i, now_s
         ):
