@@ -76,3 +76,25 @@ def test_the_bound_counts_servers_that_must_be_awake_together() -> None:
     # All five run in (0.5, 1) of the fastest time: three servers of two.
     assert busiest(problem) == 5
     assert cluster_bound_j(problem) == pytest.approx(per_task_bound_j(problem).sum() + 21.0)
+
+
+def test_the_bound_counts_what_idles_beside_a_lone_task() -> None:
+    """One task on a server of four: three idle at 30 W beside it, the host draws 10 W, one wake."""
+    library = Library.of_one_kind(
+        np.array(["a"], dtype=object), "gpu", mei.printed_profiles(np.random.default_rng(0), 1)
+    )
+    kind = Kind("gpu", GPU_TABLE, idle_w=30.0)
+    server = ServerSpec("s", (("gpu", 4),), count=2, wake_j=7.0, host_w=10.0)
+    one = Tasks.of(np.zeros(1, np.int64), deadline_s=np.full(1, 1e6))
+    problem = Problem(one, library, Platform.build((kind,), (server,)))
+    least = problem.frontier(0).mixed().cheapest(100.0)
+    expected = least.energy_j[0] + 100.0 * least.time_s[0] + 7.0
+    assert cluster_bound_j(problem) == pytest.approx(expected)
+    schedule = plan(problem, policy("late"))
+    assert account(problem, schedule).total_j == pytest.approx(expected, rel=1e-3)
+
+
+def test_tasks_that_can_fill_a_server_have_nothing_idle_beside_them() -> None:
+    problem = mei.offline(0, utilisation=0.02)
+    per_task = per_task_bound_j(problem).sum()
+    assert cluster_bound_j(problem) - per_task <= problem.platform.wake_j.max() * (1 + 1e-9)

@@ -1,4 +1,4 @@
-"""A bound that also counts wakes no schedule of independent tasks can avoid."""
+"""A bound that also counts idling and wakes no schedule of independent tasks can avoid."""
 
 from __future__ import annotations
 
@@ -12,14 +12,68 @@ from downclock.units import Floats
 def cluster_bound_j(problem: Problem) -> float:
     """Least energy of any valid schedule that runs every task that can meet its deadline.
 
-    The per-task bound, plus the wakes of as many servers as must be awake at one moment: even at
-    its fastest a task runs in all of (deadline - shortest, arrival + shortest), so at a moment
-    that lies in many such intervals as many processors work. Servers are taken largest and
-    cheapest first; those awake at the start wake for nothing. Cost: n log n.
+    Idling: a server on which b processors run pays for its host and for the others that idle;
+    shared by b, that is a price of each second a task runs. It falls with b, and b is at most
+    the size of the server and the number of tasks whose windows overlap.
+
+    Wakes: even at its fastest a task runs in all of (deadline - shortest, arrival + shortest),
+    so at a moment that lies in many such intervals as many processors work. Servers are taken
+    largest and cheapest first; those awake at the start wake for nothing. Cost: n log n.
     """
     per_task = per_task_bound_j(problem)
     runs = np.isfinite(per_task)
-    return float(per_task[runs].sum()) + _wakes_j(problem, busiest(problem))
+    with_idling = np.maximum(per_task, _with_idling_j(problem))[runs]
+    processors = max(busiest(problem), int(np.any(per_task[runs] > 0.0)))
+    return float(with_idling.sum()) + _wakes_j(problem, processors)
+
+
+def _with_idling_j(problem: Problem) -> Floats:
+    """Least energy of each task and of its share of what idles beside it (n,)."""
+    tasks = problem.tasks
+    window_s = tasks.deadline_s - tasks.arrival_s
+    price_w = _share_w(problem, _together(problem))
+    best = np.full(len(tasks), np.inf)
+    for k in range(len(problem.platform.kinds)):
+        hull = problem.frontier(k).mixed()
+        free, hurried = hull.cheapest(price_w[:, k]), hull.within(window_s)
+        in_time = free.time_s <= window_s  # else the price of time makes it no slower
+        time_s = np.where(in_time, free.time_s, hurried.time_s)
+        energy_j = np.where(in_time, free.energy_j, hurried.energy_j)
+        ends = np.isfinite(energy_j)
+        best[ends] = np.minimum(best, energy_j + price_w[:, k] * time_s)[ends]
+    best[tasks.scale == 0.0] = 0.0
+    return np.asarray(best * tasks.processors)
+
+
+def _together(problem: Problem) -> Floats:
+    """Most processors that can work while a task does: those of all windows that overlap (n,)."""
+    tasks = problem.tasks
+    begins, ends = np.argsort(tasks.arrival_s), np.argsort(tasks.deadline_s)
+    begun = np.append(0, np.cumsum(tasks.processors[begins]))
+    ended = np.append(0, np.cumsum(tasks.processors[ends]))
+    before_end = np.searchsorted(tasks.arrival_s[begins], tasks.deadline_s, side="left")
+    by_arrival = np.searchsorted(tasks.deadline_s[ends], tasks.arrival_s, side="right")
+    return np.asarray(begun[before_end] - ended[by_arrival], dtype=np.float64)
+
+
+def _share_w(problem: Problem, together: Floats) -> Floats:
+    """Least power beside each running processor of a kind, of its server's host and idlers."""
+    platform = problem.platform
+    idle_w = np.array([kind.idle_w for kind in platform.kinds])[platform.kind]
+    least = np.full((together.size, len(platform.kinds)), np.inf)
+    known = set()
+    for server, first in enumerate(platform.first_processor[:-1]):
+        mine = slice(first, platform.first_processor[server + 1])
+        kinds = tuple(np.unique(platform.kind[mine]).tolist())
+        spec = (idle_w[mine].size, platform.host_w[server], idle_w[mine].sum(), kinds)
+        if spec in known:
+            continue
+        known.add(spec)
+        busy = np.minimum(spec[0], np.maximum(together, 1.0))
+        share = np.maximum(spec[1] + spec[2] - busy * idle_w[mine].max(), 0.0) / busy
+        for k in kinds:
+            least[:, k] = np.minimum(least[:, k], share)
+    return np.where(np.isfinite(least), least, 0.0)
 
 
 def busiest(problem: Problem) -> int:
