@@ -49,13 +49,13 @@ def test_race_uses_full_clocks(run, files):
     assert data["baselines"][0]["bill"]["energy_j"]["run"] == pytest.approx(6 * 10 * 100)
 
 
-def test_the_lower_bound_is_the_least_run_energy_of_the_jobs_that_run(run, files):
+def test_the_lower_bound_is_the_least_run_energy_of_the_jobs_that_run_and_a_wake(run, files):
     data = json.loads(run("plan", files.cluster, files.jobs, "--format", "json").out)
     # The voltage is fixed, so power is 40 + 60 f and a unit takes 10 / f: 400 / f + 600 J,
-    # least at f = 1: 1000 J a unit, 6 units.
-    assert data["plan"]["bound_j"] == pytest.approx(6000.0)
+    # least at f = 1: 1000 J a unit, 6 units; one wake of 100 J.
+    assert data["plan"]["bound_j"] == pytest.approx(6100.0)
     total = data["plan"]["bill"]["total_j"]
-    assert data["plan"]["gap"] == pytest.approx(total / 6000.0 - 1.0)
+    assert data["plan"]["gap"] == pytest.approx(total / 6100.0 - 1.0)
 
 
 def test_csv_has_a_row_per_policy_with_units_in_the_names(run, files):
