@@ -123,7 +123,7 @@ def _workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
     except BaseException:
         pool.shutdown(wait=False, cancel_futures=True)
         for child in set(multiprocessing.active_children()) - before:
-            child.terminate()
+            child.kill()
         raise
     finally:
         pool.shutdown(cancel_futures=True)
