@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -76,6 +78,11 @@ def test_the_bound_counts_servers_that_must_be_awake_together() -> None:
     # All five run in (0.5, 1) of the fastest time: three servers of two.
     assert busiest(problem) == 5
     assert cluster_bound_j(problem) == pytest.approx(per_task_bound_j(problem).sum() + 21.0)
+    # Where tasks may be interrupted nobody has to run then: one server may do.
+    torn = replace(platform, kinds=(replace(kind, interrupt="preempt"),))
+    problem = Problem(five, library, torn)
+    assert busiest(problem) == 0
+    assert cluster_bound_j(problem) == pytest.approx(per_task_bound_j(problem).sum() + 7.0)
 
 
 def test_the_bound_counts_what_idles_beside_a_lone_task() -> None:

@@ -71,6 +71,14 @@ def test_what_cannot_run_elsewhere_lengthens_the_schedule() -> None:
     assert least_length(graph, 3, 1.0) == graph.critical_path == 4.0
 
 
+def test_tasks_in_pieces_have_a_weaker_bound() -> None:
+    """1, then three of 2, then 1 on two cores: in pieces the three take 3 cycles, not 4."""
+    graph = graph_of([1, 2, 2, 2, 1], *[(0, i) for i in (1, 2, 3)], *[(i, 4) for i in (1, 2, 3)])
+    torn = replace(graph, pieces=True)
+    assert least_length(torn, 2) == pytest.approx(5.0, rel=2e-6)
+    assert weighted_bound(torn, 2) == pytest.approx(2.0 + 3.0 * 2.0 ** (1 / 3), rel=1e-5)
+
+
 @settings(max_examples=60)
 @given(random_graphs(whole=False), st.integers(1, 4), st.sampled_from(["lpt", "hlf", "heft"]))
 def test_no_list_schedule_is_shorter_than_the_least_makespan(graph, cores, rule) -> None:

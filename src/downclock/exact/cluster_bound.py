@@ -16,9 +16,11 @@ def cluster_bound_j(problem: Problem) -> float:
     shared by b, that is a price of each second a task runs. It falls with b, and b is at most
     the size of the server and the number of tasks whose windows overlap.
 
-    Wakes: even at its fastest a task runs in all of (deadline - shortest, arrival + shortest),
-    so at a moment that lies in many such intervals as many processors work. Servers are taken
-    largest and cheapest first; those awake at the start wake for nothing. Cost: n log n.
+    Wakes: a task that may not be interrupted runs in all of (deadline - shortest, arrival +
+    shortest), so at a moment that lies in many such intervals as many processors work. Servers
+    are taken largest and cheapest first; those awake at the start wake for nothing.
+
+    Cost: n log n.
     """
     per_task = per_task_bound_j(problem)
     runs = np.isfinite(per_task)
@@ -79,10 +81,12 @@ def _share_w(problem: Problem, together: Floats) -> Floats:
 def busiest(problem: Problem) -> int:
     """Most processors that must work at one moment, whatever the schedule."""
     tasks = problem.tasks
-    shortest = np.full(len(tasks), np.inf)
-    for k in range(len(problem.platform.kinds)):
-        shortest = np.minimum(shortest, problem.frontier(k).t_min_s)
-    fits = np.isfinite(shortest) & (tasks.arrival_s + shortest <= tasks.deadline_s)
+    shortest, whole = np.full(len(tasks), np.inf), np.ones(len(tasks), dtype=np.bool_)
+    for k, kind in enumerate(problem.platform.kinds):
+        mine_s = problem.frontier(k).t_min_s
+        shortest = np.minimum(shortest, mine_s)
+        whole &= np.isinf(mine_s) | (kind.interrupt == "none")
+    fits = whole & np.isfinite(shortest) & (tasks.arrival_s + shortest <= tasks.deadline_s)
     first, last = (tasks.deadline_s - shortest)[fits], (tasks.arrival_s + shortest)[fits]
     must, count = first < last, tasks.processors[fits]
     at = np.concatenate([last[must], first[must]])

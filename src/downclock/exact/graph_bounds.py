@@ -151,8 +151,8 @@ def simple_bound(graph: WorkGraph, cores: int, alpha: float = 3.0) -> float:
 
 
 def common_unit(graph: WorkGraph) -> float:
-    """Return the largest number all work is a multiple of, or 0 where work is not whole."""
-    if not np.all(graph.work == np.rint(graph.work)) or graph.total_work > 2**53:
+    """Return the largest number all work is a multiple of; 0 if it is not whole, or in pieces."""
+    if graph.pieces or not np.all(graph.work == np.rint(graph.work)) or graph.total_work > 2**53:
         return 0.0
     return float(np.gcd.reduce(graph.work.astype(np.int64)))
 

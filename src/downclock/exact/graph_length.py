@@ -2,7 +2,8 @@
 
 To end within D, a task must run between its longest path from the start and D less its longest
 path to the end. In every interval the work that cannot be elsewhere has to fit on M cores
-(energetic reasoning); the least D that no interval refutes is the bound. The critical path, the
+(energetic reasoning; less of it where tasks may run in pieces); the least D that no interval
+refutes is the bound. The critical path, the
 total work and Fernandez and Bussell's bound (1973) follow from it.
 """
 
@@ -28,24 +29,29 @@ def least_length(graph: WorkGraph, cores: int, unit: float = 0.0) -> float:
     real = graph.work > 0.0
     head, work = graph.top_levels()[real], graph.work[real]
     tail = graph.bottom_levels()[real] - work
+
+    def refuted(length: float) -> bool:
+        return _refuted(head, work, tail, cores, length, graph.pieces)
+
     known = max(graph.critical_path, graph.total_work / cores)
     if known <= 0.0:
         return 0.0
     step = unit or _PRECISION * known
     known = unit * np.ceil(known / unit - 1e-9) if unit else known
-    if not _refuted(head, work, tail, cores, known):
+    if not refuted(known):
         return float(known)
     low, high = 0, 1  # steps beyond what is known: refuted, and not yet
-    while _refuted(head, work, tail, cores, known + high * step):
+    while refuted(known + high * step):
         low, high = high, 2 * high
     while high - low > 1:
         middle = (low + high) // 2
-        refuted = _refuted(head, work, tail, cores, known + middle * step)
-        low, high = (middle, high) if refuted else (low, middle)
+        low, high = (middle, high) if refuted(known + middle * step) else (low, middle)
     return float(known + step * (high if unit else low))
 
 
-def _refuted(head: Floats, work: Floats, tail: Floats, cores: int, length: float) -> bool:
+def _refuted(
+    head: Floats, work: Floats, tail: Floats, cores: int, length: float, pieces: bool
+) -> bool:
     """Say whether some interval of [0, length] would have more work than M cores can do."""
     soonest_end, last_start = head + work, length - tail - work
     most = int(np.sqrt(_STEPS / work.size)) + 1
@@ -53,7 +59,11 @@ def _refuted(head: Floats, work: Floats, tail: Floats, cores: int, length: float
     ends = _some(np.concatenate([length - tail, soonest_end]), most)[:, None]
     for begin in begins:
         inside = np.minimum(np.minimum(work, ends - begin), ends - last_start)
-        inside = np.minimum(inside, soonest_end - begin).clip(0.0).sum(axis=1)
+        inside = np.minimum(inside, soonest_end - begin)
+        if pieces:
+            before, after = np.maximum(begin - head, 0.0), np.maximum(length - tail - ends, 0.0)
+            inside = np.minimum(inside, work - before - after)
+        inside = inside.clip(0.0).sum(axis=1)
         if np.any(inside > cores * np.maximum(ends[:, 0] - begin, 0.0) * (1.0 + 1e-9) + 1e-9):
             return True
     return False

@@ -23,6 +23,7 @@ class WorkGraph:
         succ_at, succ: successors of task i are ``succ[succ_at[i]:succ_at[i + 1]]``.
         pred_at, pred: predecessors likewise.
         order: a topological order (n,).
+        pieces: tasks may run in pieces, with pauses or elsewhere; bounds then assume less.
     """
 
     work: Floats
@@ -31,6 +32,7 @@ class WorkGraph:
     pred_at: Ints
     pred: Ints
     order: Ints
+    pieces: bool = False
 
     @classmethod
     def of(cls, work: Floats, edges: Edges) -> WorkGraph:

@@ -43,6 +43,7 @@ class GraphQuestion:
         power: of one chip.
         chip_wide: one clock for all cores.
         clocks: what the cores allow.
+        pieces: whether others may run tasks in pieces; our plans never do.
     """
 
     graph: WorkGraph
@@ -51,6 +52,7 @@ class GraphQuestion:
     power: ChipPower
     chip_wide: bool
     clocks: ClockRange | ClockTable
+    pieces: bool
 
     @property
     def range(self) -> tuple[float, float]:
@@ -119,7 +121,8 @@ def question_of(problem: Problem, clocks: str = "optimal") -> GraphQuestion:
     start_s = 0.0 if platform.initially_on[0] else float(platform.wake_s[0])
     deadline_s = float(tasks.deadline_s[0]) - start_s
     useful = min(cores, len(tasks))
-    return GraphQuestion(graph, useful, deadline_s, power, chips == 1, kind.clocks)
+    pieces = kind.interrupt != "none"
+    return GraphQuestion(graph, useful, deadline_s, power, chips == 1, kind.clocks, pieces)
 
 
 def _profile(problem: Problem, one_chip: bool) -> tuple[Floats, ChipPower]:
@@ -209,7 +212,8 @@ def graph_bound_j(problem: Problem) -> float:
 
 
 def _bound(question: GraphQuestion) -> float:
-    graph, power, clocks = question.graph, question.power, question.clocks
+    graph = replace(question.graph, pieces=question.pieces)
+    power, clocks = question.power, question.clocks
     slowest, fastest = question.range
     if question.chip_wide:
         if isinstance(clocks, ClockTable):
