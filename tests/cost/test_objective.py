@@ -18,6 +18,8 @@ from downclock.problem.price import Curve, ZonePrices
         ("energy", Objective(energy=1.0)),
         ("0.7cost+0.3carbon", Objective(cost=0.7, carbon=0.3)),
         ("cost + .05*carbon", Objective(cost=1.0, carbon=0.05)),
+        ("2000000cost+1e-7carbon", Objective(cost=2e6, carbon=1e-7)),
+        ("0.12345678energy", Objective(energy=0.12345678)),
     ],
 )
 def test_objectives_read_as_written(text: str, objective: Objective) -> None:

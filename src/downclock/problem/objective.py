@@ -29,8 +29,11 @@ class Objective:
 
     def __str__(self) -> str:
         named = (("cost", self.cost), ("carbon", self.carbon), ("energy", self.energy))
-        terms = [name if weight == 1.0 else f"{weight:g}{name}" for name, weight in named if weight]
-        return "+".join(terms)
+        return "+".join(
+            name if weight == 1.0 else np.format_float_positional(weight, trim="-") + name
+            for name, weight in named
+            if weight
+        )
 
     def unit(self, currency: str) -> str:
         """Unit of the value; empty for a weighted sum."""

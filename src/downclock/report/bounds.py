@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from downclock.errors import InvalidInput
 from downclock.exact.bounds import per_task_bound_j
 from downclock.exact.cluster_bound import cluster_bound_j
 from downclock.exact.result import Result
@@ -53,8 +54,9 @@ class Bounds:
     ) -> float:
         """The best bound on the objective of schedules of the tasks that this one runs.
 
-        Negative prices count as 0. ``proof`` is the answer of a solver that planned by the
-        objective; its bound holds for bills where it saw the prices of bills.
+        NaN where prices are not known up to the last deadline. Negative prices count as 0.
+        ``proof`` is the answer of a solver that planned by the objective; its bound holds for
+        bills where it saw the prices of bills.
         """
         from downclock.policies.cost_plan import foresees
 
@@ -65,7 +67,10 @@ class Bounds:
                 known = self._values.get(objective, 0.0)
                 self._values[objective] = max(known, proof.bound)
             return max(least, self._slotted(objective))
-        return max(least, self._per_task(schedule, objective))
+        try:
+            return max(least, self._per_task(schedule, objective))
+        except InvalidInput:  # other schedules may run where no price is known
+            return least or np.nan
 
     def _per_task(self, schedule: Schedule, objective: Objective) -> float:
         """Return what the tasks cost at least, each in its cheapest hours."""
