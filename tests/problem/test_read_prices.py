@@ -178,7 +178,7 @@ BAD = {
     "missing rows": (
         "time_s,price_per_kwh\n" + "".join(HOURS[:5] + HOURS[7:]),
         "line 7: time_s='25200' is 10800 s after the row above, where steps are 3600 s:"
-        " rows are missing (gaps 'hold' keeps the value before)",
+        " rows are missing (`read_prices(..., gaps='hold')` keeps the value before)",
     ),
     "missing slot": ("slot,price_per_kwh\n0,1\n1,2\n3,3\n", "line 4: slot='3' is 1800 s after"),
     "no values": ("time_s\n0\n", "line 1: has no column of values such as"),
@@ -318,3 +318,8 @@ def test_without_an_epoch_times_may_count_from_the_first_row(tmp_path: Path) -> 
     assert curve is not None
     assert list(curve.start_s) == [0.0, 3600.0]
     assert curve.end_s == 7200.0
+
+
+def test_carbon_intensity_is_not_negative(tmp_path: Path) -> None:
+    message = refusal(tmp_path, "time_s,carbon_g_per_kwh\n0,100\n3600,-3\n")
+    assert message.startswith("prices.csv: carbon=-3.0 must not be negative")

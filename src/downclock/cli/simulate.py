@@ -23,7 +23,9 @@ Example:
 @options.problem_files("CLUSTER JOBS | PROBLEM")
 @click.option("--policy", "spec", metavar="SPEC", help="How to decide; see `downclock policies`.")
 @click.option("--runs", type=click.IntRange(1), default=1, show_default=True, help="How often.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the first run.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Seed of the first run."
+)
 @click.option(
     "--actual",
     metavar="SPREAD",
@@ -102,6 +104,8 @@ def command(
     seeds = tuple(range(seed, seed + runs))
     chosen = spec or default_for(problem)
     if reserve is not None:
+        if output is not None:
+            raise click.UsageError("--reserve prints a curve and has no schedule for --output")
         from downclock.report.reserve import reserve_page, reserves_of
 
         wanted = reserves_of(reserve)

@@ -20,6 +20,8 @@ def per_task_bound_j(problem: Problem) -> Floats:
     window_s = tasks.deadline_s - tasks.arrival_s
     best = np.full(len(tasks), np.inf)
     for k, kind in enumerate(problem.platform.kinds):
+        if not np.any(problem.platform.kind == k):
+            continue
         frontier = problem.frontier(k)
         one = frontier if kind.clock == "locked" else frontier.mixed()
         best = np.minimum(best, one.within(window_s).energy_j)

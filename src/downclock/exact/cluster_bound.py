@@ -35,7 +35,7 @@ def _with_idling_j(problem: Problem) -> Floats:
     window_s = tasks.deadline_s - tasks.arrival_s
     price_w = _share_w(problem, _together(problem))
     best = np.full(len(tasks), np.inf)
-    for k in range(len(problem.platform.kinds)):
+    for k in np.unique(problem.platform.kind):
         hull = problem.frontier(k).mixed()
         free, hurried = hull.cheapest(price_w[:, k]), hull.within(window_s)
         in_time = free.time_s <= window_s  # else the price of time makes it no slower
@@ -82,10 +82,10 @@ def busiest(problem: Problem) -> int:
     """Most processors that must work at one moment, whatever the schedule."""
     tasks = problem.tasks
     shortest, whole = np.full(len(tasks), np.inf), np.ones(len(tasks), dtype=np.bool_)
-    for k, kind in enumerate(problem.platform.kinds):
+    for k in np.unique(problem.platform.kind):
         mine_s = problem.frontier(k).t_min_s
         shortest = np.minimum(shortest, mine_s)
-        whole &= np.isinf(mine_s) | (kind.interrupt == "none")
+        whole &= np.isinf(mine_s) | (problem.platform.kinds[k].interrupt == "none")
     fits = whole & np.isfinite(shortest) & (tasks.arrival_s + shortest <= tasks.deadline_s)
     first, last = (tasks.deadline_s - shortest)[fits], (tasks.arrival_s + shortest)[fits]
     must, count = first < last, tasks.processors[fits]

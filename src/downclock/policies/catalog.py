@@ -299,9 +299,10 @@ def default_for(problem: Problem, objective: str = "energy") -> str:
     """
     if objective != "energy":
         return _by_objective(problem, objective)
-    for name in (DEFAULT, "graph", "least-cost", "replan"):
-        if policy(name).objection(problem) is None:
-            return name
+    by_energy = with_objective("least-cost", "energy")
+    for spec in (DEFAULT, "graph", "least-cost", by_energy, "replan"):
+        if policy(spec).objection(problem) is None:
+            return spec
     return DEFAULT
 
 
@@ -341,6 +342,13 @@ def with_objective(spec: str, objective: str) -> str:
         rule = f"asks for another objective than '{objective}'"
         raise InvalidInput(rule, field="policy", value=spec)
     return f"{spec}{',' if ':' in spec else ':'}objective={objective}"
+
+
+def without_objective(spec: str) -> str:
+    """Return the spec without its objective, for headings where all share one."""
+    name, _, text = spec.partition(":")
+    kept = [part for part in text.split(",") if part and not part.startswith("objective=")]
+    return f"{name}:{','.join(kept)}" if kept else name
 
 
 def with_parameter(spec: str, key: str, value: str) -> str:

@@ -52,7 +52,7 @@ def objection_to_levels(problem: Problem) -> str | None:
     if np.any((platform.wake_s > 0.0) & ~platform.initially_on):
         return (
             "servers take time to wake, but this policy needs all of them on from the start"
-            " (initially_on = true)"
+            ' (initially = "on")'
         )
     for k, kind in enumerate(platform.kinds):
         if _levels(problem, k).points.shape[0] == 0:

@@ -100,6 +100,14 @@ class ZonePrices:
     price_forecast: Curve | None = None
     carbon_forecast: Curve | None = None
 
+    def __post_init__(self) -> None:
+        for field in ("carbon", "carbon_forecast"):
+            curve = getattr(self, field)
+            if curve is not None and np.any(curve.value < 0.0):
+                least = float(curve.value.min())
+                rule = "must not be negative: no kilowatt hour takes CO2 back"
+                raise InvalidInput(rule, field=field, value=least, source=curve.source)
+
     @property
     def expected_price(self) -> Curve | None:
         """The price policies may look at."""

@@ -12,6 +12,9 @@ from downclock.units import Floats, Ints
 EXACT, UNIFORM, LOGNORMAL = 0, 1, 2
 """Shapes: the estimate itself; uniform in [a, b]; log-normal with median a and sigma b."""
 
+MOST_SIGMA = 5.0
+"""Of a log-normal spread: one run in 40 is then 20,000 times as long as the median."""
+
 _WORDS = {"exact": EXACT, "uniform": UNIFORM, "lognormal": LOGNORMAL}
 
 
@@ -55,8 +58,10 @@ def _parse_one(text: str, row: int) -> tuple[int, float, float]:
         a, b = (float(number) for number in numbers) if shape != EXACT else (1.0, 1.0)
     except (KeyError, ValueError):
         raise InvalidInput(rule, field="actual", value=text, row=row) from None
-    if not (0.0 < a < np.inf and 0.0 <= b < np.inf) or (shape == UNIFORM and b < a):
-        raise InvalidInput(
-            "needs positive numbers, low before high", field="actual", value=text, row=row
-        )
-    return shape, a, b
+    if shape == UNIFORM and not 0.0 < a <= b < np.inf:
+        rule = "needs 0 < LOW <= HIGH"
+    elif shape == LOGNORMAL and not (0.0 < a < np.inf and 0.0 <= b <= MOST_SIGMA):
+        rule = f"needs a MEDIAN above 0 and a SIGMA from 0 to {MOST_SIGMA:g}"
+    else:
+        return shape, a, b
+    raise InvalidInput(rule, field="actual", value=text, row=row)

@@ -37,11 +37,12 @@ class Bounds:
     def of(cls, problem: Problem) -> Bounds:
         """Compute them: per task, and for clusters or task graphs as a whole."""
         task_j = per_task_bound_j(problem)
-        if len(problem.edges) and policy("graph").objection(problem) is None:
+        all_j = cluster_bound_j(problem)
+        if policy("graph").objection(problem) is None:
             from downclock.policies.graph_plan import graph_bound_j
 
-            return cls(problem, task_j, graph_bound_j(problem))
-        return cls(problem, task_j, cluster_bound_j(problem))
+            all_j = max(all_j, graph_bound_j(problem))
+        return cls(problem, task_j, all_j)
 
     def below(self, schedule: Schedule) -> float:
         """The best bound on the energy of schedules of the tasks that this one runs."""

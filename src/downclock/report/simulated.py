@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from downclock.problem.price import Prices
+from downclock.problem.problem import Problem
 from downclock.quantities import count, duration, energy
 from downclock.report.tables import Page, Table
 from downclock.schedule.account import account
-from downclock.schedule.bill import Boundary
+from downclock.schedule.bill import Bill, Boundary
 from downclock.schedule.schedule import DONE, Schedule
 from downclock.schedule.verify import require_valid
 from downclock.simulate.simulate import Run
@@ -24,7 +27,7 @@ def simulated_page(runs: Sequence[Run], boundary: Boundary = "last-task") -> Pag
     """
     problem, promised = runs[0].problem, runs[0].promised
     require_valid(problem, promised)
-    plan_j = account(problem, promised, boundary=boundary).total_j
+    plan_j = joules(problem, promised, boundary).total_j
     records = [_record(run, boundary) for run in runs]
     done = int(np.sum(promised.outcomes.status == DONE))
     lines = (
@@ -45,9 +48,14 @@ def simulated_page(runs: Sequence[Run], boundary: Boundary = "last-task") -> Pag
     return Page(lines=lines, tables=(_table(records, plan_j),), data=data, records=records)
 
 
+def joules(problem: Problem, schedule: Schedule, boundary: Boundary) -> Bill:
+    """Bill a schedule without prices: a run may end after the last hour that has one."""
+    return account(replace(problem, prices=Prices()), schedule, boundary=boundary)
+
+
 def _record(run: Run, boundary: Boundary) -> dict[str, Any]:
     require_valid(run.problem, run.realised)
-    bill = account(run.problem, run.realised, boundary=boundary)
+    bill = joules(run.problem, run.realised, boundary)
     late = run.late.size
     return {
         "seed": run.seed,

@@ -11,7 +11,14 @@ import numpy as np
 
 from downclock.engine.engine import plan
 from downclock.exact.result import Result
-from downclock.policies.catalog import CATALOG, DEFAULT, objective_of, policy, with_objective
+from downclock.policies.catalog import (
+    CATALOG,
+    DEFAULT,
+    objective_of,
+    policy,
+    with_objective,
+    without_objective,
+)
 from downclock.policies.interface import Policy
 from downclock.policies.whole import WholePolicy
 from downclock.problem.objective import Objective
@@ -189,7 +196,7 @@ class Summary:
         rows += [(name, *map(say, self._all)) for name, say in _facts(self.problem)]
         if self.plan.worth is None:
             rows += [(name, *map(say, bills)) for name, say in _bought(bills)]
-        head = ("", *(each.policy for each in self._all))
+        head = ("", *(without_objective(each.policy) for each in self._all))
         return Table(head, tuple(rows))
 
     def _comparison_rows(self) -> list[tuple[str, ...] | None]:

@@ -17,6 +17,9 @@ from downclock.problem.graph import Edges
 from downclock.units import Floats, Ints, Names
 from downclock.workloads.task_graph import TaskGraph, read_text
 
+_MOST = 2**53
+"""Largest number a file may hold: beyond it, work is no longer exact."""
+
 _NUMBER = re.compile(r"-?\d+(\.\d*)?")
 
 
@@ -56,6 +59,8 @@ def _tokens(lines: list[str]) -> tuple[Ints, Ints]:
                 values.append(int(word))
             except ValueError:
                 raise InvalidInput("is not a whole number", value=word, line=number) from None
+            if abs(values[-1]) > _MOST:
+                raise InvalidInput(f"must be at most {_MOST}", value=word, line=number)
             at.append(number)
     if not values:
         raise InvalidInput("is empty: an STG file starts with the number of tasks")
