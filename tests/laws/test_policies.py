@@ -68,9 +68,7 @@ def problem_of(seed: int, spec: str) -> Problem:
         prices = (flat_prices, increasing_prices, alternating_prices)[seed % 3](slots)
         return slotted_problem(graph, Machines(2 + seed % 3), prices)
     if spec.startswith("thrifty"):
-        return random_problem(
-            seed, edges=False, slot_s=None, chip_wide=False, tasks=12 + seed, prices=True
-        )
+        return priced(seed)
     if seed % 3 == 0:
         cluster = mei.Cluster(pairs=32, per_server=(1, 2, 4, 8, 16)[seed % 5])
         if seed % 2:
@@ -84,6 +82,18 @@ def problem_of(seed: int, spec: str) -> Problem:
         )
     wake_s = 0.0 if seed % 4 == 1 else None
     return random_problem(seed, edges=False, slot_s=None, chip_wide=False, tasks=12, wake_s=wake_s)
+
+
+def priced(seed: int) -> Problem:
+    """The whole model with prices; every fourth a batch on servers that are on."""
+    drawn = random_problem(
+        seed, edges=False, slot_s=None, chip_wide=False, tasks=12 + seed, prices=True
+    )
+    if seed % 4 < 3:
+        return drawn
+    on = np.ones(drawn.platform.server_count, dtype=bool)
+    batch = replace(drawn.tasks, arrival_s=np.zeros(len(drawn.tasks)))
+    return replace(drawn, tasks=batch, platform=replace(drawn.platform, initially_on=on))
 
 
 @cache

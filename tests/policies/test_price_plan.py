@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from datetime import datetime
 from functools import cache
@@ -265,3 +266,146 @@ def test_on_the_day_of_25_hours_jobs_run_in_the_cheap_hour_that_comes_twice(
     segments = plan(problem, policy("thrifty")).segments
     assert np.all(segments.start_s < 4 * HOUR_S)
     assert np.all(segments.end_s > 3 * HOUR_S)
+
+
+@pytest.mark.parametrize("wake_s", [600.0, 3600.0])
+@pytest.mark.parametrize("seed", range(3))
+def test_servers_that_take_long_to_wake_under_jagged_prices(seed: int, wake_s: float) -> None:
+    """A woken server may lose its task to another plan, so there are more wakes than tasks."""
+    drawn = small_day(seed, size=1)
+    noise = np.random.default_rng(seed).uniform(0.0, 0.3, 864)
+    jagged = ZonePrices(Curve(np.arange(noise.size) * 300.0, noise, np.inf))
+    servers = drawn.platform.server_count
+    platform = replace(
+        drawn.platform, wake_s=np.full(servers, wake_s), wake_j=np.full(servers, 10.0)
+    )
+    deadline = np.maximum(drawn.tasks.deadline_s, drawn.tasks.arrival_s + 2 * wake_s + 20000.0)
+    tasks = replace(drawn.tasks, deadline_s=deadline)
+    problem = replace(drawn, platform=platform, tasks=tasks, prices=Prices((("default", jagged),)))
+    schedule = plan(problem, policy("thrifty"))
+    verdict = verify(problem, schedule)
+    assert verdict.ok, str(verdict)
+    assert np.all(schedule.outcomes.status == DONE)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_no_room_for_spans_changes_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The kernel stops where its table of spans is full, and goes on with a larger one."""
+    from downclock.kernels import price_run
+
+    problem, kernel, stops = small_day(seed, size=1), price_run.run_priced, []
+
+    def cramped(fleet, asked, curves, tariff, state, out, crowd, order, until_s):  # type: ignore[no-untyped-def]
+        if not stops:
+            out = out._replace(span=out.span[: fleet.zone.size])
+        stops.append(kernel(fleet, asked, curves, tariff, state, out, crowd, order, until_s))
+        return stops[-1]
+
+    whole = plan(problem, policy("thrifty"))
+    monkeypatch.setattr(price_run, "run_priced", cramped)
+    parts = plan(problem, policy("thrifty"))
+    assert stops[0] >= 0
+    assert stops[-1] == -1
+    np.testing.assert_array_equal(parts.segments.start_s, whole.segments.start_s)
+    np.testing.assert_array_equal(parts.spans.end_s, whole.spans.end_s)
+
+
+def chosen(problem: Problem, some: np.ndarray, **columns: np.ndarray) -> Problem:
+    """The problem with some of its tasks, and columns of theirs changed."""
+    tasks = problem.tasks
+    parts = Tasks.of(
+        tasks.application[some], arrival_s=tasks.arrival_s[some], deadline_s=tasks.deadline_s[some],
+        scale=tasks.scale[some],
+    )  # fmt: skip
+    return replace(problem, tasks=replace(parts, **columns))
+
+
+@pytest.mark.parametrize("arrival_s", [[0.0, 1.0], [0.0, 0.0]])
+def test_a_server_that_is_on_sleeps_until_the_valley(arrival_s: list[float]) -> None:
+    """Idling for 8 hours would cost many times the runs; the other wake costs next to nothing."""
+    valley = ZonePrices(hourly([0.3] * 8 + [0.01] * 8 + [0.3] * 56))
+    asleep = chosen(
+        small_day(1, zone=valley), np.arange(2), arrival_s=np.array(arrival_s),
+        deadline_s=np.full(2, 20 * HOUR_S),
+    )  # fmt: skip
+    on = np.zeros(asleep.platform.server_count, bool)
+    on[0] = True
+    awake = replace(asleep, platform=replace(asleep.platform, initially_on=on))
+    costs = []
+    for problem in (awake, asleep):
+        schedule = plan(problem, policy("thrifty"))
+        assert verify(problem, schedule).ok
+        assert np.all(schedule.segments.start_s >= 8 * HOUR_S)
+        costs.append(value(problem, schedule, COST))
+    assert costs[0] <= costs[1] * (1 + 1e-9)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("deadline", ["far", "none", "near"])
+def test_a_task_is_not_known_before_it_arrives(seed: int, deadline: str) -> None:
+    """Only the task that arrives last differs: until then all is decided alike."""
+    one = small_day(seed)
+    last = int(np.argmax(one.tasks.arrival_s))
+    when = float(one.tasks.arrival_s[last])
+    changed = one.tasks.deadline_s.copy()
+    changed[last] = {
+        "far": changed.max() + 20 * HOUR_S, "none": np.inf, "near": changed[last] - 1.0
+    }[deadline]  # fmt: skip
+    other = replace(one, tasks=replace(one.tasks, deadline_s=changed))
+    known = []
+    for problem in (one, other):
+        segments = plan(problem, policy("thrifty")).segments
+        early = np.flatnonzero(segments.start_s < when)
+        early = early[np.argsort(segments.task[early])]
+        known.append([
+            column[early] for column in
+            (segments.task, segments.processor, segments.start_s, segments.end_s)
+        ])  # fmt: skip
+    assert known[0][0].size > 20
+    for first, second in zip(*known, strict=True):
+        np.testing.assert_array_equal(first, second)
+
+
+def test_without_any_deadline_all_jobs_run_in_the_valley_and_none_is_rejected() -> None:
+    """The last price holds for ever; there is time for what has arrived."""
+    valley = ZonePrices(hourly([0.3] * 30 + [0.01] * 8 + [0.3]))
+    drawn = small_day(2, zone=valley)
+    problem = replace(
+        drawn, tasks=replace(drawn.tasks, deadline_s=np.full(len(drawn.tasks), np.inf))
+    )
+    schedule = plan(problem, policy("thrifty"))
+    assert verify(problem, schedule).ok
+    assert np.all(schedule.outcomes.status == DONE)
+    assert np.all(schedule.segments.end_s <= 38 * HOUR_S)
+
+
+@pytest.mark.parametrize("seed", range(100, 112))
+def test_a_batch_is_decided_at_once_wherever_the_run_is_cut(seed: int) -> None:
+    """All servers on at the start: what comes after must not put them to sleep once more."""
+    drawn = batch(seed)
+    on = np.ones(drawn.platform.server_count, bool)
+    problem = replace(drawn, platform=replace(drawn.platform, initially_on=on))
+    whole = plan(problem, policy("thrifty"))
+    end = whole.segments.end_s
+    parts = plan(problem, policy("thrifty"), cuts=np.array([end.min() / 2, end.max() + 1.0]))
+    assert len(parts.spans) == len(whole.spans)
+    np.testing.assert_array_equal(parts.spans.end_s, whole.spans.end_s)
+    np.testing.assert_array_equal(parts.segments.start_s, whole.segments.start_s)
+
+
+def test_a_rejected_job_is_told_what_stands_in_its_way() -> None:
+    """The wake, the time the prices are known, or other jobs."""
+    drawn = small_day(1, size=1)
+    servers = drawn.platform.server_count
+    slow = replace(drawn.platform, wake_s=np.full(servers, 5000.0))
+    short = float(drawn.frontier(0).t_min_s[0])
+    valley = Curve(np.array([0.0, 600.0]), np.array([0.3, 0.1]), short + 4000.0)
+    base = replace(drawn, platform=slow, prices=Prices((("default", ZonePrices(valley)),)))
+    for deadline, told in (
+        (short + 3000.0, f"cannot end by its deadline {short + 3000.0:g} s .*must wake"),
+        (np.inf, f"no deadline.*until {short + 4000.0:g} s.*must wake.*{short + 5000.0:g} s"),
+        (0.5 * short, f"even at full speed: earliest {short:g} s"),
+    ):
+        problem = chosen(base, np.arange(1), arrival_s=np.zeros(1), deadline_s=np.array([deadline]))
+        reason = plan(problem, policy("thrifty")).outcomes.reason[0]
+        assert re.search(told, reason), reason

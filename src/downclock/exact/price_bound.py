@@ -43,18 +43,45 @@ def tariff_of(problem: Problem, objective: Objective, *, actual: bool = False) -
     Raises:
         InvalidInput: a zone lacks a curve, or it ends before the last deadline; both named.
     """
-    from downclock.kernels.price_spans import new_tariff
-
-    zones = [problem.prices.of(zone) for zone in problem.platform.zones]
-    used = [curve for zone in zones for curve in _weighed(zone, objective, actual)]
+    used = _used(problem, objective, actual)
     ends_s = min((curve.end_s for curve in used), default=np.inf)
     finite = problem.tasks.deadline_s[np.isfinite(problem.tasks.deadline_s)]
     top = max(float(finite.max(initial=0.0)), float(problem.tasks.arrival_s.max()) + 1.0)
     steps = np.unique(np.concatenate([np.empty(0), *(curve.start_s for curve in used)]))
     if finite.size < len(problem.tasks):  # without a deadline: as long as prices are known
         last = float(steps.max(initial=0.0))
-        top = max(top, ends_s if np.isfinite(ends_s) else max(top, last) + _longest_s(problem))
+        longest = float(longest_s(problem).sum() + problem.platform.wake_s.max()) + 1.0
+        top = max(top, ends_s if np.isfinite(ends_s) else max(top, last) + longest)
+    return _rates(problem, objective, steps, top, actual)
+
+
+def known_tariff(problem: Problem, objective: Objective) -> Tariff:
+    """As `tariff_of`, over the whole time that forecasts are known; no task is looked at.
+
+    The last piece reaches on where the curves do.
+    """
+    used = _used(problem, objective, False)
+    steps = np.unique(np.concatenate([np.empty(0), *(curve.start_s for curve in used)]))
+    top = known_until_s(problem, objective)
+    if not np.isfinite(top):
+        last = max(0.0, float(steps.max(initial=0.0)))
+        top = last + max(1.0, last / max(steps.size, 1))
+    return _rates(problem, objective, steps, top, False)
+
+
+def known_until_s(problem: Problem, objective: Objective) -> float:
+    """When the first of the forecasts that count ends; infinite: never."""
+    return min((curve.end_s for curve in _used(problem, objective, False)), default=np.inf)
+
+
+def _rates(
+    problem: Problem, objective: Objective, steps: Floats, top: float, actual: bool
+) -> Tariff:
+    """The tariff from 0 to ``top``."""
+    from downclock.kernels.price_spans import new_tariff
+
     edges = np.concatenate([[0.0], steps[(steps > 0.0) & (steps < top)], [top]])
+    zones = [problem.prices.of(zone) for zone in problem.platform.zones]
     rate = np.empty((len(zones), edges.size - 1))
     for z, zone in enumerate(zones):
         try:
@@ -66,6 +93,12 @@ def tariff_of(problem: Problem, objective: Objective, *, actual: bool = False) -
     return new_tariff(edges, rate)
 
 
+def _used(problem: Problem, objective: Objective, actual: bool) -> list[Curve]:
+    """The curves that count, of all zones."""
+    zones = [problem.prices.of(zone) for zone in problem.platform.zones]
+    return [curve for zone in zones for curve in _weighed(zone, objective, actual)]
+
+
 def _weighed(zone: ZonePrices, objective: Objective, actual: bool) -> list[Curve]:
     price = zone.price if actual else zone.expected_price
     carbon = zone.carbon if actual else zone.expected_carbon
@@ -73,13 +106,13 @@ def _weighed(zone: ZonePrices, objective: Objective, actual: bool) -> list[Curve
     return [curve for weight, curve in pairs if weight and curve is not None]
 
 
-def _longest_s(problem: Problem) -> float:
-    """Time in which all tasks could run one after the other, at their slowest."""
+def longest_s(problem: Problem) -> Floats:
+    """Run time of each task at its slowest, on the slowest kind (n,)."""
     longest = np.zeros(len(problem.tasks))
     for k in range(len(problem.platform.kinds)):
         slow = problem.frontier(k).t_max_s
         longest = np.maximum(longest, np.where(np.isfinite(slow), slow, 0.0))
-    return float(longest.sum() + problem.platform.wake_s.max()) + 1.0
+    return longest
 
 
 def expected(problem: Problem) -> Problem:

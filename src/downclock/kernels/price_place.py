@@ -41,7 +41,7 @@ def wish(
     """
     to = asked.deadline_s[i]
     room = (to - from_s) * (1.0 + 1e-12)
-    share_w = curves.price_w[row // rows_of(asked, curves)]
+    share_w = curves.price_w[row // rows_of(curves)]
     best, start, length = np.inf, from_s, -1.0
     for a in range(asked.first[row], asked.first[row + 1]):
         t = asked.try_s[a]
@@ -73,7 +73,7 @@ def _filling(
 ) -> tuple[float, float, float]:
     """Return the better of a run and those from one step (or end of the window) to another."""
     edge, to = tariff.edge_s, asked.deadline_s[i]
-    share_w = curves.price_w[row // rows_of(asked, curves)]
+    share_w = curves.price_w[row // rows_of(curves)]
     short, long = curves.short_s[row], asked.try_s[asked.first[row + 1] - 1]
     begin, first = from_s, piece_of(tariff, from_s) + 1
     for a in range(first - 1, edge.size):
@@ -85,7 +85,9 @@ def _filling(
         for b in range(a + 1, edge.size + 1):
             end = to if b == edge.size or edge[b] > to else edge[b]
             t = end - begin
-            if short <= t <= long:
+            if t > long:
+                break
+            if t >= short:
                 while asked.try_s[spot] < t:
                     spot += 1
                 watt = over(tariff, z, begin, end)
@@ -225,13 +227,13 @@ def _on_server(
     fleet: Fleet, asked: Asked, curves: Curves, tariff: Tariff, plan: Plan, waste: float, i: int,
     j: int, now_s: float, wished: Floats, found: _Found,
 ) -> _Found:  # fmt: skip
-    """Return the better of a place and the best on server ``j``; wishes (kinds, 4)."""
+    """Return the better of a place and the best on server ``j``; wishes (kinds, 3)."""
     last, idle = -1, -1
     for p in range(fleet.first[j], fleet.first[j + 1]):
         k = fleet.kind[p]
         if wished[k, 1] <= 0.0:
             continue
-        row = k * rows_of(asked, curves) + i
+        row = k * rows_of(curves) + i
         ask = _Ask(row, k, asked.deadline_s[i], wished[k, 0], wished[k, 1], wished[k, 2])
         if k != last:
             found = _beside(fleet, curves, tariff, plan, waste, j, now_s, ask, found)
@@ -253,7 +255,7 @@ def best_place(
     zones, kinds, servers = tariff.rate.shape[0], curves.box.shape[0], fleet.zone.size
     fresh, wished = np.zeros(servers, np.int64), np.zeros((zones, kinds, 3))
     for k in range(kinds):
-        row = k * rows_of(asked, curves) + i
+        row = k * rows_of(curves) + i
         for z in range(zones):
             if curves.short_s[row] < np.inf:
                 _, wished[z, k, 0], wished[z, k, 1] = wish(

@@ -69,12 +69,11 @@ class Written(NamedTuple):
 
 
 class Asked(NamedTuple):
-    """The tasks: arrival, deadline (n,), kinds they prefer (n, k) and lengths to try per row."""
+    """The tasks: arrival, deadline (n,) and lengths to try per row."""
 
     arrival_s: Floats
     deadline_s: Floats
-    kinds: Ints  # (n, k) best first; -1: no more
-    status: Ints  # (n,) written: 0 placed, 1 no time, 2 no room
+    status: Ints  # (n,) written: 0 placed, NO_ROOM
     first: Ints  # (r + 1,) first length of each row
     try_s: Floats  # (entries,) lengths, ascending per row
     try_j: Floats  # (entries,) their energies
@@ -100,7 +99,7 @@ def wake_value(fleet: Fleet, tariff: Tariff, j: int, ready_s: float) -> float:
 @inner
 def stays_up(fleet: Fleet, tariff: Tariff, j: int, end_s: float, next_s: float) -> bool:
     """Tell whether idling from one block to the next beats sleeping."""
-    if next_s - end_s < fleet.wake_s[j]:
+    if next_s - end_s <= fleet.wake_s[j]:
         return True
     idling = fleet.up_w[j] * over(tariff, fleet.zone[j], end_s, next_s)
     return idling <= wake_value(fleet, tariff, j, next_s)
@@ -153,12 +152,12 @@ def update(fleet: Fleet, tariff: Tariff, plan: Plan, j: int, now_s: float) -> No
             b += 1
             plan.from_s[j, b], plan.to_s[j, b] = begin[a], end[a]
     plan.blocks[j] = b + 1
-    attend(fleet, plan, j, now_s)
+    attend(fleet, tariff, plan, j, now_s)
 
 
 @inner
-def attend(fleet: Fleet, plan: Plan, j: int, now_s: float) -> None:
-    """Note when server ``j`` has to wake, start a task, or may sleep."""
+def attend(fleet: Fleet, tariff: Tariff, plan: Plan, j: int, now_s: float) -> None:
+    """Note when server ``j`` has to wake, start a task, or may sleep: now, if that is cheaper."""
     first, last = np.inf, -np.inf
     for p in range(fleet.first[j], fleet.first[j + 1]):
         last = max(last, plan.ready_s[p])
@@ -168,8 +167,10 @@ def attend(fleet: Fleet, plan: Plan, j: int, now_s: float) -> None:
         plan.next_s[j] = first - fleet.wake_s[j]
     elif last > now_s:
         plan.next_s[j] = min(first, last)
+    elif first < np.inf and stays_up(fleet, tariff, j, now_s, first):
+        plan.next_s[j] = first
     else:
-        plan.next_s[j] = first if first < np.inf else now_s
+        plan.next_s[j] = now_s
 
 
 @inner
@@ -182,7 +183,7 @@ def added(
     the block it falls into).
     """
     z, low, high, inside, wakes, hits = fleet.zone[j], start_s, end_s, 0.0, 0.0, 0
-    left, right = -1.0, np.inf
+    left, right, opens = -1.0, np.inf, start_s
     for b in range(plan.blocks[j]):
         begin, end = plan.from_s[j, b], plan.to_s[j, b]
         if end < start_s:
@@ -195,11 +196,16 @@ def added(
             inside += over(tariff, z, begin, end)
             if hits > 1:
                 wakes -= wake_value(fleet, tariff, j, begin)
+            else:
+                opens = begin
     longer = over(tariff, z, low, high) - inside
-    if hits == 0:
-        wakes = wake_value(fleet, tariff, j, low)
+    if hits == 0 or low < opens:
+        if hits > 0:
+            wakes -= wake_value(fleet, tariff, j, opens)
         if left >= 0.0 and stays_up(fleet, tariff, j, left, low):
-            longer, wakes = longer + over(tariff, z, left, low), 0.0
+            longer += over(tariff, z, left, low)
+        else:
+            wakes += wake_value(fleet, tariff, j, low)
     if right < np.inf and longer > 0.0 and stays_up(fleet, tariff, j, high, right):
         longer += over(tariff, z, high, right)
         wakes -= wake_value(fleet, tariff, j, right)
@@ -254,6 +260,6 @@ def soonest_s(fleet: Fleet, plan: Plan, p: int, now_s: float) -> float:
 
 
 @inner
-def rows_of(asked: Asked, curves: Curves) -> int:
+def rows_of(curves: Curves) -> int:
     """Return the number of tasks: a row is kind × tasks + task."""
     return curves.model.size // curves.box.shape[0]

@@ -13,6 +13,7 @@ from downclock.kernels.price_place import best_place, value_of
 from downclock.kernels.price_plan import (
     PLACED,
     SINCE,
+    SPANS,
     TURN,
     Asked,
     Fleet,
@@ -39,8 +40,8 @@ URGENT = 0.2
 PER_ARRIVAL, EVERY = 2, 4
 """Tasks placed anew for each arrival; all are when one has come for so many that are held back."""
 
-NO_TIME, NO_ROOM = 1, 2
-"""Why a task cannot run, as in the other policies."""
+NO_ROOM = 2
+"""Status of a task that cannot run, as in the other policies."""
 
 
 @inner
@@ -72,7 +73,7 @@ def _anew(
     """Take a planned task back and put it where it costs least, if that is less than now."""
     s, t = plan.start_s[i], plan.length_s[i]
     p = unlink(fleet, tariff, plan, i, now_s)
-    row = fleet.kind[p] * rows_of(asked, curves) + i
+    row = fleet.kind[p] * rows_of(curves) + i
     joules = energy_j(curves, row, t)
     j, k = fleet.server[p], fleet.kind[p]
     value = value_of(fleet, curves, tariff, plan, waste, np.inf, j, k, s, t, joules)
@@ -120,7 +121,7 @@ def _worth(
     fleet: Fleet, asked: Asked, curves: Curves, tariff: Tariff, plan: Plan, now_s: float
 ) -> float:
     """Return the value of all that is planned, and of waking time."""
-    total, n = 0.0, rows_of(asked, curves)
+    total, n = 0.0, rows_of(curves)
     for j in range(fleet.zone.size):
         z = fleet.zone[j]
         for b in range(plan.blocks[j]):
@@ -144,21 +145,24 @@ def _replan(
     now_s: float,
 ) -> None:  # fmt: skip
     """Plan all that has not started anew, urgent tasks first, then the longest; keep the better."""
-    n = rows_of(asked, curves)
+    n = rows_of(curves)
     before = _worth(fleet, asked, curves, tariff, plan, now_s)
     where, s, t = plan.place.copy(), plan.start_s.copy(), plan.length_s.copy()
     held = _clear(fleet, tariff, plan, -1, now_s)
-    key = np.empty(held.size)
+    key, urgent = np.empty(held.size), np.zeros(held.size, np.int64)
     for a in range(held.size):
         i = held[a]
         free = curves.free_s[fleet.kind[where[i]] * n + i]
-        slack = asked.deadline_s[i] - now_s - free
-        key[a] = slack - 1e12 if slack < URGENT * free else -free
-    good = True
-    for a in np.argsort(key):
-        if not _insert(fleet, asked, curves, tariff, plan, waste, held[a], now_s):
-            good = False
-            break
+        key[a] = asked.deadline_s[i] - now_s - free
+        if key[a] < URGENT * free:
+            urgent[a] = 1
+        else:
+            key[a] = -free
+    good, order = True, np.argsort(key, kind="mergesort")
+    for turn in range(2 * held.size):
+        a = order[turn % held.size]
+        if (urgent[a] == 1) == (turn < held.size):
+            good = good and _insert(fleet, asked, curves, tariff, plan, waste, held[a], now_s)
     if good and _worth(fleet, asked, curves, tariff, plan, now_s) < before:
         return
     _clear(fleet, tariff, plan, -1, now_s)
@@ -192,14 +196,14 @@ def _compact(
 
     False: even so it fits nowhere, and the plan is as before.
     """
-    n = rows_of(asked, curves)
+    n = rows_of(curves)
     where, s, t = plan.place.copy(), plan.start_s.copy(), plan.length_s.copy()
     held = _clear(fleet, tariff, plan, i, now_s)
     free = np.empty(fleet.kind.size)
     for p in range(free.size):
         free[p] = soonest_s(fleet, plan, p, now_s)
     good = True
-    for a in np.argsort(asked.deadline_s[held]):
+    for a in np.argsort(asked.deadline_s[held], kind="mergesort"):
         task, best, least = held[a], -1, np.inf
         for p in range(free.size):
             end = free[p] + curves.short_s[fleet.kind[p] * n + task]
@@ -212,7 +216,7 @@ def _compact(
         _put(fleet, tariff, plan, task, best, free[best], length, now_s)
         free[best] = least
     if good:
-        plan.tight_s[0] = max(plan.tight_s[0], asked.deadline_s[held].max())
+        plan.tight_s[0] = max(plan.tight_s[0], asked.deadline_s[i])
         return True
     _clear(fleet, tariff, plan, -1, now_s)
     for a in range(held.size):
@@ -227,8 +231,8 @@ def _settle_length(
     fleet: Fleet, asked: Asked, curves: Curves, tariff: Tariff, plan: Plan, p: int, i: int,
     now_s: float,
 ) -> float:  # fmt: skip
-    """Return how long a task that starts now should run, all else as planned (golden section)."""
-    row = fleet.kind[p] * rows_of(asked, curves) + i
+    """Return how long a task that starts now should run, all else as planned: thirds narrowed."""
+    row = fleet.kind[p] * rows_of(curves) + i
     t = plan.length_s[i]
     if curves.model[row] == LADDER:
         return t
@@ -303,7 +307,7 @@ def _attend_to(
     if running <= now_s and (first == np.inf or not stays_up(fleet, tariff, j, now_s, first)):
         sleep(plan, out, j, now_s)
         update(fleet, tariff, plan, j, now_s)
-    attend(fleet, plan, j, now_s)
+    attend(fleet, tariff, plan, j, now_s)
 
 
 @inner
@@ -348,20 +352,24 @@ def _moment(
 def run_priced(
     fleet: Fleet, asked: Asked, curves: Curves, tariff: Tariff, plan: Plan, out: Written,
     crowd: float, arrived: Ints, until_s: float,
-) -> None:  # fmt: skip
+) -> int:  # fmt: skip
     """Decide on ``arrived`` and on all that happens by itself before ``until_s``.
 
     What happens at ``until_s`` itself waits for the next run: it comes after the arrivals then.
+    Returns -1; or, where the spans have no room for one more of each server, how many of
+    ``arrived`` are decided on: go on with the rest and more room.
     """
     at = 0
     while True:
         now = np.inf if at >= arrived.size else asked.arrival_s[arrived[at]]
         own = plan.next_s.min()
         if own < now and own >= until_s:
-            return
+            return -1
         now = min(now, own)
         if now == np.inf:
-            return
+            return -1
+        if plan.tally[SPANS] + fleet.zone.size > out.span.shape[0]:
+            return at
         at = _moment(fleet, asked, curves, tariff, plan, out, crowd, arrived, at, now)
 
 

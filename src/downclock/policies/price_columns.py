@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from downclock.exact.price_bound import longest_s
 from downclock.policies.interface import Decisions, View
 from downclock.policies.lengths import OneClock
 from downclock.policies.pack_columns import curves_of, up_w
-from downclock.policies.pack_plan import kinds_of, power_spans
+from downclock.policies.pack_plan import power_spans
+from downclock.problem.problem import Problem
 from downclock.schedule.schedule import Segments
 from downclock.units import Floats, Ints
 
@@ -70,15 +72,31 @@ def _one_length(view: View, curves: Curves) -> Curves:
     )  # fmt: skip
 
 
-def asked_of(view: View, curves: Curves, end_s: float) -> Asked:
-    """The tasks as arrays; without a deadline they end where prices do."""
+def latest_s(problem: Problem, until_s: float, last_s: float) -> Floats:
+    """When each task must end (n,); without a deadline where prices do, ``until_s``.
+
+    Where the last price holds for ever, from ``last_s`` on, such a task has time for all that has
+    arrived by then to run one after the other: later tasks are not looked at.
+    """
+    tasks = problem.tasks
+    if np.isfinite(until_s):
+        return np.minimum(tasks.deadline_s, until_s)
+    order = np.argsort(tasks.arrival_s, kind="stable")
+    work_s = np.cumsum(longest_s(problem)[order])
+    known = np.searchsorted(tasks.arrival_s[order], tasks.arrival_s, side="right") - 1
+    spare_s = work_s[known] + problem.platform.wake_s.max() + 1.0
+    stand_in = np.maximum(tasks.arrival_s, last_s) + spare_s
+    return np.where(np.isfinite(tasks.deadline_s), tasks.deadline_s, stand_in)
+
+
+def asked_of(view: View, curves: Curves, latest_s: Floats) -> Asked:
+    """The tasks as arrays."""
     from downclock.kernels.price_plan import Asked
 
     tasks = view.problem.tasks
     first, try_s, try_j = view.once(("price lengths", id(curves)), lambda: _lengths(curves))
     return Asked(
-        tasks.arrival_s, np.minimum(tasks.deadline_s, end_s), kinds_of(view),
-        np.zeros(len(tasks), np.int64), first, try_s, try_j,
+        tasks.arrival_s, latest_s, np.zeros(len(tasks), np.int64), first, try_s, try_j
     )  # fmt: skip
 
 
@@ -87,7 +105,6 @@ def _lengths(curves: Curves) -> tuple[Ints, Floats, Floats]:
     from downclock.kernels.pack_curves import CPU, GPU
     from downclock.kernels.price_run import energies
 
-    r = curves.model.size
     smooth = ((curves.model == GPU) | (curves.model == CPU)) & np.isfinite(curves.short_s)
     sizes = np.where(smooth, LENGTHS, np.diff(curves.first))
     first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
@@ -103,7 +120,6 @@ def _lengths(curves: Curves) -> tuple[Ints, Floats, Floats]:
     listed = np.repeat(~smooth, sizes)
     kept = np.repeat(~smooth, np.diff(curves.first)) if curves.rung_s.size else np.empty(0, bool)
     try_s[listed], try_j[listed] = curves.rung_s[kept], curves.rung_j[kept]
-    assert first.size == r + 1
     return first, try_s, try_j
 
 
@@ -123,7 +139,7 @@ def decided(
     place = Segments.of(out.task, out.processor, out.start_s, end_s, points)
     lost = np.flatnonzero(asked.status)
     gangs = arrived[(tasks.processors[arrived] > 1) & (tasks.scale[arrived] > 0.0)]
-    reasons = [_reason(view, int(i)) for i in lost]
+    reasons = [_reason(view, int(i), float(asked.deadline_s[i])) for i in lost]
     reasons += [
         f"needs {count} processors at once; this policy plans single processors"
         for count in tasks.processors[gangs]
@@ -132,14 +148,20 @@ def decided(
     return Decisions(place, power_spans(platform, out.span), rejected, np.array(reasons, object))
 
 
-def _reason(view: View, task: int) -> str:
+def _reason(view: View, task: int, latest_s: float) -> str:
     tasks, platform = view.problem.tasks, view.problem.platform
-    shortest = min(float(view.frontier(k).t_min_s[task]) for k in range(len(platform.kinds)))
-    if not np.isfinite(shortest):
+    shortest = np.array([view.frontier(k).t_min_s[task] for k in range(len(platform.kinds))])
+    run_s = shortest[platform.kind]
+    if not np.isfinite(run_s.min()):
         return "no processor of this platform has a profile for it"
-    earliest = float(tasks.arrival_s[task]) + shortest
-    if earliest > tasks.deadline_s[task]:
+    earliest = float(tasks.arrival_s[task] + run_s.min())
+    woken = float(tasks.arrival_s[task] + (run_s + platform.wake_s[platform.server]).min())
+    if earliest > latest_s:
         why = f"even at full speed: earliest {earliest:g} s"
+    elif woken > latest_s:
+        why = f"as what is awake is taken, and on a server that must wake: earliest {woken:g} s"
     else:
         why = "as every processor is taken"
-    return f"cannot end by its deadline {tasks.deadline_s[task]:g} s {why}"
+    if np.isfinite(tasks.deadline_s[task]):
+        return f"cannot end by its deadline {latest_s:g} s {why}"
+    return f"has no deadline, and cannot end while prices are known, until {latest_s:g} s, {why}"

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.exact.price_bound import expected, tariff_of
+from downclock.exact.price_bound import expected, known_tariff, known_until_s, tariff_of
 from downclock.policies.interface import Decisions, Policy, View, merged
 from downclock.policies.lengths import OneClock
-from downclock.policies.price_columns import asked_of, curves_for, decided, fleet_of
+from downclock.policies.price_columns import asked_of, curves_for, decided, fleet_of, latest_s
 from downclock.problem.objective import Objective
 from downclock.problem.problem import Problem
 from downclock.schedule.account import account
-from downclock.units import Ints
+from downclock.units import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from downclock.kernels.price_plan import Plan
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 TIE = 1e-3
 """Weight of energy where it costs nothing, as a part of its mean value: no burning for nothing."""
 
-CROWD = 1.0
-"""Part of the time a server is kept awake longer that will idle, where as many tasks wait or run as
-the server has processors; the more there are, the less, as others come to fill it."""
+CROWD = 3.0
+"""So many times the processors of a server must wait or run before less than all of the time that
+it is kept awake longer counts as idle; the more tasks there are, the less, as others fill it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +60,9 @@ class ThriftyPolicy:
 
     def start(self, view: View) -> Any:
         """An empty plan; where nothing changes, that of the price-blind policy."""
-        from downclock.kernels.price_plan import new_plan
-
         if self._flat(view):
             return self.calm.start(view)
-        on = view.problem.platform.initially_on.astype(np.int64)
-        return new_plan(fleet_of(view), on, len(view.problem.tasks))
+        return _empty(view, view.problem.platform.initially_on)
 
     def run(self, state: Any, view: View, arrived: Ints, until_s: float) -> tuple[Any, Decisions]:
         """Plan ``arrived`` and start what is due; a batch keeps the best of several plans."""
@@ -75,42 +72,73 @@ class ThriftyPolicy:
             return state, self._plan(state, view, arrived, until_s, CROWD)
         plans = [self._plan(self.start(view), view, arrived, np.inf, w) for w in (CROWD, np.inf)]
         if self.dvfs:
+            known = self._known(view)
             plans += [
-                policy.run(policy.start(view), view, arrived, np.inf)[1]
+                policy.run(policy.start(known), known, arrived, np.inf)[1]
                 for policy in (self.calm, *self.rivals)
             ]
-        return state, min(plans, key=lambda each: self._cost(view, each))
+        best = min(plans, key=lambda each: self._cost(view, each))
+        return _empty(view, np.zeros_like(view.problem.platform.initially_on)), best
 
     def _flat(self, view: View) -> bool:
-        """Tell whether a joule is worth the same everywhere from the first arrival on."""
-        tariff, tasks = self._tariff(view), view.problem.tasks
-        rate = tariff.rate[:, tariff.edge_s[1:] > tasks.arrival_s.min()]
+        """Tell whether a joule is worth the same everywhere, as long as prices are known."""
+        rate = self._tariff(view).rate
         return self.dvfs and bool(np.all(rate == rate[0, 0]))
 
     def _tariff(self, view: View) -> Tariff:
         return view.once(
-            ("tariff", str(self.objective)), lambda: tariff_of(view.problem, self.objective)
+            ("tariff", str(self.objective)), lambda: known_tariff(view.problem, self.objective)
         )
+
+    def _tied(self, view: View) -> Tariff:
+        """The tariff with a little weight on energy; computed once."""
+
+        def compute() -> Tariff:
+            from downclock.kernels.price_spans import new_tariff
+
+            plain = self._tariff(view)
+            mean = plain.past[:, -1].mean() / plain.edge_s[-1]
+            return new_tariff(plain.edge_s, plain.rate + TIE * mean)
+
+        return view.once(("tied tariff", str(self.objective)), compute)
+
+    def _latest_s(self, view: View) -> Floats:
+        """When each task must end; computed once."""
+
+        def compute() -> Floats:
+            until_s = known_until_s(view.problem, self.objective)
+            return latest_s(view.problem, until_s, float(self._tariff(view).edge_s[-2]))
+
+        return view.once(("latest", str(self.objective)), compute)
+
+    def _known(self, view: View) -> View:
+        """For rivals: a task without a deadline has to end while prices are known."""
+        tasks, latest = view.problem.tasks, self._latest_s(view)
+        if np.all(np.isfinite(tasks.deadline_s)):
+            return view
+        return View(replace(view.problem, tasks=replace(tasks, deadline_s=latest)))
 
     def _plan(
         self, state: Plan, view: View, arrived: Ints, until_s: float, crowd: float
     ) -> Decisions:
         from downclock.kernels import price_plan as kernel
         from downclock.kernels.price_run import run_priced
-        from downclock.kernels.price_spans import new_tariff
 
-        tasks, plain = view.problem.tasks, self._tariff(view)
-        tariff = new_tariff(plain.edge_s, plain.rate + TIE * plain.rate.mean())
+        tasks, fleet, tariff = view.problem.tasks, fleet_of(view), self._tied(view)
         curves = curves_for(view, self.dvfs)
-        asked = asked_of(view, curves, float(tariff.edge_s[-1]))
+        asked = asked_of(view, curves, self._latest_s(view))
         able = arrived[(tasks.scale[arrived] > 0.0) & (tasks.processors[arrived] == 1)]
         order = able[np.lexsort((able, tasks.deadline_s[able], tasks.arrival_s[able]))]
         m = int((state.place >= 0).sum()) + able.size
         counts, times = np.zeros((2, m), np.int64), np.zeros((2, m))
-        spans = np.zeros((m + int(state.awake.sum()), 3))
+        spans = np.zeros((m + 2 * fleet.zone.size, 3))
         state.tally[kernel.PLACED] = state.tally[kernel.SPANS] = 0
-        out = kernel.Written(counts[0], counts[1], times[0], times[1], spans)
-        run_priced(fleet_of(view), asked, curves, tariff, state, out, crowd, order, until_s)
+        while True:
+            out = kernel.Written(counts[0], counts[1], times[0], times[1], spans)
+            done = run_priced(fleet, asked, curves, tariff, state, out, crowd, order, until_s)
+            if done < 0:
+                break
+            order, spans = order[done:], np.concatenate([spans, np.zeros_like(spans)])
         m, rows = int(state.tally[kernel.PLACED]), int(state.tally[kernel.SPANS])
         out = kernel.Written(
             out.task[:m], out.processor[:m], out.start_s[:m], out.length_s[:m], spans[:rows]
@@ -123,3 +151,10 @@ class ThriftyPolicy:
         bill = account(seen, merged(seen, [each], ""))
         carbon = bill.carbon_kg
         return each.rejected.size, self.objective.value(bill.total_j, bill.money_clipped, carbon)
+
+
+def _empty(view: View, on: Bools) -> Plan:
+    """A plan without tasks; servers with ``on`` are awake. With none on nothing more happens."""
+    from downclock.kernels.price_plan import new_plan
+
+    return new_plan(fleet_of(view), on.astype(np.int64), len(view.problem.tasks))
