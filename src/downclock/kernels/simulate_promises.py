@@ -6,9 +6,10 @@ its real work is done; its last promised segment goes on as long as that takes. 
 lost starts again at once on the same processors and runs in one go.
 
 A task whose processor is down moves to another one that can still make it: where it fits before
-what is promised there, at the fastest clock, ending soonest. Where there is none it waits for the
-repair or for the next room that is promised. Such tasks stand in a queue and get their turn
-between the promises, by time.
+what is promised there, at the fastest clock, ending soonest. That is judged by estimates: real
+ends and failures are known when they come. It starts when the place is really free, and until then
+it asks again as things change. Where there is none it waits for the repair or for the next room
+that is promised. Such tasks stand in a queue and get their turn between the promises, by time.
 """
 
 from __future__ import annotations
@@ -16,17 +17,19 @@ from __future__ import annotations
 import numpy as np
 
 from downclock.kernels.compiling import compiled, inner
+from downclock.kernels.simulate_refuge import ask_again, held_until, hope, refuge
 from downclock.kernels.simulate_tables import (
     ATTEMPT,
     AWAY,
+    BEFORE,
     BUSY_S,
     END_S,
+    ESTIMATE_S,
     FINISH_S,
     FINISHED,
     GUEST,
     LATE,
     LEFT,
-    LOOK_AHEAD,
     LOST,
     MARK,
     ORPHAN,
@@ -51,8 +54,10 @@ from downclock.kernels.simulate_tables import (
     Tasks,
 )
 from downclock.kernels.simulate_waits import (
+    believed_free,
     bundle_begin,
     bundle_ready,
+    in_time,
     next_down,
     predecessors_done,
     predecessors_turn,
@@ -141,9 +146,14 @@ def _write(
     count: int,
 ) -> int:
     """Log a bundle's segments and keep its processors busy until their end."""
+    i = promises.task[row]
+    estimate = promises.times[PLANNED_END_S, row] - promises.times[PLANNED_START_S, row]
+    if tasks.flags[RESTARTED, i] == 1:
+        estimate = tasks.state[LEFT, i] * promises.times[WHOLE_S, row]
     for r in range(row, row + promises.size[row]):
         log.row_end_s[r] = end_s
         p = promises.processor[r]
+        log.times[ESTIMATE_S, count] = estimate
         count = _note(promises, tasks, machines, log, r, p, 0, start_s, end_s, share, count)
     return count
 
@@ -165,6 +175,7 @@ def _note(
     """Log one segment."""
     i = promises.task[row]
     machines.free_s[p] = end_s
+    log.numbers[BEFORE, count], machines.logged[p] = machines.logged[p], count
     log.numbers[TASK, count], log.numbers[ATTEMPT, count] = i, tasks.flags[TRY, i]
     log.numbers[PROCESSOR, count], log.numbers[ROW, count] = p, row
     log.numbers[GUEST, count] = guest
@@ -192,13 +203,7 @@ def _lose(tasks: Tasks, i: int, retries: int) -> bool:
 @inner
 def _finish(tasks: Tasks, i: int, end_s: float) -> None:
     tasks.state[LEFT, i], tasks.state[FINISH_S, i] = 0.0, end_s
-    tasks.flags[STATUS, i] = FINISHED if _in_time(tasks, i, end_s) else LATE
-
-
-@inner
-def _in_time(tasks: Tasks, i: int, end_s: float) -> bool:
-    limit = tasks.deadline_s[i]
-    return end_s <= limit + 1e-9 * max(1.0, abs(limit))
+    tasks.flags[STATUS, i] = FINISHED if in_time(tasks, i, end_s) else LATE
 
 
 @inner
@@ -287,63 +292,6 @@ def _soonest(queue: Queue) -> int:
 
 
 @inner
-def _refuge(
-    promises: Promises, tasks: Tasks, machines: Machines, i: int, now_s: float, slot_s: float
-) -> tuple[int, float]:
-    """Processor where a task ends soonest beside all promises, in time, and its start; or -1."""
-    best, best_start, best_end = -1, 0.0, np.inf
-    for p in range(machines.free_s.size):
-        length = tasks.fast_s[i, machines.kind[p]]
-        if machines.host[p] == 0 or length == np.inf:
-            continue
-        start = max(machines.free_s[p], now_s + machines.wake_s[p])
-        start = slot_up(start, slot_s)
-        if usable(machines, p, start) > start:
-            continue
-        end = slot_up(start + length, slot_s)
-        if (
-            end < best_end
-            and _in_time(tasks, i, end)
-            and end <= _reserved(promises, tasks, machines, p)
-        ):
-            best, best_start, best_end = p, start, end
-    return best, best_start
-
-
-@inner
-def _hope(promises: Promises, tasks: Tasks, machines: Machines, i: int, now_s: float) -> float:
-    """When a place that is long enough is next promised to be free, in time; infinite: never."""
-    soonest = np.inf
-    for p in range(machines.free_s.size):
-        length = tasks.fast_s[i, machines.kind[p]]
-        if machines.host[p] == 0 or length == np.inf:
-            continue
-        first, end = machines.turn[p, 0], machines.turn[p, 1]
-        for k in range(first, min(first + LOOK_AHEAD, end)):
-            free = promises.times[PLANNED_END_S, machines.rows[k]]
-            room = np.inf
-            if k + 1 < end:
-                room = promises.times[PLANNED_START_S, machines.rows[k + 1]] - free
-            if now_s < free < soonest and room >= length and _in_time(tasks, i, free + length):
-                soonest = free
-                break
-    return soonest
-
-
-@inner
-def _reserved(promises: Promises, tasks: Tasks, machines: Machines, p: int) -> float:
-    """When a processor is next promised; minus infinity where a task that has begun holds it."""
-    if machines.turn[p, 0] == machines.turn[p, 1]:
-        return np.inf
-    row = machines.rows[machines.turn[p, 0]]
-    i = promises.task[row]
-    waits = tasks.flags[STATUS, i] == WAITING and tasks.flags[AWAY, i] == 0
-    if waits and tasks.flags[MARK, i] == 1:
-        return -np.inf
-    return promises.times[PLANNED_START_S, row]
-
-
-@inner
 def _visit(
     promises: Promises,
     tasks: Tasks,
@@ -407,35 +355,26 @@ def _settle(
     if waits >= now or done > now:
         _enqueue(promises, tasks, queue, row, max(waits, done))
         return count
-    ready = bundle_ready(promises, tasks, machines, row, now)
-    start = bundle_begin(promises, machines, row, ready, slot_s)
-    kept = up == now and _in_time(tasks, i, start + promises.times[WHOLE_S, row])
+    start = slot_up(believed_free(machines, log, own, now), slot_s)
+    kept = up == now and in_time(tasks, i, start + promises.times[WHOLE_S, row])
+    p, there = -1, now
     if tasks.movable[i] == 1 and not kept:
-        p, there = _refuge(promises, tasks, machines, i, now, slot_s)
-        if p >= 0:
+        p, there = refuge(promises, tasks, machines, log, i, now, slot_s)
+        if p >= 0 and machines.free_s[p] <= now and there < next_down(machines, p, now):
             return _visit(
                 promises, tasks, machines, queue, log, row, p, there, slot_s, retries, count
             )
-    if tasks.movable[i] == 1 and up > now:
-        until = min(up, _hope(promises, tasks, machines, i, now))
+    if p >= 0:
+        until = ask_again(machines, p, own, now)
+    elif tasks.movable[i] == 1 and up > now:
+        until = min(up, hope(promises, tasks, machines, i, now))
     else:
-        until = _held_until(promises, tasks, machines, row, now)
+        until = held_until(promises, tasks, machines, row, now)
     if until > now:
         _enqueue(promises, tasks, queue, row, until)
         return count
+    ready = bundle_ready(promises, tasks, machines, row, now)
     return _carry_out(promises, tasks, machines, queue, log, row, ready, slot_s, retries, count)
-
-
-@inner
-def _held_until(
-    promises: Promises, tasks: Tasks, machines: Machines, row: int, now_s: float
-) -> float:
-    """When to ask again, as a task that has begun and comes back holds a processor of a bundle."""
-    for r in range(row, row + promises.size[row]):
-        p = promises.processor[r]
-        if _reserved(promises, tasks, machines, p) == -np.inf:
-            return promises.times[PLANNED_END_S, machines.rows[machines.turn[p, 0]]]
-    return now_s
 
 
 @compiled

@@ -10,12 +10,12 @@ WAITING, FINISHED, LATE, LOST, ORPHAN = 0, 1, 2, 3, 4
 """How a task ends: not yet; done; done after its deadline; failed in every attempt; not run, as a
 predecessor did not finish."""
 
-TASK, ATTEMPT, PROCESSOR, ROW, GUEST = 0, 1, 2, 3, 4
+TASK, ATTEMPT, PROCESSOR, ROW, GUEST, BEFORE = 0, 1, 2, 3, 4, 5
 """Rows of ``Log.numbers``; ROW is the promised segment it comes from, GUEST is 1 where it ran
-elsewhere, at the fastest clock."""
+elsewhere, at the fastest clock, BEFORE what was logged before it on its processor, -1: nothing."""
 
-START_S, END_S, SHARE = 0, 1, 2
-"""Rows of ``Log.times``."""
+START_S, END_S, SHARE, ESTIMATE_S = 0, 1, 2, 3
+"""Rows of ``Log.times``; ESTIMATE_S is how long it would take if estimates held."""
 
 PLANNED_START_S, PLANNED_END_S, PLANNED_SHARE, WHOLE_S = 0, 1, 2, 3
 """Rows of ``Promises.times``; WHOLE_S is the estimated time of the whole task at the point."""
@@ -67,6 +67,7 @@ class Machines(NamedTuple):
     host: Ints  # 1 where it may take in tasks from elsewhere
     turn: Ints  # (p, 2) its promises are rows[turn[p, 0]:turn[p, 1]], the done ones left out
     rows: Ints
+    logged: Ints  # what was logged last; -1: nothing
 
 
 class Queue(NamedTuple):
@@ -80,6 +81,6 @@ class Queue(NamedTuple):
 class Log(NamedTuple):
     """What really ran, and the real end of each promised row (minus infinity: it never ran)."""
 
-    numbers: Ints  # (4, rows)
-    times: Floats  # (3, rows)
+    numbers: Ints  # (6, rows)
+    times: Floats  # (4, rows)
     row_end_s: Floats  # (m,)

@@ -7,11 +7,17 @@ import numpy as np
 from downclock.kernels.compiling import inner
 from downclock.kernels.simulate_tables import (
     AWAY,
+    BEFORE,
     BUSY_S,
+    END_S,
+    ESTIMATE_S,
     FINISH_S,
     FINISHED,
+    ROW,
+    START_S,
     STATUS,
     TURN_S,
+    Log,
     Machines,
     Promises,
     Tasks,
@@ -35,6 +41,13 @@ def slot_down(time_s: float, slot_s: float) -> float:
 
 
 @inner
+def in_time(tasks: Tasks, i: int, end_s: float) -> bool:
+    """Tell whether an end meets the deadline of task ``i``."""
+    limit = tasks.deadline_s[i]
+    return end_s <= limit + 1e-9 * max(1.0, abs(limit))
+
+
+@inner
 def usable(machines: Machines, p: int, time_s: float) -> float:
     """First moment at or after ``time_s`` when processor ``p`` is up."""
     for d in range(machines.first[p], machines.first[p + 1]):
@@ -50,6 +63,31 @@ def next_down(machines: Machines, p: int, start_s: float) -> float:
         if machines.down_s[0, d] > start_s:
             return machines.down_s[0, d]
     return np.inf
+
+
+@inner
+def believed_free(machines: Machines, log: Log, p: int, now_s: float) -> float:
+    """When processor ``p`` will be free, as far as is known at ``now_s``; at least that.
+
+    What runs is believed to take its estimate, or to end now where it is overdue; what should
+    have begun follows it. Real ends, and attempts that are lost later, are in the log and unknown.
+    """
+    free, row, length = now_s, -1, 0.0
+    waiting, k = 0.0, machines.logged[p]
+    if machines.free_s[p] <= now_s:
+        return now_s
+    while k >= 0:
+        start, same = log.times[START_S, k], log.numbers[ROW, k] == row
+        if start <= now_s:
+            if log.times[END_S, k] > now_s:
+                free = max(now_s, start + log.times[ESTIMATE_S, k])
+                waiting -= length if same else 0.0
+            break
+        waiting -= length if same else 0.0
+        row, length = log.numbers[ROW, k], log.times[ESTIMATE_S, k]
+        waiting += length
+        k = log.numbers[BEFORE, k]
+    return free + max(waiting, 0.0)
 
 
 @inner

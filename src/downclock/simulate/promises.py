@@ -186,6 +186,7 @@ def _machines(problem: Problem, downtimes: Downtimes, promises: Promises) -> Mac
         alone.astype(np.int64),
         np.column_stack([ends[:-1], ends[1:]]),
         rows,
+        np.full(p, -1),
     )
 
 
@@ -200,8 +201,8 @@ def _log(promises: Promises, fate: Fate, machines: Machines, problem: Problem, r
     lost += several * (retries + 2) if machines.down_s.shape[1] else 0
     room = promises.task.size + gang * lost
     return Log(
-        np.zeros((5, room), dtype=np.int64),
-        np.zeros((3, room)),
+        np.zeros((6, room), dtype=np.int64),
+        np.zeros((4, room)),
         np.full(promises.task.size, -np.inf),
     )
 
