@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -177,7 +179,8 @@ def test_retries_end_with_all_their_times():
 
 
 @pytest.mark.parametrize(
-    "life", ["exponential", "weibull:5", "exponential:-1", "normal:1", "exponential:x"]
+    "life",
+    ["exponential", "weibull:5", "exponential:-1", "normal:1", "exponential:x", "weibull:9:0.005"],
 )
 def test_lives_out_of_range_are_refused(life):
     with pytest.raises(InvalidInput, match="server_life"):
@@ -188,3 +191,73 @@ def test_absurdly_short_lives_are_refused():
     problem = cluster(TWO_GPUS, jobs=1, deadline_s=1e9)
     with pytest.raises(InvalidInput, match="failures"):
         draw_fate(problem, Chances(server_life="exponential:1e-3", repair_s=1e-3), 1)
+
+
+def test_failures_are_counted_as_they_are_drawn(monkeypatch):
+    """Five are expected, which is allowed; a seed that draws more is stopped."""
+    problem = cluster(TWO_GPUS, jobs=1, deadline_s=1e4)
+    chances = Chances(server_life="exponential:2000", repair_s=1e-6)
+    sizes = [draw_fate(problem, chances, seed).server_down.size for seed in range(9)]
+    many = int(np.argmax(sizes))
+    assert sizes[many] > 6
+    monkeypatch.setattr("downclock.simulate.chances.MOST_FAILURES", 6)
+    with pytest.raises(InvalidInput, match="failures"):
+        draw_fate(problem, chances, many)
+
+
+THREE = (
+    ServerSpec("s", (("gpu", 2),), initially_on=True),
+    ServerSpec("c", (("cpu", 1),), initially_on=True),
+)
+
+
+def test_a_job_that_moves_knows_no_real_end_before_it_comes():
+    """GPU 0 fails at 30 s: GPU 1 is believed free at 100 s, the CPU would be done at 230 s."""
+    problem = cluster(THREE, jobs=2)
+    planned = run(problem, failing(2)).segments
+    kept = int(planned.task[planned.processor == 1][0])
+    for work in (0.5, 1.25, 1.35, 3.0):
+        fate = failing(2, processor={0: 30.0})
+        fate.work[kept] = work
+        s = run(problem, fate).segments
+        last = np.argmax(s.end_s * (s.task != kept))
+        assert (s.processor[last], s.start_s[last]) == (1, 100.0 * work)
+
+
+def test_a_job_that_moves_knows_no_failure_before_it_comes():
+    """GPU 1, where it waits, fails at 60 s: then, not before, the CPU is the better place."""
+    problem = cluster(THREE, jobs=2)
+    s = run(problem, failing(2, processor={0: 30.0, 1: 60.0})).segments
+    on_cpu = s.start_s[s.processor == 2]
+    assert on_cpu[0] == 60.0
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_what_happens_later_does_not_change_what_began_before(seed):
+    """Other real ends and more failures after a moment: the same segments begin before it."""
+    rng = np.random.default_rng(seed)
+    servers = (
+        ServerSpec("g", (("gpu", 2),), count=3, wake_s=5.0, wake_j=20.0),
+        ServerSpec("c", (("cpu", 2),), count=2, initially_on=True),
+    )
+    problem = cluster(servers, jobs=24, deadline_s=1200.0)
+    chances = Chances("uniform:0.6:1.3", processor_life="exponential:900", repair_s=150.0)
+    fate = draw_fate(problem, chances, seed)
+    promised = simulate(problem, policy("race")).promised
+    first = carry_out(problem, promised, fate, 3).schedule.segments
+    moment_s = float(rng.uniform(100.0, 500.0))
+    ended = np.zeros(24)
+    np.maximum.at(ended, first.task, first.end_s)
+    work = np.where(ended > moment_s, fate.work * rng.uniform(1.0, 2.0, 24), fate.work)
+    early = fate.processor_down_s <= moment_s
+    down = np.concatenate([fate.processor_down[early], rng.integers(0, 10, 6)])
+    down_s = np.concatenate([fate.processor_down_s[early], rng.uniform(moment_s, 900.0, 6)])
+    other = replace(fate, work=work, processor_down=down, processor_down_s=down_s)
+    second = carry_out(problem, promised, other, 3).schedule.segments
+    tables = [
+        sorted(zip(s.start_s, s.task, s.processor, s.attempt, s.core, strict=True))
+        for s in (first, second)
+    ]
+    began = [[row for row in table if row[0] < moment_s] for table in tables]
+    assert began[0] == began[1]
+    assert tables[0] != tables[1]

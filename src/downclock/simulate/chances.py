@@ -20,6 +20,9 @@ from downclock.units import Floats, Ints
 NEVER = 2.0
 """A failure after this part of an attempt's work does not happen."""
 
+LEAST_SHAPE = 0.1
+"""Below this Weibull shape nearly all lives are nothing and a few are endless."""
+
 MOST_FAILURES = 10_000_000
 """More failures of machines than this are a slip in the units."""
 
@@ -86,6 +89,8 @@ class Life:
         if (word, len(values)) not in (("exponential", 1), ("weibull", 2)):
             rule = "must be exponential:MEAN_S or weibull:MEAN_S:SHAPE with positive numbers"
             raise InvalidInput(rule, field=field, value=text)
+        if values[-1] < LEAST_SHAPE and word == "weibull":
+            raise InvalidInput(f"needs a shape of {LEAST_SHAPE:g} or more", field=field, value=text)
         return cls(values[0], values[1] if len(values) > 1 else 1.0)
 
     def draw(self, rng: np.random.Generator, count: int) -> Floats:
@@ -176,16 +181,18 @@ def _failures(
     none = np.empty(0, dtype=np.int64), np.empty(0)
     if life is None:
         return none
-    if count * end_s / (life.mean_s + repair_s) > MOST_FAILURES:
-        rule = f"means more than {MOST_FAILURES:,} failures within {end_s:g} s"
-        raise InvalidInput(rule, field="life", value=f"{life.mean_s:g} s")
     machine, at_s = [none[0]], [none[1]]
     alive, now_s = np.arange(count), np.zeros(count)
+    expected, drawn = count * end_s / (life.mean_s + repair_s), 0
     while alive.size:
+        if max(expected, drawn) > MOST_FAILURES:
+            rule = f"means more than {MOST_FAILURES:,} failures within {end_s:g} s"
+            raise InvalidInput(rule, field="life", value=f"{life.mean_s:g} s")
         now_s = now_s + life.draw(rng, alive.size)
         alive, now_s = alive[now_s < end_s], now_s[now_s < end_s]
         machine.append(alive)
         at_s.append(now_s)
+        drawn += alive.size
         now_s = now_s + repair_s
     return np.concatenate(machine), np.concatenate(at_s)
 

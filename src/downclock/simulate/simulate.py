@@ -91,7 +91,7 @@ def simulate_many(
         fate = draw_fate(problem, chances, seed)
         if isinstance(policy, Reactive):
             ended = react_to(problem, policy, fate, chances.retries)
-        elif isinstance(policy, Rolling) and only_run_times(fate):
+        elif isinstance(policy, Rolling) and only_run_times(chances):
             ended = roll_out(view, policy, fate)
         else:
             ended = carry_out(problem, promised, fate, chances.retries)
