@@ -120,7 +120,7 @@ def _spread(
     key = np.empty(tasks.size)
     for a in range(tasks.size):
         key[a] = trace.deadline_s[tasks[a]]
-    for a in np.argsort(key):
+    for a in np.argsort(key, kind="mergesort"):  # stable
         i = tasks[a]
         p, length = _soonest(plan, trace, curves, i, now_s)
         if p < 0:
@@ -169,9 +169,20 @@ def hurry(plan: Plan, trace: Trace, curves: Curves, out: Written, new: int, now_
 
 @inner
 def _overdue(
-    plan: Plan, trace: Trace, curves: Curves, out: Written, p: int, late: bool, now_s: float
+    plan: Plan,
+    trace: Trace,
+    curves: Curves,
+    out: Written,
+    p: int,
+    late: bool,
+    left: int,
+    now_s: float,
 ) -> None:
-    """Believe that what runs on processor ``p`` takes longer, and see to what comes after."""
+    """Believe that what runs on processor ``p`` takes longer, and see to what comes after.
+
+    No server wakes for that where the room to write its span is needed for those awake and for
+    the ``left`` tasks to come.
+    """
     _retime(plan, p, now_s + LONGER * (now_s - plan.begun_s[p]))
     set_key(plan.busy, 0, p, min(plan.ready_s[p], plan.real_s[p]))
     if can_shift(plan, trace, p, plan.ready_s[p]):
@@ -188,7 +199,7 @@ def _overdue(
         moved[count - 1 - a] = take_back(plan, p)
     for a in range(count):
         i = moved[a]
-        room = plan.tally[2] + plan.tally[0] < out.span.shape[0]
+        room = plan.tally[2] + plan.tally[0] + left < out.span.shape[0]
         if room and settle(plan, trace, curves, out, i, True, now_s):
             continue
         if not hurry(plan, trace, curves, out, i, now_s):
@@ -197,12 +208,14 @@ def _overdue(
 
 
 @inner
-def _ends(plan: Plan, trace: Trace, curves: Curves, late: bool, out: Written, now_s: float) -> None:
-    """Take note of what ends or is overdue at ``now_s``."""
+def _ends(
+    plan: Plan, trace: Trace, curves: Curves, late: bool, out: Written, left: int, now_s: float
+) -> None:
+    """Take note of what ends or is overdue at ``now_s``; ``left`` tasks are still to come."""
     while plan.busy[0, 1] <= now_s:
         p = first_of(plan.busy)
         if plan.real_s[p] > now_s:
-            _overdue(plan, trace, curves, out, p, late, now_s)
+            _overdue(plan, trace, curves, out, p, late, left, now_s)
             continue
         if plan.ready_s[p] != now_s:
             _retime(plan, p, now_s)
@@ -222,7 +235,7 @@ def _moment(
     now_s: float,
 ) -> int:
     """Do everything that happens at ``now_s``; return the next arrival to come."""
-    _ends(plan, trace, curves, late, out, now_s)
+    _ends(plan, trace, curves, late, out, arrived.size - at, now_s)
     while at < arrived.size and trace.arrival_s[arrived[at]] <= now_s:
         i = arrived[at]
         at += 1

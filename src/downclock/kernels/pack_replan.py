@@ -149,7 +149,7 @@ def _replan(plan: Plan, trace: Trace, curves: Curves, out: Written, now_s: float
         slack = trace.deadline_s[tasks[a]] - now_s - curves.free_s[row]
         key[a] = slack - 1e12 if slack < URGENT * curves.free_s[row] else -curves.free_s[row]
     good = True
-    for a in np.argsort(key):
+    for a in np.argsort(key, kind="mergesort"):  # stable
         p, _, length = best_place(plan, trace, curves, tasks[a], plan.kind[where[a]], now_s)
         if p < 0:
             good = False

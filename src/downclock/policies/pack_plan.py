@@ -34,8 +34,8 @@ class PlanPolicy:
         late: what has not started may be planned anew (late binding); else an arrival is
             answered at once and for good.
         effort: seconds of search, for a batch or spread evenly over the events online.
-        reserve: an accepted task that needs up to ``1 + reserve`` of its estimate is on time,
-            if the others that run do not need more either.
+        reserve: accepted tasks are on time while no task needs more than ``1 + reserve`` of its
+            estimate and nothing fails.
     """
 
     name: str = "late"
@@ -141,10 +141,14 @@ def _written(state: kernel.Plan, out: kernel.Written) -> kernel.Written:
 
 
 def carried_out(state: kernel.Plan, asked: View, decided: Decisions) -> Decisions:
-    """What becomes of a plan of everything: itself, or what follows from tasks' real ends."""
+    """What becomes of a plan of everything: itself, or what follows from tasks' real ends.
+
+    The state is done after that: nothing is left to decide.
+    """
     from downclock.kernels.pack_events import run_plan
 
     if np.all(state.ratio[decided.place.task] == 1.0):
+        _close(state)
         return decided
     place, trace, curves = decided.place, trace_of(asked), curves_of(asked)
     rank = np.lexsort((place.start_s, place.processor))
@@ -193,6 +197,13 @@ def _load(state: kernel.Plan, task: Ints, processor: Ints, length_s: Floats) -> 
         np.where(state.awake == 1, state.last_s + state.linger_s, np.inf)[None, :]
     )
     state.tally[7] = 1
+
+
+def _close(state: kernel.Plan) -> None:
+    """Mark a plan as done: nothing runs, and no server is awake that is to be put to sleep."""
+    state.awake[:], state.seat[:] = 0, -1
+    state.tally[0] = state.tally[6] = 0
+    state.busy[:] = state.ending[:] = np.inf
 
 
 def kinds_of(view: View) -> Ints:

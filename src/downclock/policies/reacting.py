@@ -320,7 +320,8 @@ def run_planning(
         (int(i), "needs several processors at once; this policy plans single ones") for i in gangs
     ]
     before = len(state.floor.log)
-    quotes = view.once("quotes", lambda: quotes_of(view.problem, policy, actual=False))
+    heeds = getattr(policy, "heeds_prices", False)
+    quotes = view.once(("quotes", heeds), lambda: quotes_of(view.problem, policy, actual=False))
     for _, orders in play(policy, state.own, view, state.floor, arrivals, until_s, (), quotes):
         refused += orders.rejected
     place = segments_of(view, state.floor.log[before:])
