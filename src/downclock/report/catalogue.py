@@ -50,8 +50,9 @@ MEANING: Mapping[str, str] = {
 """What a parameter means, in which unit and which values, by its name."""
 
 _OVERRUN = (
-    "0 or more; an accepted task that needs up to 1 + reserve of its estimate is on time; clocks"
-    " are chosen for that, and what is not needed is given back when the task ends"
+    "0 or more; accepted tasks are on time while no task needs more than 1 + reserve of its"
+    " estimate and nothing fails; clocks are chosen for that, and what is not needed is given back"
+    " when a task ends"
 )
 
 OWN_MEANING: Mapping[tuple[str, str], str] = {
