@@ -11,17 +11,20 @@ import pytest
 from downclock.errors import InvalidInput
 from downclock.exact.cost_mixed import MixedMachines, best_on_machines
 from downclock.policies.cost_mixed import solve_mixed
-from downclock.policies.cost_plan import plan_least_cost
+from downclock.policies.cost_plan import least_cost_bound, plan_least_cost
 from downclock.power.library import Library
 from downclock.power.points import ClockTable
 from downclock.power.profiles import CpuProfiles
+from downclock.problem.graph import Edges
+from downclock.problem.objective import Objective
 from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.price import Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks
 from downclock.schedule.account import account
 from downclock.schedule.verify import verify
-from downclock.workloads.gerhards import SLOT_S, random_graph
+from downclock.workloads.gerhards import SLOT_S, Machines, random_graph, slotted_problem
+from downclock.workloads.task_graph import TaskGraph
 from tests.cost.tiny import brute_force, interval_costs, tiny_graph
 
 
@@ -110,6 +113,36 @@ def test_equal_machines_planned_as_unequal_cost_no_less_than_the_optimum() -> No
         assert found is not None
         assert found.bound <= best + 1e-9
         assert best - 1e-9 <= found.plan.cost <= 1.05 * best + 1e-9
+
+
+def one_task(work: float, machines: Machines, price: list[float]) -> Problem:
+    graph = TaskGraph("one", np.array(["a"], dtype=object), np.array([work]), Edges())
+    return slotted_problem(graph, machines, np.array(price))
+
+
+def test_the_bound_of_a_run_without_pauses_looks_at_every_interval() -> None:
+    """One slot of work at prices 10, 10, 1, 10, 10 in two zones: 1, not a slow run over all."""
+    single = one_task(1.0, Machines(1, frequencies=(0.5, 1.0), pause=False), [10, 10, 1, 10, 10])
+    kind, prices = single.platform.kinds[0], single.prices.of("default")
+    servers = tuple(ServerSpec(z, ((kind.name, 1),), zone=z, initially_on=True) for z in "xy")
+    problem = replace(
+        single,
+        platform=Platform.build((kind,), servers, SLOT_S),
+        prices=Prices(tuple((z, prices) for z in "xy")),
+    )
+    assert plan_least_cost(problem, rounds=5).objective == pytest.approx(1.0)
+    assert least_cost_bound(problem, Objective(cost=1.0)) == pytest.approx(1.0)
+
+
+def test_clocks_that_are_no_fraction_are_rounded_up_for_bounds() -> None:
+    """Two slots at clock 1 / sqrt 2 just do the work; rounded down they do not."""
+    clock = 2.0**-0.5
+    problem = one_task(2.0 * clock, Machines(1, frequencies=(clock, 1.0)), [1.0, 1.0])
+    slow = 2.0 * clock**2
+    assert least_cost_bound(problem, Objective(cost=1.0)) <= slow
+    result = plan_least_cost(problem, rounds=5)
+    assert result.bound <= slow < result.objective
+    assert result.status == "feasible"
 
 
 def test_an_order_against_the_edges_is_refused() -> None:

@@ -65,13 +65,19 @@ class MixedMachines:
         return best_intervals(own, self.table, nowhere, before, after)
 
     def bound(self) -> float:
-        """No plan costs less: every task alone, on its best machine, in all slots it may have."""
+        """No plan costs less: every task alone, on its best machine, in its best slots."""
         soonest = replace(self.index, length=np.ascontiguousarray(self.least.min(axis=0)))
         early, late, fits = soonest.windows(self.index.before, self.index.after)
         if not fits:
             return np.inf
-        cost = self.table[self.row, early, late - early].min(axis=0)
-        return float(cost.sum() * (1.0 - SAFE))
+        least = 0.0
+        for i, (first, last) in enumerate(zip(early, late, strict=True)):
+            wait = np.arange(last - first + 1)
+            inside = wait[:, None] + wait[None, :] <= last - first  # start and length in the window
+            least += self.table[self.row[:, i], first : last + 1, : last - first + 1][
+                :, inside
+            ].min()
+        return float(least * (1.0 - SAFE))
 
 
 def best_on_machines(machines: Sequence[SlotGraph], machine: Ints, rank: Ints) -> SlotPlan | None:

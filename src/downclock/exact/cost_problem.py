@@ -91,11 +91,14 @@ def _class_objection(problem: Problem) -> str | None:
     return next((reason for good, reason in rules if not good), None)
 
 
-def question(problem: Problem, objective: Objective, *, actual: bool = False) -> SlottedQuestion:
+def question(
+    problem: Problem, objective: Objective, *, actual: bool = False, relaxed: bool = False
+) -> SlottedQuestion:
     """Make the slot graph of a problem; prices as policies may know them, negative ones as 0.
 
     On several classes of processors it is that of the first. With ``actual`` prices are those that
-    bills use: nobody can plan with them, but bounds may.
+    bills use: nobody can plan with them, but bounds may. Clocks that are no simple fraction are
+    rounded down, so that plans keep their promises; ``relaxed`` up, so that bounds hold.
 
     Raises:
         InvalidInput: a problem the slot model has no words for, or a curve that ends too early.
@@ -107,7 +110,7 @@ def question(problem: Problem, objective: Objective, *, actual: bool = False) ->
     slot_s = float(platform.slot_s or 1.0)
     real = np.flatnonzero(tasks.scale > 0.0)
     points, power_w, speed = _levels(problem, real)
-    units, per_slot = whole_units(speed)
+    units, per_slot = whole_units(speed, up=relaxed)
     full_s = tasks.scale[real] * _unit_time_s(problem, real, points[-1:])
     work = np.ceil(full_s / slot_s * speed[-1] * per_slot - 1e-6).astype(np.int64)
     release = np.ceil(tasks.arrival_s[real] / slot_s - TOLERANCE).astype(np.int64)
@@ -125,17 +128,18 @@ def question(problem: Problem, objective: Objective, *, actual: bool = False) ->
     return SlottedQuestion(graph, real, points)
 
 
-def whole_units(speed: Floats) -> tuple[Ints, int]:
+def whole_units(speed: Floats, *, up: bool = False) -> tuple[Ints, int]:
     """Units done in a slot at each speed (k,), and units at speed 1.
 
-    Exact where a common denominator up to `FINEST` exists, else rounded down.
+    Exact where a common denominator up to `FINEST` exists, else rounded down, or ``up``.
     """
     parts = [Fraction(float(value)).limit_denominator(FINEST) for value in speed]
     per_slot = lcm(*(part.denominator for part in parts))
     exact = all(abs(float(part) - value) < 1e-9 for part, value in zip(parts, speed, strict=True))
     if not exact or per_slot > FINEST:
         per_slot = FINEST
-    return np.floor(speed * per_slot + 1e-6).astype(np.int64), per_slot
+    whole = np.ceil(speed * per_slot - 1e-6) if up else np.floor(speed * per_slot + 1e-6)
+    return whole.astype(np.int64), per_slot
 
 
 def _levels(problem: Problem, real: Ints) -> tuple[Floats, Floats, Floats]:

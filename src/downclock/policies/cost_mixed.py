@@ -54,7 +54,7 @@ def solve_mixed(
         done += 1
         if found is not None and found.cost <= plan.cost:
             plan, machine, key = found, tried, found.first.astype(np.float64)
-    return MixedPlan(plan, machine, min(mixed.bound(), plan.cost), done)
+    return MixedPlan(plan, machine, mixed.bound(), done)
 
 
 def _listed(mixed: MixedMachines, key: Floats, machine: Ints | None) -> tuple[Ints, Ints]:

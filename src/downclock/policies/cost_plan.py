@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from downclock.errors import InvalidInput
 from downclock.exact.cost_mixed import MixedMachines
 from downclock.exact.cost_model import levels
@@ -67,7 +69,10 @@ def plan_least_cost(
     schedule = schedule_of(problem, asked, found.plan, f"{NAME}:objective={goal}")
     method = f"least {goal}, {found.rounds} orders"
     unit = goal.unit(problem.prices.currency)
-    return Result(schedule, found.cost, found.bound, found.status, method, unit)
+    easier, bound = question(problem, goal, relaxed=True).graph, found.bound
+    if np.any(easier.units != asked.graph.units):
+        bound = solve_slots(easier, seconds=seconds, rounds=rounds, seed=seed).bound
+    return Result(schedule, found.cost, bound, status_of(found.cost, bound), method, unit)
 
 
 def _plan_mixed(
@@ -84,18 +89,21 @@ def _plan_mixed(
     points = [asked[c].points for c in group]
     name = f"{NAME}:objective={goal}"
     schedule = written(problem, asked[0].task, found.machine, plan, every, points, name)
-    status = status_of(plan.cost, found.bound)
+    bound = _mixed(problem, goal, relaxed=True)[1].bound()
     method = f"least {goal} on unequal machines, {found.rounds} orders"
     unit = goal.unit(problem.prices.currency)
-    return Result(schedule, plan.cost, found.bound, status, method, unit)
+    return Result(schedule, plan.cost, bound, status_of(plan.cost, bound), method, unit)
 
 
 def _mixed(
-    problem: Problem, goal: Objective, *, actual: bool = False
+    problem: Problem, goal: Objective, *, actual: bool = False, relaxed: bool = False
 ) -> tuple[list[SlottedQuestion], MixedMachines]:
     """Return the question of each class of processors, and all of them together."""
     groups, of = classes(problem)
-    asked = [question(of_class(problem, *group), goal, actual=actual) for group in groups]
+    asked = [
+        question(of_class(problem, *group), goal, actual=actual, relaxed=relaxed)
+        for group in groups
+    ]
     return asked, MixedMachines.of([each.graph for each in asked], of)
 
 
@@ -108,8 +116,8 @@ def least_cost_bound(
         InvalidInput: as for `plan_least_cost`, but not where nothing meets the deadlines.
     """
     if len(classes(problem)[0]) > 1:
-        return _mixed(problem, objective, actual=True)[1].bound()
-    asked = question(problem, objective, actual=True)
+        return _mixed(problem, objective, actual=True, relaxed=True)[1].bound()
+    asked = question(problem, objective, actual=True, relaxed=True)
     return solve_slots(asked.graph, seconds=seconds, rounds=rounds).bound
 
 
