@@ -88,7 +88,7 @@ def saved(more: float, less: float) -> float:
     return 100.0 * (1.0 - less / more)
 
 
-def money(seed: int, sizes: tuple[int, ...]) -> None:
+def money(seed: int, sizes: tuple[int, ...], days: tuple[int, ...]) -> None:
     """Cost by day and server size; negative prices count 0 but in the last two columns."""
     prices = week("de")
     print("DE-LU June 2024: EUR, negative prices counted as 0; saved % against late")
@@ -96,7 +96,7 @@ def money(seed: int, sizes: tuple[int, ...]) -> None:
           "  true late  true thrifty  s")  # fmt: skip
     for size in sizes:
         rows = []
-        for day in range(7):
+        for day in days:
             problem = a_day(seed + day, size, ZonePrices(price=from_day(prices, day)))
             found = [billed(problem, way) for way in WAYS]
             cost = [float(bill.money_clipped or 0.0) for bill, _ in found]
@@ -125,13 +125,13 @@ def _means(size: int, rows: Floats) -> None:
     )
 
 
-def carbon(seed: int, sizes: tuple[int, ...]) -> None:
+def carbon(seed: int, sizes: tuple[int, ...], days: tuple[int, ...]) -> None:
     """What a forecast costs: planned on it, on the truth, and blind; kg at the truth."""
     actual, forecast = week("gb"), week("gb-forecast")
     spec = "thrifty:objective=carbon"
     for size in sizes:
         rows = []
-        for day in range(7):
+        for day in days:
             truth, guess = from_day(actual, day), from_day(forecast, day)
             known = a_day(seed + day, size, ZonePrices(carbon=truth))
             told = a_day(seed + day, size, ZonePrices(carbon=truth, carbon_forecast=guess))
@@ -157,11 +157,11 @@ def carbon(seed: int, sizes: tuple[int, ...]) -> None:
         )
 
 
-def sites(seed: int, sizes: tuple[int, ...]) -> None:
+def sites(seed: int, sizes: tuple[int, ...], days: tuple[int, ...]) -> None:
     """Half of the servers at each of two sites (DE and GB carbon curves), or all at one."""
     de, gb = week("de-carbon"), week("gb")
     spec, shares = "thrifty:objective=carbon", []
-    for day in range(7):
+    for day in days:
         curves = (from_day(de, day), from_day(gb, day))
         base = mei.online(seed + day, cluster=mei.Cluster(per_server=sizes[-1]))
         kg = [_at_sites(base, pair, spec) for pair in (curves, curves[:1] * 2, curves[1:] * 2)]
@@ -184,7 +184,7 @@ def _at_sites(base: Problem, curves: tuple[Curve, ...], spec: str) -> float:
     return float(billed(problem, spec)[0].carbon_kg or 0.0)
 
 
-def speed(seed: int, sizes: tuple[int, ...]) -> None:
+def speed(seed: int, sizes: tuple[int, ...], _: tuple[int, ...]) -> None:
     """Growth: CPU seconds for a half, one and two days of arrivals, compiling not counted."""
     prices = np.tile(week("de"), 2)
     curve = Curve(np.arange(prices.size) * HOUR_S, prices, prices.size * HOUR_S)
@@ -194,13 +194,13 @@ def speed(seed: int, sizes: tuple[int, ...]) -> None:
         drawn = mei.online(
             seed, days=days, utilisation=1.6 * part, initial_utilisation=0.4 * part, cluster=cluster
         )
-        _, seconds = billed(replace(drawn, prices=zone), "thrifty")
+        seconds = billed(replace(drawn, prices=zone), "thrifty")[1]
         print(
             f"{len(drawn.tasks)} tasks, {days} day(s), l={sizes[-1]}: {seconds:.1f} s", flush=True
         )
 
 
-PARTS: dict[str, Callable[[int, tuple[int, ...]], None]] = {
+PARTS: dict[str, Callable[[int, tuple[int, ...], tuple[int, ...]], None]] = {
     "money": money,
     "carbon": carbon,
     "sites": sites,
@@ -213,10 +213,11 @@ def main() -> None:
     parser.add_argument("parts", nargs="*", default=list(PARTS), choices=[*PARTS, []])
     parser.add_argument("--seed", type=int, default=900, help="of the first day")
     parser.add_argument("--sizes", default="1,4,16", help="GPUs a server")
+    parser.add_argument("--days", default="0,1,2,3,4,5,6", help="of the week")
     given = parser.parse_args()
-    sizes = tuple(int(size) for size in given.sizes.split(","))
+    sizes, days = (tuple(map(int, each.split(","))) for each in (given.sizes, given.days))
     for name in given.parts:
-        PARTS[name](given.seed, sizes)
+        PARTS[name](given.seed, sizes, days)
 
 
 if __name__ == "__main__":
