@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from downclock.exact.cost_bounds import CapacityPrices, aggregate_bound
+from downclock.exact.cost_lattice import CostLattice
 from downclock.exact.cost_model import (
     SlotGraph,
     SlotGraphIndex,
@@ -18,9 +19,12 @@ from downclock.exact.cost_model import (
     plan_cost,
 )
 from downclock.exact.cost_order import best_intervals, machines_of, order_edges
+from downclock.exact.cost_program import solve_intervals
+from downclock.exact.cost_proof import surviving
 from downclock.exact.cost_stages import stage_bound, stages
 from downclock.policies.cost_search import CostSearch, solve_slots
 from downclock.problem.graph import Edges
+from downclock.workloads.gerhards import random_graph
 from tests.cost.tiny import brute_force, interval_costs, tiny_graph
 
 POWERS = {
@@ -167,5 +171,58 @@ def test_dropping_labels_keeps_the_best_plan() -> None:
         best = brute_force(graph)
         prices = CapacityPrices(search.index, search.table, aggregate_bound(graph)[1])
         for _ in range(12):
-            prices.step(search.best)
+            prices.step(search.best, search.best.cost)
         assert prices.bound <= best + 1e-9
+
+
+def test_fixing_keeps_every_interval_of_the_best_plan_and_drops_others() -> None:
+    # An interval is dropped only where no plan below `upper` uses it.
+    dropped = 0
+    for seed in range(40):
+        graph = tiny_graph(seed, levels=3)
+        found = solve_slots(graph, seconds=5.0, rounds=60, proof_s=10.0)
+        if found.plan is None:
+            continue
+        search = CostSearch(graph)
+        prices = CapacityPrices(search.index, search.table, aggregate_bound(graph)[1])
+        upper = found.cost * (1.0 + 1e-6)
+        prices.step(found.plan, upper)
+        columns, bound = surviving(prices, upper, search.table)
+        assert bound <= found.cost * (1.0 + 1e-9)
+        cheapest = [columns.cost[columns.task == i].min() for i in range(len(graph))]
+        assert sum(cheapest) <= found.cost * (1.0 + 1e-9)
+        answer = solve_intervals(graph, columns)
+        assert answer.chosen is not None
+        assert columns.cost[answer.chosen].sum() == pytest.approx(found.cost)
+        dropped += len(columns) < len(graph) * graph.slots * (graph.slots + 1) // 2
+    assert dropped > 10
+
+
+def test_prices_of_machines_reach_the_bound_of_the_linear_program() -> None:
+    for seed in (3, 5):
+        drawn = random_graph(8, seed=seed)
+        work = (3 * drawn.work).astype(np.int64)
+        graph = SlotGraph(work, drawn.edges, 2, np.arange(1.0, 41.0), *POWERS["square"])
+        search = CostSearch(graph)
+        assert search.open()
+        best = search.best
+        assert best is not None
+        prices = CapacityPrices(search.index, search.table, aggregate_bound(graph)[1])
+        for _ in range(30):
+            prices.step(best, 2.0 * best.cost)
+        columns, _ = surviving(prices, 2.0 * best.cost, search.table)
+        relaxed = solve_intervals(graph, columns, integral=False)
+        assert prices.bound == pytest.approx(relaxed.bound, rel=2e-4)
+        assert prices.bound <= relaxed.bound * (1.0 + 1e-9)
+
+
+def test_round_prices_make_costs_multiples_of_a_quantum() -> None:
+    graph = SlotGraph(
+        np.array([3, 4]), Edges(), 1, np.full(6, 2.0), np.array([1, 2]), np.array([0.25, 1.0])
+    )
+    lattice = CostLattice.of(graph)
+    # Seven unit steps of 2 x 0.25 or 2 x 0.75: 3.5 plus whole multiples of 1.
+    assert lattice.quantum == pytest.approx(1.0)
+    assert lattice.least_from(3.6) == pytest.approx(4.5)
+    assert lattice.least_from(4.5) == pytest.approx(4.5)
+    assert CostLattice.of(replace(graph, price=np.sqrt(np.arange(1.0, 7.0)))).quantum == 0.0

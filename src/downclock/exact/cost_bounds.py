@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from downclock.exact.cost_bundle import Bundle
 from downclock.exact.cost_model import SlotGraph, SlotGraphIndex, SlotPlan, overlap
 from downclock.exact.cost_order import PRECISION
 from downclock.exact.cost_windows import capacity_windows
@@ -17,6 +18,14 @@ from downclock.units import Bools, Floats, Ints
 
 NEAR = 4
 """Slots around the best plan that the small cuts of `CapacityPrices` see."""
+
+SETTLED = 1e-7
+"""Part of a plan's cost that the bound must still promise to gain."""
+
+SWEEPS = 100
+"""Sweeps over the groups for each solution of the model; more where it promises nothing."""
+
+NO_FLOW = np.zeros((0, 0))
 
 SAFE = 1e-9
 """Part of a bound that is given away to rounding."""
@@ -44,17 +53,19 @@ def aggregate_bound(graph: SlotGraph) -> tuple[float, Floats]:
 class CapacityPrices:
     """Lagrangian of the machine limit: a price per slot for holding a machine (slots,).
 
-    Every step ends with one minimum cut over all slots but without machines. Its value plus what
-    the prices promise is a lower bound; the best one equals that of the interval linear program.
-    Before it, the prices move along cuts over few labels: those near the best plan and near what
-    earlier full cuts chose. Labels that a bound excludes from any plan cheaper than ``upper`` are
+    A minimum cut over all slots but without machines, at any prices, plus what the prices promise
+    is a lower bound; the best one equals that of the interval linear program. Prices move by a
+    bundle method: what past cuts chose makes a model of the bound (`kernels.cost_bundle`), and the
+    next prices are the best in the model that are not far from the best known. A cut over few
+    labels, near the plan and what full cuts chose, comes first: often it shows already that the
+    model promised too much. Labels that a bound excludes from any plan cheaper than ``upper`` are
     dropped for good.
 
     Attributes:
         index, table: the graph and its (envelope) table.
-        tight: windows count machines too (`capacity_windows`): better bounds where the deadline
-            is near, but orders of less variety.
-        price: the prices of the last full cut; ``best_price`` those of the best ``bound``.
+        price: the prices of the best ``bound``.
+        settled: no prices are better.
+        bundle: the model; it holds the relaxation's solution too.
         relaxed: the intervals of the last full cut, which may overload machines.
     """
 
@@ -62,95 +73,150 @@ class CapacityPrices:
     table: Floats
     price: Floats
     bound: float = 0.0
-    tight: bool = False
-    best_price: Floats = field(init=False)
+    settled: bool = False
     relaxed: SlotPlan = field(init=False)
     _labels: _Labels = field(init=False)
     _near: Bools = field(init=False)
-    _pace: float = 1.0
-    _steps: int = 0
+    bundle: Bundle = field(init=False)
+    _value: float = -np.inf
+    _pace: float = 0.0
+    _nulls: int = 0
+    _stale: bool = False
+    _finer: int = 0
 
     def __post_init__(self) -> None:
         from downclock.kernels.cost_lists import window_labels
 
         index = self.index
-        early, late, _ = index.windows(index.before, index.after)
-        if self.tight:
-            early, late = capacity_windows(index)
+        early, late = capacity_windows(index)
         none = np.zeros(len(index.graph), dtype=np.int64)
         self._labels = _Labels(*window_labels(early, late, index.length, none, none, -1, 1))
         self._near = np.zeros(self._labels.lab.size, dtype=bool)
-        self.best_price = self.price
+        self.bundle = Bundle.of(index, self.table)
         self.relaxed = SlotPlan(early, late, 0.0)
 
-    def step(self, plan: SlotPlan, inner: int = 15) -> None:
-        """Move the prices along small cuts, then take the bound of one full cut."""
-        upper = plan.cost
+    def step(self, plan: SlotPlan, upper: float, tries: int = 16) -> None:
+        """Move the prices ``tries`` times; only plans cheaper than ``upper`` are of interest."""
         self._near |= self._labels.around(plan, NEAR)
-        if self._steps > 0:
-            self.price = self._inner(self.best_price, upper, inner)
-        self._steps += 1
-        value, slot, residual, _, _ = self._cut(self._labels, self.price, upper)
-        self.relaxed = SlotPlan(slot[0::2].copy(), slot[1::2].copy(), np.nan)
-        self._near |= self._labels.around(self.relaxed, 2)
-        if value > self.bound:
-            self.bound, self.best_price = value, self.price
+        if self._pace == 0.0:
+            self._begin(upper)
+        few = self._labels.taken(self._near)
+        for _ in range(tries):
+            if self.settled or self.bound >= upper:
+                self.settled = True
+                return
+            aim, model = self.bundle.next_prices(
+                self.price, self._pace, 1e-10 * upper, SWEEPS << 2 * self._finer
+            )
+            hope = model - self._value
+            if hope <= SETTLED * upper:
+                self._settle(upper)
+                continue
+            value, slot, _ = self._cut(few, aim, upper)
+            fresh = self.bundle.add(slot)
+            if value < self._value + 0.1 * hope and fresh:
+                self._null()
+                continue
+            few = self._full(aim, hope, upper)
+
+    def _begin(self, upper: float) -> None:
+        value, slot, residual = self._cut(self._labels, self.price, upper)
+        self._took(slot)
+        self._value, self.bound = value, max(value, self.bound)
+        graph = self.index.graph
+        excess = overlap(self.relaxed, graph.slots) - graph.machines
+        self._pace = max(upper - value, SETTLED * upper) / max(float(excess @ excess), 1.0)
         self._drop(residual, upper - value)
 
-    def _inner(self, price: Floats, upper: float, steps: int) -> Floats:
-        """Deflected Polyak steps on the few labels; return the best prices found."""
-        few, graph = self._labels.taken(self._near), self.index.graph
-        best, best_price = -np.inf, price
-        direction, stale, pace = np.zeros_like(price), 0, self._pace
-        for _ in range(steps):
-            value, slot, _, _, _ = self._cut(few, price, upper)
-            if value > best:
-                best, best_price, stale = value, price, 0
-            else:
-                stale += 1
-            if upper - best <= 1e-8 * upper:
-                break
-            if stale >= 4:
-                pace, stale, price = 0.5 * pace, 0, best_price
-                direction = np.zeros_like(price)
-            load = overlap(SlotPlan(slot[0::2], slot[1::2], np.nan), graph.slots)
-            excess = (load - graph.machines).astype(np.float64)
-            direction, price = _moved(price, direction, excess, pace * (upper - value))
-        self._pace = max(0.1, min(1.0, 1.3 * pace))
-        return best_price
+    def _full(self, aim: Floats, hope: float, upper: float) -> _Labels:
+        """Cut over all labels; go to the prices if they are good. Return the few labels."""
+        value, slot, residual = self._cut(self._labels, aim, upper)
+        self._took(slot)
+        if value >= self._value + 0.1 * hope:
+            self._pace *= 2.0 if value >= self._value + 0.5 * hope else 1.0
+            self.price, self._value, self._nulls = aim, value, 0
+            self._finer = 0
+            self.bound = max(self.bound, value)
+            self._drop(residual, upper - value)
+        else:
+            self._null()
+        return self._labels.taken(self._near)
+
+    def _null(self) -> None:
+        self._nulls += 1
+        if self._nulls % 6 == 0:
+            self._pace *= 0.6
+
+    def _settle(self, upper: float) -> None:
+        """Solve the model better; then start anew if labels were dropped that the model may use."""
+        if self._finer < 2:
+            self._finer += 1
+            return
+        if not self._stale:
+            self.settled = True
+            return
+        self._stale, self._finer = False, 0
+        self.bundle.clear()
+        value, slot, residual = self._cut(self._labels, self.price, upper)
+        self._took(slot)
+        self._value = value
+        self.bound = max(self.bound, value)
+        self._drop(residual, upper - value)
+
+    def _took(self, slot: Ints) -> None:
+        self.bundle.add(slot)
+        self.relaxed = SlotPlan(slot[0::2].copy(), slot[1::2].copy(), np.nan)
+        self._near |= self._labels.around(self.relaxed, 2)
 
     @property
     def pairs(self) -> int:
         """Pairs of labels of a step: what it costs."""
         few = self._labels.taken(self._near)
-        return self._labels.pairs + 15 * few.pairs
+        return 4 * self._labels.pairs + 15 * few.pairs
 
-    def residuals(self, upper: float) -> tuple[float, tuple[Ints, Ints, Floats, Ints, Floats]]:
-        """Cut once more at the best prices; return the bound, the labels and their residuals."""
-        labels = self._labels
-        value, _, left, arcs, over = self._cut(labels, self.best_price, upper)
-        return value, (labels.at, labels.lab, left, arcs, over)
+    def interval_values(self, table: Floats, upper: float) -> tuple[Floats, float]:
+        """Cost of each task in each interval at the best prices of machines and of edges.
+
+        Return (n, slots, slots) by task, first and last slot, infinite where no label allows it,
+        and what the prices promise: the tasks' least values less the promise are a bound.
+        ``table`` is the true one; tasks choose apart, so it need not be convex.
+        """
+        from downclock.kernels.cost_fixing import priced_intervals
+
+        index, slots = self.index, self.index.graph.slots
+        flow = np.zeros((index.before.size, slots))
+        self._cut(self._labels, self.price, upper, flow)
+        toll = np.concatenate([[0.0], np.cumsum(self.price)])
+        start, end = np.zeros((len(index.graph), slots)), np.zeros((len(index.graph), slots))
+        # An edge's flow is paid by ends from its slot on, and given back for starts after it.
+        np.add.at(end, index.before, np.cumsum(flow, axis=1))
+        np.add.at(start[:, 1:], index.after, -np.cumsum(flow, axis=1)[:, :-1])
+        start -= toll[:-1]
+        end += toll[1:]
+        value = priced_intervals(table, index.row, self._labels.at, self._labels.lab, start, end)
+        return value, index.graph.machines * float(toll[-1])
 
     def _cut(
-        self, labels: _Labels, price: Floats, upper: float
-    ) -> tuple[float, Ints, Floats, Ints, Floats]:
+        self, labels: _Labels, price: Floats, upper: float, edge_flow: Floats = NO_FLOW
+    ) -> tuple[float, Ints, Floats]:
         from downclock.kernels.cost_cut import cut
 
         index = self.index
         toll = np.concatenate([[0.0], np.cumsum(price)])
-        value, label, left, arcs, over = cut(
+        value, label, left = cut(
             self.table, index.row, labels.at, labels.lab, toll, index.before, index.after,
-            PRECISION / (upper or 1.0),
+            PRECISION / (upper or 1.0), edge_flow,
         )  # fmt: skip
         promised = index.graph.machines * toll[-1]
         slot = labels.lab[labels.at[:-1] + label]
-        return value - promised - SAFE * (upper + promised), slot, left, arcs, over
+        return value - promised - SAFE * (upper + promised), slot, left
 
     def _drop(self, residual: Floats, gap: float) -> None:
         """Drop labels whose residual term alone exceeds the gap; the cut's own have none."""
         keep: Bools = residual <= gap * (1.0 + 1e-6)
         if gap > 0.0 and np.mean(keep) < 0.9:
             self._labels, self._near = self._labels.taken(keep), self._near[keep]
+            self._stale = True
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,15 +243,3 @@ class _Labels:
         """Mark labels up to ``reach`` slots from a plan's first and last slots."""
         slot = np.column_stack([plan.first, plan.last]).ravel()
         return np.asarray(np.abs(self.lab - slot[self.owner]) <= reach)
-
-
-def _moved(price: Floats, direction: Floats, excess: Floats, gap: float) -> tuple[Floats, Floats]:
-    """Return the new direction (deflected so as not to turn back) and the new prices."""
-    excess = np.where((price <= 0.0) & (excess < 0.0), 0.0, excess)
-    size = float(direction @ direction)
-    turn = max(0.0, -1.5 * float(direction @ excess) / size) if size else 0.0
-    direction = excess + min(turn, 1.0) * direction
-    size = float(direction @ direction)
-    if size > 0.0:
-        price = np.maximum(price + max(gap, 0.0) / size * direction, 0.0)
-    return direction, price

@@ -60,7 +60,7 @@ def best_intervals(
     at, lab = window_labels(early, late, index.length, plan.first, plan.last, reach, stride)
     toll = np.zeros(index.graph.slots + 1)
     scale = PRECISION / max(plan.cost if np.isfinite(plan.cost) else _most(index, table), 1e-300)
-    value, label, _, _, _ = cut(table, index.row, at, lab, toll, before, after, scale)
+    value, label, _ = cut(table, index.row, at, lab, toll, before, after, scale, np.zeros((0, 0)))
     if not value < 0.5 * NEVER / scale:
         return None
     slot = lab[at[:-1] + label]

@@ -7,51 +7,80 @@ interval program.
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 
 from downclock.exact.cost_bounds import SAFE, CapacityPrices
-from downclock.exact.cost_model import SlotGraphIndex, SlotPlan
-from downclock.exact.cost_program import Columns, solve_intervals
+from downclock.exact.cost_model import SlotPlan
+from downclock.exact.cost_program import Columns, ProgramAnswer, solve_intervals
 from downclock.units import Floats
 
+FIRST = 3e-5
+"""How far above the bound, as a part of it, plans are looked for first."""
 
-def surviving(prices: CapacityPrices, upper: float, table: Floats) -> Columns:
-    """Columns that a plan cheaper than ``upper`` may use, by the best prices known.
+
+def surviving(prices: CapacityPrices, upper: float, table: Floats) -> tuple[Columns, float]:
+    """Columns that a plan cheaper than ``upper`` may use, and a bound on such plans.
 
     ``table`` is the true cost table; the prices may have been found on its envelope.
     """
-    from downclock.kernels.cost_cut import surviving_intervals
+    from downclock.kernels.cost_fixing import fix_intervals, longest_between
 
-    value, answer = prices.residuals(upper)
-    gap = upper - value + SAFE * upper
     index = prices.index
-    rows = surviving_intervals(prices.table, index.row, *answer, gap)
-    task, first, last = (np.ascontiguousarray(column) for column in rows.T)
+    far = longest_between(index.order, index.before, index.after, index.length)
+    value, promised = prices.interval_values(table, upper)
+    bound = fix_intervals(value, far, promised, upper + SAFE * (upper + promised))
+    task, first, last = np.nonzero(np.isfinite(value))
     cost = table[index.row[task], first, last - first]
-    real = np.isfinite(cost)
-    return Columns(task[real], first[real], last[real], cost[real])
+    return Columns(task, first, last, cost), bound - SAFE * (upper + promised)
 
 
 def prove(
-    index: SlotGraphIndex,
     prices: CapacityPrices,
     table: Floats,
     plan: SlotPlan,
+    bound: float,
+    below: float,
     *,
     seconds: float,
     largest: int = 200_000,
 ) -> tuple[SlotPlan, float]:
-    """Return the best plan and a bound; they meet where optimality is proven in time."""
-    columns = surviving(prices, plan.cost, table)
-    if len(columns) > largest:
-        return plan, prices.bound
-    answer = solve_intervals(index.graph, columns, seconds=seconds)
-    # Plans with dropped columns cost at least the plan in hand.
-    bound = max(prices.bound, min(answer.bound * (1.0 - SAFE), plan.cost))
+    """Return the best plan and a bound; they meet where optimality is proven in time.
+
+    Most plans in hand are worse than the bound is wrong. So it is asked first whether there is a
+    plan just above the bound, with the few columns such a plan may use; if there is none the
+    bound has risen, and it is asked for plans somewhat dearer, up to ``below``: what any plan
+    better than the one in hand costs at most.
+    """
+    part, begun, asked, guess = FIRST, time.perf_counter(), 0, -np.inf
+    while bound < below and guess < below:
+        guess = min(below, prices.bound + part * max(below, plan.cost))
+        part *= 3.0
+        if guess <= bound:
+            continue
+        columns, least = surviving(prices, guess, table)
+        bound = max(bound, min(least, guess))
+        left = seconds - (time.perf_counter() - begun)
+        if len(columns) > largest or left <= 0.0:
+            break
+        if len(columns) <= 1.1 * asked and guess < below:
+            continue
+        asked = len(columns)
+        answer = solve_intervals(prices.index.graph, columns, seconds=left)
+        plan = _better(plan, columns, answer)
+        # Plans with dropped columns cost at least the guess.
+        bound = max(bound, min(answer.bound * (1.0 - SAFE), guess))
+        if not answer.proven:
+            break
+        bound = max(bound, min(guess, plan.cost) * (1.0 - 1e-7))
+        below = min(below, plan.cost)
+    return plan, min(bound, plan.cost)
+
+
+def _better(plan: SlotPlan, columns: Columns, answer: ProgramAnswer) -> SlotPlan:
     if answer.chosen is None:
-        return plan, bound
+        return plan
     first, last = columns.first[answer.chosen], columns.last[answer.chosen]
     found = SlotPlan(first, last, float(columns.cost[answer.chosen].sum()))
-    if answer.proven:
-        bound = max(bound, min(found.cost, plan.cost) * (1.0 - 1e-7))
-    return (found if found.cost < plan.cost else plan), bound
+    return found if found.cost < plan.cost else plan

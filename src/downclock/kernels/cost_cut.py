@@ -133,17 +133,42 @@ def _edge(
 
 
 @compiled
+def _labels_of(lab_at: Array, side: Array) -> Array:
+    """Return the label of each variable: how many of its nodes are on the source side."""
+    label = np.zeros(lab_at.size - 1, np.int64)
+    for v in range(label.size):
+        for k in range(lab_at[v + 1] - lab_at[v] - 1):
+            if side[lab_at[v] - v + k]:
+                label[v] += 1
+    return label
+
+
+@compiled
+def _edge_flows(
+    lab_at: Array, lab: Array, before: Array, edge_at: Array, tail: Array, source: int,
+    place: Array, residual: Array, scale: float, flow: Array,
+) -> None:  # fmt: skip
+    """Fill ``flow[e, t]`` with what goes from "ends in slot t or later" over the edge e."""
+    for e in range(before.size):
+        last = 2 * before[e] + 1
+        for a in range(edge_at[e], edge_at[e + 1]):
+            k = 0 if tail[a] == source else tail[a] - (lab_at[last] - last) + 1
+            flow[e, lab[lab_at[last] + k]] += residual[place[a, 1]] / scale
+
+
+@compiled
 def cut(
     table: Array, row: Array, lab_at: Array, lab: Array, toll: Array,
-    before: Array, after: Array, scale: float,
-) -> tuple[float, Array, Array, Array, Array]:  # fmt: skip
-    """Return (value, labels, residual terms, pair arcs, their residuals) of the minimum cut.
+    before: Array, after: Array, scale: float, edge_flow: Array,
+) -> tuple[float, Array, Array]:  # fmt: skip
+    """Return (value, labels, residual terms) of the minimum cut.
 
     ``toll`` (slots + 1,) is the running sum of what holding a machine costs in each slot. The
     value never exceeds the least cost, as capacities are rounded down; it is at least
     ``NEVER / scale`` where no labels are allowed together. ``labels[v]`` is an index into the
-    labels of variable ``v``. Pair arcs are rows (task, k, j): above first label k, at most
-    last label j.
+    labels of variable ``v``. Where ``edge_flow`` (edges, slots) has rows it is filled with the
+    flow over the edges: what it is worth that ``before`` does not end in a slot or later while
+    ``after`` has started by then.
     """
     n = row.size
     source = lab_at[2 * n] - 2 * n
@@ -168,64 +193,19 @@ def cut(
         at = _pair_terms(
             table, row[i], lab_at, lab, i, source, scale, tail, head, cap, back, at
         )  # fmt: skip
-    pairs = at
+    edge_at = np.empty(before.size + 1, np.int64)
     for e in range(before.size):
+        edge_at[e] = at
         at = _edge(lab_at, lab, before[e], after[e], source, tail, head, cap, back, at)
+    edge_at[before.size] = at
     first, to, residual, place = grouped(source + 2, at, tail, head, cap, back)
-    flow, side = max_flow(first, to, residual, twins(place), source, source + 1)
-    label = np.zeros(2 * n, np.int64)
-    for v in range(2 * n):
-        for k in range(lab_at[v + 1] - lab_at[v] - 1):
-            if side[lab_at[v] - v + k]:
-                label[v] += 1
+    whole = edge_flow.shape[0] > 0
+    flow, side = max_flow(first, to, residual, twins(place), source, source + 1, whole)
+    if whole:
+        _edge_flows(
+            lab_at, lab, before, edge_at, tail, source, place, residual, scale, edge_flow
+        )  # fmt: skip
     left = np.empty(lab_at[2 * n])
     for a in range(left.size):
         left[a] = residual[place[a, 0]] / scale
-    arcs, over = np.empty((pairs - left.size, 2), np.int64), np.empty(pairs - left.size)
-    for a in range(left.size, pairs):
-        arcs[a - left.size, 0], arcs[a - left.size, 1] = tail[a], head[a]
-        over[a - left.size] = residual[place[a, 0]] / scale
-    return constant + flow / scale, label, left, arcs, over
-
-
-@compiled
-def surviving_intervals(
-    table: Array, row: Array, lab_at: Array, lab: Array, left: Array, arcs: Array, over: Array,
-    gap: float,
-) -> Array:  # fmt: skip
-    """Return rows (task, first, last) of the intervals that a plan within ``gap`` may use.
-
-    An interval costs at least the residuals of its labels and of the pair arcs it cuts. One
-    whose first or last slot is not used costs as much without it and is left out.
-    """
-    n = row.size
-    rows = np.empty((64, 3), np.int64)
-    count, arc = 0, 0
-    for i in range(n):
-        a, b, c = lab_at[2 * i], lab_at[2 * i + 1], lab_at[2 * i + 2]
-        extra = np.zeros((b - a + 1, c - b + 1))
-        while arc < arcs.shape[0] and arcs[arc, 0] < b - 2 * i - 1 and arcs[arc, 0] >= a - 2 * i:
-            k, j = arcs[arc, 0] - (a - 2 * i), arcs[arc, 1] - (b - 2 * i - 1)
-            extra[k + 1, j] += over[arc]
-            arc += 1
-        for k in range(1, b - a + 1):
-            for j in range(c - b - 1, -1, -1):
-                extra[k, j] += extra[k - 1, j] + extra[k, j + 1] - extra[k - 1, j + 1]
-        for k in range(b - a):
-            for j in range(c - b):
-                first, last = lab[a + k], lab[b + j]
-                cost = interval_cost(table, row[i], first, last)
-                if cost == np.inf or left[a + k] + left[b + j] + extra[k, j] > gap:
-                    continue
-                same = cost * (1.0 + 1e-12) + 1e-300
-                if interval_cost(table, row[i], first + 1, last) <= same:
-                    continue
-                if interval_cost(table, row[i], first, last - 1) <= same:
-                    continue
-                if count == rows.shape[0]:
-                    wider = np.empty((2 * count, 3), np.int64)
-                    wider[:count] = rows
-                    rows = wider
-                rows[count, 0], rows[count, 1], rows[count, 2] = i, first, last
-                count += 1
-    return rows[:count].copy()
+    return constant + flow / scale, _labels_of(lab_at, side), left

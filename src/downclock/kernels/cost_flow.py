@@ -108,13 +108,13 @@ def _lift(
 
 
 @compiled
-def max_flow(
-    first: Array, to: Array, residual: Array, twin: Array, source: int, sink: int
-) -> tuple[int, Array]:
-    """Return (flow, source side) by pushing from the highest node; ``residual`` is changed.
+def _drain(
+    first: Array, to: Array, residual: Array, twin: Array, excess: Array, source: int, sink: int
+) -> Array:
+    """Push what nodes have too much towards the sink, from the highest node.
 
-    It stops when no more can reach the sink: what is left over stays where it is, so the
-    residuals are those of a preflow, which is all a minimum cut needs.
+    It stops when no more can reach the sink. Return the nodes that cannot reach it, the source
+    among them.
     """
     nodes = first.size - 1
     height, count = np.empty(nodes, np.int64), np.zeros(nodes + 1, np.int64)
@@ -123,11 +123,7 @@ def max_flow(
         np.empty(nodes, np.int64),
         np.empty(nodes, np.int64),
     )
-    excess, cursor = np.zeros(nodes, np.int64), first[:-1].copy()
-    for a in range(first[source], first[source + 1]):
-        excess[to[a]] += residual[a]
-        residual[twin[a]] += residual[a]
-        residual[a] = 0
+    cursor = first[:-1].copy()
     work, top = to.size + 1, 0
     while True:
         if work > to.size:
@@ -161,4 +157,25 @@ def max_flow(
                 cursor[v] += 1
         top = min(max(top, height[v]), nodes - 1)
     _heights(first, to, residual, twin, source, sink, height, count, queue)
-    return excess[sink], height == nodes
+    return height == nodes
+
+
+@compiled
+def max_flow(
+    first: Array, to: Array, residual: Array, twin: Array, source: int, sink: int, whole: bool
+) -> tuple[int, Array]:
+    """Return (flow, source side); ``residual`` is changed.
+
+    All a minimum cut needs is a preflow: what cannot reach the sink stays where it is. For the
+    ``whole`` flow it is pushed back to the source.
+    """
+    excess = np.zeros(first.size - 1, np.int64)
+    for a in range(first[source], first[source + 1]):
+        excess[to[a]] += residual[a]
+        residual[twin[a]] += residual[a]
+        residual[a] = 0
+    side = _drain(first, to, residual, twin, excess, source, sink)
+    flow = excess[sink]
+    if whole:
+        _drain(first, to, residual, twin, excess, sink, source)
+    return flow, side

@@ -29,7 +29,7 @@ from downclock.kernels.pack_plan import (
     settle,
     sleep,
 )
-from downclock.kernels.pack_replan import again, clear, take_back
+from downclock.kernels.pack_replan import again, clear, guess, take_back
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -236,6 +236,11 @@ def _moment(
 ) -> int:
     """Do everything that happens at ``now_s``; return the next arrival to come."""
     _ends(plan, trace, curves, late, out, arrived.size - at, now_s)
+    fresh = 0
+    while at + fresh < arrived.size and trace.arrival_s[arrived[at + fresh]] <= now_s:
+        fresh += 1
+    if fresh > 0:
+        guess(plan, fresh, late)
     while at < arrived.size and trace.arrival_s[arrived[at]] <= now_s:
         i = arrived[at]
         at += 1

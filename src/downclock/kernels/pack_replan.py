@@ -36,6 +36,9 @@ pays most, so effort is spent in the same way."""
 POWER = 3.0
 """How steeply the wasted part rises with the part of the processors that arrivals do not need."""
 
+FEW = 16
+"""Arrivals up to which there is no rate to go by."""
+
 EVERY, GATE = 8, 0.1
 """The whole plan is made anew after so many events, where at least this part is wasted."""
 
@@ -174,6 +177,29 @@ def _start_idle(plan: Plan, trace: Trace, curves: Curves, out: Written, now_s: f
 
 
 @inner
+def guess(plan: Plan, fresh: int, late: bool) -> None:
+    """Set the part of an extension that will idle where few have come: tasks against a server.
+
+    ``fresh`` tasks come now. Without late binding nothing is foreseen afterwards.
+    """
+    if plan.tally[3] >= FEW:
+        if not late:
+            plan.waste[0] = LEAST_WASTE
+        return
+    tasks, size = fresh, plan.kind.size / plan.up_w.size
+    for p in range(plan.kind.size):
+        if plan.busy[0, plan.busy.shape[1] // 2 + p] < np.inf:
+            tasks += 1
+        i = plan.head[p]
+        while i >= 0 and tasks < size:
+            tasks += 1
+            i = plan.after[i]
+        if tasks >= size:
+            break
+    plan.waste[0] = max(LEAST_WASTE, max(0.0, 1.0 - tasks / size) ** POWER)
+
+
+@inner
 def _foresee(plan: Plan, now_s: float) -> None:
     """Set the part of an extension that will idle: all where nothing more comes.
 
@@ -184,9 +210,8 @@ def _foresee(plan: Plan, now_s: float) -> None:
     if plan.tally[7] == 1:
         plan.waste[0] = 1.0
         return
-    if seen < 16:
-        plan.waste[0] = LEAST_WASTE
-        return
+    if seen < FEW:
+        return  # as guessed
     rate, count = np.inf, 16
     while count <= RECENT:
         some = min(seen, count)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from downclock.exact.cost_bounds import CapacityPrices, aggregate_bound
+from downclock.exact.cost_lattice import CostLattice
 from downclock.exact.cost_model import (
     SlotGraph,
     SlotGraphIndex,
@@ -56,8 +57,8 @@ STARTS = 6
 SHAKE = 12
 """Every so many orders all tasks are moved at once, and all slots are tried."""
 
-WIDE, FEW_COLUMNS = 1e-3, 4000
-"""Gap above which, and columns up to which, HiGHS is asked within the time of a search."""
+FEW_COLUMNS = 1500
+"""Columns up to which HiGHS is asked within the time of a search."""
 
 ENOUGH = 3e-7
 """Relative gap at which cost and bound are equal."""
@@ -104,12 +105,11 @@ class CostSearch:
     limit_s: float = np.inf
     index: SlotGraphIndex = field(init=False)
     table: Floats = field(init=False)
+    lattice: CostLattice = field(init=False)
     best: SlotPlan | None = None
     bound: float = 0.0
     prices: CapacityPrices | None = None
     rounds: int = 0
-    stalled: int = 0
-    afresh: int = 0
     asked: bool = False
     first_s: float = np.inf
     _begun: float = field(init=False)
@@ -120,7 +120,8 @@ class CostSearch:
         self._random = np.random.default_rng(self.seed)
         self.index = SlotGraphIndex.of(self.graph)
         self.table = cost_table(self.index, self._longest())
-        self.bound, _ = aggregate_bound(self.graph)
+        self.lattice = CostLattice.of(self.graph)
+        self.bound = self.lattice.least_from(aggregate_bound(self.graph)[0])
 
     def _longest(self) -> int:
         """Longest interval in the table: every one for small graphs, else what fits memory."""
@@ -215,6 +216,9 @@ class CostSearch:
 
     def raise_bound(self, bound: float) -> None:
         """Remember a better lower bound."""
+        bound = self.lattice.least_from(bound)
+        if self.best is not None:
+            bound = min(bound, self.best.cost)
         if bound > self.bound:
             self.bound = bound
             self._report()
@@ -227,26 +231,23 @@ class CostSearch:
             table = self.table
             if not self.graph.monge:
                 table = cost_table(self.index, self.graph.slots, envelope=True)
-            self.prices = CapacityPrices(self.index, table, start, bound, tight=self.afresh > 0)
-        open_before = self.best.cost - self.bound
-        self.prices.step(self.best)
-        self.raise_bound(min(self.prices.bound, self.best.cost))
-        gained = self.best.cost - self.bound < 0.95 * open_before
-        self.stalled = 0 if gained else self.stalled + 1
-        if self.stalled == 4 and self.best.cost > (1.0 + 3.0 * WIDE) * self.bound:
-            # The prices grew up around a plan that was worse, or cannot see that machines are
-            # short: start them afresh around this one, in windows that count machines.
-            self.prices, self.stalled, self.afresh = None, 0, self.afresh + 1
+            self.prices = CapacityPrices(self.index, table, start, bound)
+        self.prices.step(self.best, self.lattice.below(self.best.cost))
+        self.raise_bound(self.prices.bound)
 
     def decode(self) -> None:
         """Make plans of the order of the prices' relaxed intervals, as they are and disturbed."""
         if self.prices is None:
             return
-        relaxed = self.prices.relaxed
-        spread = 0.25 * float(np.mean(relaxed.last - relaxed.first + 1))
+        bundle = self.prices.bundle
+        average, sample = bundle.average(), bundle.sample(self._random)
+        spread = 0.25 * float(np.mean(average[:, 1] - average[:, 0] + 1))
         noise = self._random.normal(0.0, spread, len(self.graph))
-        for key in (_middle(relaxed), relaxed.first.astype(np.float64), _middle(relaxed) + noise):
-            found = self.reorder(key, relaxed)
+        whole = np.rint(average).astype(np.int64)
+        near = SlotPlan(whole[:, 0].copy(), whole[:, 1].copy(), np.nan)
+        middle = average.mean(axis=1)
+        for key in (middle, average[:, 0].copy(), middle + noise, sample.mean(axis=1)):
+            found = self.reorder(key, near)
             if found is not None and self.best is not None and found.cost < 1.02 * self.best.cost:
                 self.improve(found.first, found.last, most=4)
 
@@ -292,10 +293,10 @@ class CostSearch:
     @property
     def turns_per_price(self) -> int:
         """Disturbances that take about as long as one step of the prices."""
-        if self.prices is None:
-            return 1
+        if self.prices is None or self.prices.settled:
+            return 3
         each = (2 * self._near + 1) ** 2 * len(self.graph)
-        return int(np.clip(self.prices.pairs / each, 1, 20)) * (1 + min(self.stalled, 4))
+        return int(np.clip(self.prices.pairs / each, 1, 20))
 
     @property
     def _near(self) -> int:
@@ -303,19 +304,18 @@ class CostSearch:
 
     @property
     def worth_a_proof(self) -> bool:
-        """The gap is still wide and HiGHS was not asked yet."""
-        wide = self.best is not None and self.best.cost > (1.0 + WIDE) * self.bound
-        return wide and not self.asked and self.can_price
+        """No better prices are known and HiGHS was not asked yet."""
+        return self.prices is not None and self.prices.settled and not self.asked
 
     def prove(self, seconds: float, largest: int = 200_000) -> None:
         """Let HiGHS choose among the intervals that the prices leave, if not too many."""
         assert self.best is not None
         self.asked = True
-        if self.prices is None:
+        while self.prices is None or not (self.prices.settled or self.closed):
             self.price_step()
-        assert self.prices is not None
+        below = self.lattice.below(self.best.cost)
         plan, bound = prove(
-            self.index, self.prices, self.table, self.best, seconds=seconds, largest=largest
+            self.prices, self.table, self.best, self.bound, below, seconds=seconds, largest=largest
         )
         self.keep(plan)
         self.raise_bound(bound)
@@ -385,8 +385,8 @@ def solve_slots(
         else:
             present = search.disturb(present)
         turn += 1
-        if search.elapsed_s > 0.5 * seconds and search.worth_a_proof:
-            search.prove(seconds - search.elapsed_s, FEW_COLUMNS)
+        if search.elapsed_s > 0.25 * seconds and search.worth_a_proof:
+            search.prove(0.7 * (seconds - search.elapsed_s), FEW_COLUMNS)
     if proof_s > 0.0 and not search.closed and search.can_price:
         search.prove(proof_s)
     return search.result()
