@@ -83,9 +83,17 @@ class _Steps:
 
 
 def solve_intervals(
-    graph: SlotGraph, columns: Columns, *, seconds: float = 60.0, integral: bool = True
+    graph: SlotGraph,
+    columns: Columns,
+    *,
+    seconds: float = 60.0,
+    integral: bool = True,
+    most: float = np.inf,
 ) -> ProgramAnswer:
-    """Choose one interval a task at least cost; the linear relaxation where not ``integral``."""
+    """Choose one interval a task at least cost; the linear relaxation where not ``integral``.
+
+    Only choices up to the cost ``most`` count: none may be left.
+    """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     n = len(graph)
@@ -99,11 +107,15 @@ def solve_intervals(
     binary[len(columns) :] = int(integral)
     # HiGHS judges gaps on the scale of the objective: bring costs to the order of 1000.
     scale = 1000.0 / max(float(columns.cost.max()) * n, 1e-300)
+    price = np.concatenate([columns.cost * scale, np.zeros(size - len(columns))])
+    rules = [LinearConstraint(matrix, low, high)]
+    if most < np.inf:
+        rules.append(LinearConstraint(price[None, :], -np.inf, most * scale))
     answer = milp(
-        np.concatenate([columns.cost * scale, np.zeros(size - len(columns))]),
+        price,
         integrality=binary,
         bounds=Bounds(0.0, 1.0),
-        constraints=LinearConstraint(matrix, low, high),
+        constraints=rules,
         options={"time_limit": max(seconds, 0.01), "mip_rel_gap": 1e-7},
     )
     if answer.status == 2:

@@ -56,7 +56,7 @@ def prove(
     part, begun, asked, guess = FIRST, time.perf_counter(), 0, -np.inf
     while bound < below and guess < below:
         guess = min(below, prices.bound + part * max(below, plan.cost))
-        part *= 3.0
+        part *= 1.8
         if guess <= bound:
             continue
         columns, least = surviving(prices, guess, table)
@@ -67,7 +67,7 @@ def prove(
         if len(columns) <= 1.1 * asked and guess < below:
             continue
         asked = len(columns)
-        answer = solve_intervals(prices.index.graph, columns, seconds=left)
+        answer = solve_intervals(prices.index.graph, columns, seconds=left, most=guess)
         plan = _better(plan, columns, answer)
         # Plans with dropped columns cost at least the guess.
         bound = max(bound, min(answer.bound * (1.0 - SAFE), guess))
