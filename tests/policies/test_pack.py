@@ -176,3 +176,20 @@ def test_enumerated_clocks_use_only_clocks_of_the_table(
 def test_refuses_graphs_by_name() -> None:
     problem = random_problem(0, chip_wide=False, edges=True, slot_s=None)
     assert "graph" in str(policy("late").objection(problem))
+
+
+@pytest.mark.parametrize("spec", OURS)
+def test_a_lone_task_does_not_wake_a_large_server(spec: str) -> None:
+    """Eight processors at 100 W idle, or one: the first of few tasks to come takes the one."""
+    profiles = mei.printed_profiles(np.random.default_rng(0), 1)
+    rows = np.zeros((1, 2), dtype=np.int64)
+    names = np.array(["a"], dtype=object)
+    library = Library(names, ("big", "small"), (profiles,), rows, rows)
+    kinds = (Kind("big", WIDE, idle_w=100.0), Kind("small", WIDE, idle_w=100.0))
+    servers = (
+        ServerSpec("l", (("big", 8),), wake_j=1.0),
+        ServerSpec("s", (("small", 1),), wake_j=50.0),
+    )
+    task = Tasks.of(np.zeros(1, np.int64), arrival_s=np.full(1, 10.0), deadline_s=np.full(1, 1e6))
+    problem = Problem(task, library, Platform.build(kinds, servers))
+    assert list(plan(problem, policy(spec)).segments.processor) == [8]
