@@ -365,7 +365,8 @@ def _settle(
                 promises, tasks, machines, queue, log, row, p, there, slot_s, retries, count
             )
     if p >= 0:
-        until = ask_again(machines, p, own, now)
+        until = ask_again(machines, p, own, there, now)
+        until = min(until, hope(promises, tasks, machines, i, now))
     elif tasks.movable[i] == 1 and up > now:
         until = min(up, hope(promises, tasks, machines, i, now))
     else:

@@ -71,12 +71,14 @@ def refuge(
 
 
 @inner
-def ask_again(machines: Machines, p: int, own: int, now_s: float) -> float:
+def ask_again(machines: Machines, p: int, own: int, there_s: float, now_s: float) -> float:
     """When a task that waits for processor ``p`` asks again, after ``now_s``.
 
-    When ``p`` is really free or fails, or the task's own processor is back.
+    When ``p`` is really free, or was believed to be, or fails, or the task's own processor is back.
     """
     until = next_down(machines, p, now_s)
+    if there_s > now_s:
+        until = min(until, there_s)
     if machines.free_s[p] > now_s:
         until = min(until, machines.free_s[p])
     back = usable(machines, own, now_s)
@@ -85,12 +87,18 @@ def ask_again(machines: Machines, p: int, own: int, now_s: float) -> float:
 
 @inner
 def hope(promises: Promises, tasks: Tasks, machines: Machines, i: int, now_s: float) -> float:
-    """When a place that is long enough is next promised to be free, in time; infinite: never."""
+    """When to ask again: a place that is long enough may be free then, in time; infinite: never.
+
+    That is when what runs somewhere ends, which nobody knows before, or where a promise ends.
+    """
     soonest = np.inf
     for p in range(machines.free_s.size):
         length = tasks.fast_s[i, machines.kind[p]]
         if machines.host[p] == 0 or length == np.inf:
             continue
+        free = machines.free_s[p]
+        if now_s < free < soonest and in_time(tasks, i, free + length):
+            soonest = free
         first, end = machines.turn[p, 0], machines.turn[p, 1]
         for k in range(first, min(first + LOOK_AHEAD, end)):
             free = promises.times[PLANNED_END_S, machines.rows[k]]

@@ -28,6 +28,9 @@ STATUS, TRY, MARK, RESTARTED, AWAY = 0, 1, 2, 3, 4
 """Rows of ``Tasks.flags``: how it ends; number of the attempt; whether that has a segment; whether
 it runs in one go, as it was lost before or has lost its place; whether it stands in the queue."""
 
+LONGER = 0.1
+"""What is overdue is believed to take this part of its run time so far longer."""
+
 LOOK_AHEAD = 16
 """Promises of a processor after which a task that has lost its place looks for room."""
 

@@ -13,6 +13,7 @@ from downclock.kernels.simulate_tables import (
     ESTIMATE_S,
     FINISH_S,
     FINISHED,
+    LONGER,
     ROW,
     START_S,
     STATUS,
@@ -69,7 +70,7 @@ def next_down(machines: Machines, p: int, start_s: float) -> float:
 def believed_free(machines: Machines, log: Log, p: int, now_s: float) -> float:
     """When processor ``p`` will be free, as far as is known at ``now_s``; at least that.
 
-    What runs is believed to take its estimate, or to end now where it is overdue; what should
+    What runs is believed to take its estimate, or a little longer where it is overdue; what should
     have begun follows it. Real ends, and attempts that are lost later, are in the log and unknown.
     """
     free, row, length = now_s, -1, 0.0
@@ -80,7 +81,9 @@ def believed_free(machines: Machines, log: Log, p: int, now_s: float) -> float:
         start, same = log.times[START_S, k], log.numbers[ROW, k] == row
         if start <= now_s:
             if log.times[END_S, k] > now_s:
-                free = max(now_s, start + log.times[ESTIMATE_S, k])
+                free = start + log.times[ESTIMATE_S, k]
+                if free <= now_s:
+                    free = now_s + LONGER * (now_s - start)
                 waiting -= length if same else 0.0
             break
         waiting -= length if same else 0.0
