@@ -41,8 +41,7 @@ Where plans may change the sooner wins: planned tasks keep room to make way for 
 Where they may not, the later: processors that are free soon are kept for those in a hurry."""
 
 LINGER_S = 86400.0
-"""A server that idles for nothing stays awake so long to save a wake; others sleep at once: to
-wait until idling has cost a wake loses 0.05 % on the papers' day."""
+"""A server that idles for nothing stays awake so long to save a wake; others sleep at once."""
 
 RECENT = 256
 """Arrivals remembered to foresee the load."""
@@ -197,7 +196,7 @@ def set_last(plan: Plan, j: int) -> None:
 
 @inner
 def append(plan: Plan, out: Written, p: int, i: int, length_s: float, now_s: float) -> None:
-    """Put task ``i`` at the end of what processor ``p`` is to do; start it if it is next."""
+    """Put task ``i`` at the end of what processor ``p`` is to do; `begin` starts it."""
     j = plan.server[p]
     start = max(now_s, plan.end_s[p])
     plan.length_s[i], plan.after[i], plan.place[i] = length_s, -1, p
@@ -335,8 +334,7 @@ def best_place(
     gap_w, lean = TIGHT * idle_w, plan.lean[0]
     kind, end_s, first, last_s, up_w = plan.kind, plan.end_s, plan.first, plan.last_s, plan.up_w
     best, least, length = -1, np.inf, -1.0
-    servers = plan.tally[0]
-    looked = in_window(plan)
+    servers, looked = plan.tally[0], in_window(plan)
     turn = plan.tally[4] if looked < servers else 0
     for a in range(looked):
         j = plan.up[(turn + a) % servers]
@@ -432,10 +430,8 @@ def _cheapest(
     Over all kinds; processor -1: nowhere in time.
     """
     best, least, length, fresh, ahead = -1, np.inf, -1.0, -1, False
-    n, base = (
-        trace.arrival_s.size,
-        curves.free_j[max(trace.kinds[i, 0], 0) * trace.arrival_s.size + i],
-    )
+    n = trace.arrival_s.size
+    base = curves.free_j[max(trace.kinds[i, 0], 0) * n + i]
     for rank in range(trace.kinds.shape[1]):
         k = trace.kinds[i, rank]
         if k < 0:
@@ -446,8 +442,7 @@ def _cheapest(
             best, least, length, fresh, ahead = p, cost + more, t, -1, False
         j, cost, t = _fresh_j(plan, trace, curves, i, k, now_s)
         if j >= 0 and cost + more < least:
-            best, least, length, fresh = _first_of(plan, j, k), cost + more, t, j
-            ahead = False
+            best, least, length, fresh, ahead = _first_of(plan, j, k), cost + more, t, j, False
         if late and (best < 0 or fresh >= 0):
             p, cost, t = _best_ahead(plan, trace, curves, i, k, now_s)
             if p >= 0 and cost + more < least:
