@@ -19,6 +19,9 @@ from downclock.units import Floats
 FIRST = 3e-5
 """How far above the bound, as a part of it, plans are looked for first."""
 
+SLOW, FAST, EASY = 1.8, 3.5, 0.03
+"""Growth of that part; the fast one where the last question took less than a part of the time."""
+
 
 def surviving(prices: CapacityPrices, upper: float, table: Floats) -> tuple[Columns, float]:
     """Columns that a plan cheaper than ``upper`` may use, and a bound on such plans.
@@ -54,9 +57,10 @@ def prove(
     better than the one in hand costs at most.
     """
     part, begun, asked, guess = FIRST, time.perf_counter(), 0, -np.inf
+    growth = SLOW
     while bound < below and guess < below:
         guess = min(below, prices.bound + part * max(below, plan.cost))
-        part *= 1.8
+        part *= growth
         if guess <= bound:
             continue
         columns, least = surviving(prices, guess, table)
@@ -73,6 +77,8 @@ def prove(
         bound = max(bound, min(answer.bound * (1.0 - SAFE), guess))
         if not answer.proven:
             break
+        took = left - (seconds - (time.perf_counter() - begun))
+        growth = FAST if took < EASY * seconds else SLOW
         bound = max(bound, min(guess, plan.cost) * (1.0 - 1e-7))
         below = min(below, plan.cost)
     return plan, min(bound, plan.cost)
