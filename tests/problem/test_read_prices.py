@@ -198,7 +198,7 @@ BAD = {
     ),
     "value twice": (
         "time_s,price_per_kwh,price_eur_per_mwh\n0,1,1\n",
-        "line 1, column 'price_eur_per_mwh': says the same as column 'price_per_kwh'",
+        "line 1, column 'price_eur_per_mwh': is a second curve beside column 'price_per_kwh'",
     ),
     "no date": (
         "timestamp,price_per_kwh\n2024-13-01,1\n",

@@ -28,6 +28,7 @@ SPREAD = 1e4
 @click.option(
     "--deadline",
     type=click.FloatRange(0.0, 1e12, min_open=True),
+    callback=options.finite,
     metavar="SECONDS",
     help="Of all tasks. [default: the time of all work on one core at clock 1]",
 )
@@ -35,18 +36,21 @@ SPREAD = 1e4
 @click.option(
     "--alpha",
     type=click.FloatRange(1.0, 10.0, min_open=True),
+    callback=options.finite,
     default=3.0,
     help="Power of a core: f^alpha W. [default: 3]",
 )
 @click.option(
     "--c2",
     type=click.FloatRange(0.0, 1e9),
+    callback=options.finite,
     default=0.0,
     help="Chip adds c2 f W while it runs. [default: 0]",
 )
 @click.option(
     "--c3",
     type=click.FloatRange(0.0, 1e9),
+    callback=options.finite,
     default=0.0,
     help="Chip adds c3 W while it runs. [default: 0]",
 )

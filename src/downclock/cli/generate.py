@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -44,20 +43,13 @@ def _read_range(
     return low, high
 
 
-def _read_positive(ctx: click.Context, param: click.Parameter, number: float) -> float:
-    """Refuse what no comparison refuses: nan, and infinity."""
-    if not math.isfinite(number):
-        raise click.BadParameter(f"{number} is not a finite number.", ctx, param)
-    return number
-
-
 @click.command("generate", epilog=EPILOG)
 @click.argument("workload", type=click.Choice(WORKLOADS), metavar="WORKLOAD")
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="[default: 0]")
 @click.option(
     "--utilisation",
     type=click.FloatRange(min=0.0, min_open=True),
-    callback=_read_positive,
+    callback=options.finite,
     default=1.6,
     metavar="U",
     help="Of the task set; 1 is 2048 tasks. [default: 1.6]",

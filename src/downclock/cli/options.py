@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -120,6 +121,13 @@ def _refuse_folders(
         if os.path.isdir(path):
             raise InvalidInput("is a folder, not a file", source=path)
     return files
+
+
+def finite(ctx: click.Context, param: click.Parameter, number: float | None) -> float | None:
+    """Refuse what no range refuses: nan, and infinity."""
+    if number is not None and not math.isfinite(number):
+        raise click.BadParameter(f"{number} is not a finite number.", ctx, param)
+    return number
 
 
 def problem_files(metavar: str, *, folders: bool = False) -> Callable[[F], F]:

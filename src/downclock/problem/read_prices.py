@@ -184,7 +184,7 @@ def _value_columns(table: Table) -> list[_ValueColumn]:
             continue
         column = _value_column(table, name, match)
         if column.curve in found:
-            rule = f"says the same as column '{found[column.curve].name}'"
+            rule = f"is a second curve beside column '{found[column.curve].name}'"
             raise InvalidInput(rule, item=f"column '{name}'", source=table.source, line=1)
         found[column.curve] = column
     return list(found.values())
