@@ -79,7 +79,10 @@ def _class_objection(problem: Problem) -> str | None:
     single = np.all(tasks.processors == 1) and np.all(np.isfinite(tasks.deadline_s))
     rules: list[tuple[bool, str]] = [
         (platform.slot_s is not None, "needs a platform with time slots (slot_s)"),
-        (isinstance(kind.clocks, ClockTable), "needs kinds with enumerated clocks (core_mhz = [...])"),
+        (
+            isinstance(kind.clocks, ClockTable),
+            "needs kinds with enumerated clocks (core_mhz = [...])",
+        ),
         (kind.clock == "free", "needs clocks that may change while a task runs"),
         (kind.interrupt in ("none", "pause"), "needs interrupt 'none' or 'pause'"),
         (bool(single), "needs tasks of one processor with a deadline"),
