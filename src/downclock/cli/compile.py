@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Example:
   downclock compile
-  downclock compile graph least-cost
+  downclock compile thrifty graph least-cost
 """
 
 
@@ -51,16 +52,23 @@ def command(session: Session, /, policies: tuple[str, ...]) -> None:
 
 
 def _samples() -> list[Problem]:
-    """Small problems of every form: a batch, a day, a graph on a chip, a graph in slots."""
+    """Small problems of every form: a batch, two days, a graph on a chip, a graph in slots."""
+    import numpy as np
+
+    from downclock.problem.price import Curve, Prices, ZonePrices
     from downclock.workloads import mei
     from downclock.workloads.chip import chip_problem
     from downclock.workloads.gerhards import Machines, flat_prices, random_graph, slotted_problem
 
     cluster, graph = mei.Cluster(pairs=8, per_server=4), random_graph(8)
     slots = int(graph.work.sum())
+    day = mei.online(1, utilisation=0.01, initial_utilisation=0.002, cluster=cluster)
+    half_s = 0.5 * float(day.tasks.deadline_s.max())
+    curve = Curve(np.array([0.0, half_s]), np.array([0.2, 0.1]), np.inf)
     return [
         mei.offline(1, utilisation=0.01, cluster=cluster),
-        mei.online(1, utilisation=0.01, initial_utilisation=0.002, cluster=cluster),
+        day,
+        replace(day, prices=Prices((("default", ZonePrices(price=curve)),))),
         chip_problem(graph, 3, slots),
         slotted_problem(graph, Machines(3), flat_prices(slots)),
     ]
