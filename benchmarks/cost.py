@@ -26,7 +26,7 @@ from tests.cost.tiny import brute_force, tiny_graph
 from downclock.exact.cost_model import SlotGraph
 from downclock.exact.cost_printed import solve_program
 from downclock.policies.cost_budget import sweep_search
-from downclock.policies.cost_search import SlotResult, solve_slots
+from downclock.policies.cost_solve import SlotResult, solve_slots
 from downclock.policies.cost_start import shortest_schedule
 from downclock.units import Floats, Ints
 from downclock.workloads.gerhards import (

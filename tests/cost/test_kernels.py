@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from downclock.exact.cost_bounds import CapacityPrices, aggregate_bound
+from downclock.exact.cost_bounds import Apart, CapacityPrices, Liquid
 from downclock.exact.cost_lattice import CostLattice
 from downclock.exact.cost_model import (
     SlotGraph,
@@ -22,7 +22,8 @@ from downclock.exact.cost_order import best_intervals, machines_of, order_edges
 from downclock.exact.cost_program import solve_intervals
 from downclock.exact.cost_proof import surviving
 from downclock.exact.cost_stages import stage_bound, stages
-from downclock.policies.cost_search import CostSearch, solve_slots
+from downclock.policies.cost_search import CostSearch
+from downclock.policies.cost_solve import solve_slots
 from downclock.problem.graph import Edges
 from downclock.workloads.gerhards import random_graph
 from tests.cost.tiny import brute_force, interval_costs, tiny_graph
@@ -83,8 +84,10 @@ def test_every_bound_is_below_the_optimum_and_the_proof_meets_it(name: str, paus
         best = brute_force(graph)
         if np.isinf(best):
             continue
-        assert aggregate_bound(graph)[0] <= best + 1e-12
-        assert stage_bound(SlotGraphIndex.of(graph)) <= best + 1e-12
+        index = SlotGraphIndex.of(graph)
+        assert Liquid.of(graph).bound <= best + 1e-12
+        assert Apart.of(index, cost_table(index, graph.slots)).bound <= best + 1e-12
+        assert stage_bound(index) <= best + 1e-12
         found = solve_slots(graph, seconds=5.0, rounds=20, proof_s=10.0)
         assert found.bound <= best + 1e-9
         assert found.cost == pytest.approx(best, abs=1e-9)
@@ -129,7 +132,7 @@ def test_a_fixed_order_is_solved_to_the_optimum_by_one_cut() -> None:
 def test_placing_on_machines_never_overlaps_and_its_order_allows_the_plan() -> None:
     for seed in range(20):
         graph = tiny_graph(seed)
-        search = CostSearch(graph)
+        search = CostSearch.of(graph)
         if not search.open() or search.best is None:
             continue
         plan = search.best
@@ -165,11 +168,11 @@ def test_the_stage_bound_sees_what_capacity_prices_cannot() -> None:
 def test_dropping_labels_keeps_the_best_plan() -> None:
     for seed in range(15):
         graph = tiny_graph(seed, levels=3)
-        search = CostSearch(graph)
+        search = CostSearch.of(graph)
         if not search.open() or search.best is None:
             continue
         best = brute_force(graph)
-        prices = CapacityPrices(search.index, search.table, aggregate_bound(graph)[1])
+        prices = CapacityPrices(search.index, search.table, Liquid.of(graph).price)
         for _ in range(12):
             prices.step(search.best, search.best.cost)
         assert prices.bound <= best + 1e-9
@@ -183,8 +186,8 @@ def test_fixing_keeps_every_interval_of_the_best_plan_and_drops_others() -> None
         found = solve_slots(graph, seconds=5.0, rounds=60, proof_s=10.0)
         if found.plan is None:
             continue
-        search = CostSearch(graph)
-        prices = CapacityPrices(search.index, search.table, aggregate_bound(graph)[1])
+        search = CostSearch.of(graph)
+        prices = CapacityPrices(search.index, search.table, Liquid.of(graph).price)
         upper = found.cost * (1.0 + 1e-6)
         prices.step(found.plan, upper)
         columns, bound = surviving(prices, upper, search.table)
@@ -203,11 +206,11 @@ def test_prices_of_machines_reach_the_bound_of_the_linear_program() -> None:
         drawn = random_graph(8, seed=seed)
         work = (3 * drawn.work).astype(np.int64)
         graph = SlotGraph(work, drawn.edges, 2, np.arange(1.0, 41.0), *POWERS["square"])
-        search = CostSearch(graph)
+        search = CostSearch.of(graph)
         assert search.open()
         best = search.best
         assert best is not None
-        prices = CapacityPrices(search.index, search.table, aggregate_bound(graph)[1])
+        prices = CapacityPrices(search.index, search.table, Liquid.of(graph).price)
         for _ in range(30):
             prices.step(best, 2.0 * best.cost)
         columns, _ = surviving(prices, 2.0 * best.cost, search.table)

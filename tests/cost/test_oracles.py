@@ -7,7 +7,7 @@ import pytest
 
 from downclock.exact.cost_model import SlotGraph, is_valid
 from downclock.exact.cost_printed import FLAWS, LAST, solve_program
-from downclock.policies.cost_search import solve_slots
+from downclock.policies.cost_solve import solve_slots
 from downclock.problem.graph import Edges
 from tests.cost.tiny import brute_force, tiny_graph
 

@@ -231,10 +231,15 @@ class SlotPlan:
     cost: float
 
 
-def plan_cost(index: SlotGraphIndex, table: Floats, first: Ints, last: Ints) -> float:
-    """Sum of the table over the intervals; longer ones than the table holds are cut."""
+def interval_costs(index: SlotGraphIndex, table: Floats, first: Ints, last: Ints) -> Floats:
+    """Cost of each task in its interval (n,); longer ones than the table holds are cut."""
     length = np.minimum(last - first + 1, table.shape[2])
-    return float(table[index.row, first, length - 1].sum())
+    return np.asarray(table[index.row, first, length - 1])
+
+
+def plan_cost(index: SlotGraphIndex, table: Floats, first: Ints, last: Ints) -> float:
+    """Cost of all intervals."""
+    return float(interval_costs(index, table, first, last).sum())
 
 
 def levels(graph: SlotGraph, plan: SlotPlan, tasks: Sequence[int] | None = None) -> list[Ints]:

@@ -93,19 +93,52 @@ def coloured(first: Array, last: Array, by_first: Array, bits: Array, machines: 
 
 
 @compiled
-def listed(
-    key: Array, length: Array, release: Array, pred_at: Array, pred: Array, succ_at: Array,
-    succ: Array, bits: Array, machines: int,
-) -> tuple[Array, Array, int]:  # fmt: skip
-    """Return (first slot, machine, end) of a list schedule: the ready task of least key is next.
+def _slots_for(work: float, at: int, done: Array, least: int, most: int) -> int:
+    """Return the slots from ``at`` on in which ``done`` grows by ``work``, within limits."""
+    length = least
+    while length < most and at + length < done.size and done[at + length] - done[at] < work:
+        length += 1
+    return length
 
-    A task starts when its predecessors and a machine allow; no slot is looked at twice, so
-    later tasks never move earlier ones.
+
+@compiled
+def _next_task(ready: Array, size: int, key: Array, may_start: Array, free_at: Array) -> int:
+    """Return the place of the ready task of least key among those that can start first."""
+    soonest = free_at.min()
+    pick, when = 0, max(may_start[ready[0]], soonest)
+    for k in range(1, size):
+        at = max(may_start[ready[k]], soonest)
+        if at < when or (at == when and key[ready[k]] < key[ready[pick]]):
+            pick, when = k, at
+    return pick
+
+
+@compiled
+def _least_key(ready: Array, size: int, key: Array) -> int:
+    pick = 0
+    for k in range(1, size):
+        if key[ready[k]] < key[ready[pick]]:
+            pick = k
+    return pick
+
+
+@compiled
+def listed(
+    key: Array, work: Array, least: Array, most: Array, done: Array, eager: bool, release: Array,
+    pred_at: Array, pred: Array, succ_at: Array, succ: Array, bits: Array, machines: int,
+) -> tuple[Array, Array, Array, int]:  # fmt: skip
+    """Return (first slot, length, machine, end) of a list schedule.
+
+    The task of least key whose predecessors have their slots is next, and starts when these and a
+    machine allow; where ``eager``, only those that can start first are looked at, so that no
+    machine waits for a task while another could run. No slot is looked at twice: later tasks never
+    move earlier ones. A task is as long as its ``work`` takes where ``done`` (slots + 1,) is done
+    by each slot, but has ``least`` to ``most`` slots.
     """
     n = key.size
-    first, machine = np.zeros(n, np.int64), np.zeros(n, np.int64)
+    first, machine, length = np.zeros(n, np.int64), np.zeros(n, np.int64), least.copy()
     free_at, last_task = np.zeros(machines, np.int64), np.full(machines, -1, np.int64)
-    waiting = np.empty(n, np.int64)
+    may_start, waiting = release.copy(), np.empty(n, np.int64)
     ready, size = np.empty(n, np.int64), 0
     for i in range(n):
         waiting[i] = pred_at[i + 1] - pred_at[i]
@@ -114,26 +147,25 @@ def listed(
             size += 1
     end = 0
     while size > 0:
-        pick = 0
-        for k in range(1, size):
-            if key[ready[k]] < key[ready[pick]]:
-                pick = k
+        if eager:
+            pick = _next_task(ready, size, key, may_start, free_at)
+        else:
+            pick = _least_key(ready, size, key)
         i = ready[pick]
         size -= 1
         ready[pick] = ready[size]
-        at = release[i]
-        for e in range(pred_at[i], pred_at[i + 1]):
-            at = max(at, first[pred[e]] + length[pred[e]])
-        c, at = _machine_for(bits, i, at, free_at, last_task)
+        c, at = _machine_for(bits, i, may_start[i], free_at, last_task)
         first[i], machine[i] = at, c
+        length[i] = _slots_for(work[i], at, done, least[i], most[i])
         free_at[c], last_task[c] = at + length[i], i
         end = max(end, free_at[c])
         for e in range(succ_at[i], succ_at[i + 1]):
+            may_start[succ[e]] = max(may_start[succ[e]], free_at[c])
             waiting[succ[e]] -= 1
             if waiting[succ[e]] == 0:
                 ready[size] = succ[e]
                 size += 1
-    return first, machine, end
+    return first, length, machine, end
 
 
 @compiled

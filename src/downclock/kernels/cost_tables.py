@@ -160,3 +160,21 @@ def _give_back(level: Array, units: Array, need: int) -> None:
                 level[t] = k
                 break
         return
+
+
+@compiled
+def cheapest_held(table: Array, toll: Array) -> Array:
+    """Return the least cost of each work over all intervals of its table, machine included.
+
+    ``toll`` (slots + 1,) is the running sum of what holding a machine costs in each slot.
+    """
+    works, slots, longest = table.shape
+    least = np.full(works, np.inf)
+    for w in range(works):
+        for s in range(slots):
+            for length in range(1, min(longest, slots - s) + 1):
+                held = toll[s + length] - toll[s]
+                if held > least[w]:
+                    break
+                least[w] = min(least[w], table[w, s, length - 1] + held)
+    return least

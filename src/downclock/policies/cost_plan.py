@@ -18,7 +18,8 @@ from downclock.exact.cost_problem import (
 from downclock.exact.cost_reason import reason
 from downclock.exact.result import Result, status_of
 from downclock.policies.cost_mixed import solve_mixed
-from downclock.policies.cost_search import Progress, solve_slots
+from downclock.policies.cost_search import Progress
+from downclock.policies.cost_solve import solve_slots
 from downclock.problem.objective import Objective, parse_objective
 from downclock.problem.problem import Problem
 

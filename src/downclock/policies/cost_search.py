@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from downclock.exact.cost_bounds import CapacityPrices, aggregate_bound
+from downclock.exact.cost_bounds import Apart, CapacityPrices, Liquid
 from downclock.exact.cost_lattice import CostLattice
 from downclock.exact.cost_model import (
     SlotGraph,
@@ -26,10 +26,9 @@ from downclock.exact.cost_model import (
 )
 from downclock.exact.cost_order import best_intervals, machines_of, order_edges
 from downclock.exact.cost_proof import prove
-from downclock.exact.cost_stages import stage_bound
-from downclock.exact.result import Status
 from downclock.policies.cost_start import (
     list_schedule,
+    paced,
     path_levels,
     path_stretched,
     shortest_schedule,
@@ -64,77 +63,65 @@ ENOUGH = 3e-7
 """Relative gap at which cost and bound are equal."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SlotResult:
-    """The best plan found, a lower bound and what is known of it.
-
-    Attributes:
-        plan: None where no schedule meets the deadline (or none was found).
-        bound: no schedule costs less.
-        status: "optimal" where the gap is rounding.
-        first_s: when the first valid plan was there.
-        rounds: orders tried.
-    """
-
-    plan: SlotPlan | None
-    bound: float
-    status: Status
-    seconds: float
-    first_s: float
-    rounds: int
-
-    @property
-    def cost(self) -> float:
-        """Cost of the plan; infinite where there is none."""
-        return np.inf if self.plan is None else self.plan.cost
-
-    @property
-    def gap(self) -> float:
-        """Cost above the bound, as a fraction of the bound."""
-        return self.cost / self.bound - 1.0 if self.bound > 0.0 else float(self.cost > 0.0)
-
-
 @dataclass(slots=True)
 class CostSearch:
     """One search: tables, the best plan, the bound, and the clock."""
 
-    graph: SlotGraph
-    seed: int = 0
+    index: SlotGraphIndex
+    table: Floats
+    lattice: CostLattice
+    bound: float
+    random: np.random.Generator
     progress: Progress | None = None
     clock: Callable[[], float] = time.perf_counter
     limit_s: float = np.inf
-    index: SlotGraphIndex = field(init=False)
-    table: Floats = field(init=False)
-    lattice: CostLattice = field(init=False)
     best: SlotPlan | None = None
-    bound: float = 0.0
+    apart: Apart | None = None
     prices: CapacityPrices | None = None
     rounds: int = 0
     asked: bool = False
     first_s: float = np.inf
-    _begun: float = field(init=False)
-    _random: np.random.Generator = field(init=False)
+    begun: float = field(init=False)
 
     def __post_init__(self) -> None:
-        self._begun = self.clock()
-        self._random = np.random.default_rng(self.seed)
-        self.index = SlotGraphIndex.of(self.graph)
-        self.table = cost_table(self.index, self._longest())
-        self.lattice = CostLattice.of(self.graph)
-        self.bound = self.lattice.least_from(aggregate_bound(self.graph)[0])
+        self.begun = self.clock()
 
-    def _longest(self) -> int:
-        """Longest interval in the table: every one for small graphs, else what fits memory."""
-        slots = self.graph.slots
-        if len(self.graph) <= SMALL:
-            return slots
-        room = int(3e7 / (slots * self.index.works.size))
-        return min(slots, max(int(4 * self.index.length.max()), min(room, 256)))
+    @classmethod
+    def of(
+        cls,
+        graph: SlotGraph,
+        *,
+        seed: int = 0,
+        progress: Progress | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+        limit_s: float = np.inf,
+    ) -> CostSearch:
+        """Index a graph and make its table; the time runs from here."""
+        begun = clock()
+        index = SlotGraphIndex.of(graph)
+        lattice = CostLattice.of(graph)
+        table = cost_table(index, _longest(index))
+        apart = Apart.of(index, table)
+        bound = lattice.least_from(max(apart.bound, Liquid.of(graph).bound))
+        random = np.random.default_rng(seed)
+        search = cls(index, table, lattice, bound, random, progress, clock, limit_s)
+        search.begun, search.apart = begun, apart
+        return search
+
+    @property
+    def graph(self) -> SlotGraph:
+        """What is asked."""
+        return self.index.graph
+
+    @property
+    def small(self) -> bool:
+        """Cuts may see every slot."""
+        return len(self.graph) <= SMALL
 
     @property
     def elapsed_s(self) -> float:
         """Seconds since the search began."""
-        return self.clock() - self._begun
+        return self.clock() - self.begun
 
     @property
     def late(self) -> bool:
@@ -148,16 +135,18 @@ class CostSearch:
 
     def open(self, start: Ints | None = None) -> bool:
         """Find a first plan, from ``start`` (first slots at full speed) too; tell whether."""
-        found = path_stretched(self.index)
-        if found is not None:
-            self.improve(found[0], found[0] + found[1] - 1)
-        if start is not None and (self.best is None or len(self.graph) <= SMALL):
+        found = [paced(self.index), path_stretched(self.index)]
+        starts = [(first, first + length - 1) for first, length in filter(None, found)]
+        starts.sort(key=lambda plan: plan_cost(self.index, self.table, *plan))
+        for plan in starts if self.small else starts[:1]:
+            self.improve(*plan, most=12 if self.small else 2)
+        if start is not None and (self.best is None or self.small):
             self.improve(start, start + self.index.length - 1)
         if self.best is None:
-            first, end = shortest_schedule(self.graph, seed=self.seed)
+            first, end = shortest_schedule(self.graph)
             if end <= self.graph.slots:
                 self.improve(first, first + self.index.length - 1)
-        if self.best is not None and len(self.graph) <= SMALL:
+        if self.best is not None and self.small:
             tried = self.rounds
             for _ in range(STARTS):
                 self.begin_elsewhere()
@@ -170,7 +159,7 @@ class CostSearch:
             return
         length = self.index.length
         _, bottom = path_levels(self.index, length.astype(np.float64))
-        noise = self._random.normal(0.0, 0.1 * float(bottom.mean()), bottom.size)
+        noise = self.random.normal(0.0, 0.1 * float(bottom.mean()), bottom.size)
         first, _, end = list_schedule(self.index, -(bottom + noise), length)
         if end <= self.graph.slots:
             self.improve(first, first + length - 1, most=3)
@@ -193,7 +182,7 @@ class CostSearch:
         return plan
 
     def _cut(self, plan: SlotPlan, before: Ints, after: Ints) -> SlotPlan | None:
-        if len(self.graph) <= SMALL:
+        if self.small:
             return best_intervals(self.index, self.table, plan, before, after)
         for stride in (16, 8, 4, 2, 1):
             if self.late:
@@ -227,11 +216,11 @@ class CostSearch:
         """Move the prices of machines once and try the order they suggest."""
         assert self.best is not None
         if self.prices is None:
-            bound, start = aggregate_bound(self.graph)
+            assert self.apart is not None
             table = self.table
             if not self.graph.monge:
                 table = cost_table(self.index, self.graph.slots, envelope=True)
-            self.prices = CapacityPrices(self.index, table, start, bound)
+            self.prices = CapacityPrices(self.index, table, self.apart.price)
         self.prices.step(self.best, self.lattice.below(self.best.cost))
         self.raise_bound(self.prices.bound)
 
@@ -240,9 +229,9 @@ class CostSearch:
         if self.prices is None:
             return
         bundle = self.prices.bundle
-        average, sample = bundle.average(), bundle.sample(self._random)
+        average, sample = bundle.average(), bundle.sample(self.random)
         spread = 0.25 * float(np.mean(average[:, 1] - average[:, 0] + 1))
-        noise = self._random.normal(0.0, spread, len(self.graph))
+        noise = self.random.normal(0.0, spread, len(self.graph))
         whole = np.rint(average).astype(np.int64)
         near = SlotPlan(whole[:, 0].copy(), whole[:, 1].copy(), np.nan)
         middle = average.mean(axis=1)
@@ -270,11 +259,11 @@ class CostSearch:
         key = self._key(present)
         spread = 1.0 + 0.5 * float(np.mean(present.last - present.first + 1))
         if self.rounds % SHAKE == 0:
-            key += self._random.normal(0.0, spread, key.size)
-            found = self.reorder(key, present, -1 if len(key) <= SMALL else self._near)
+            key += self.random.normal(0.0, spread, key.size)
+            found = self.reorder(key, present, -1 if self.small else self._near)
         else:
-            some = self._random.integers(0, key.size, self._random.integers(1, 4))
-            key[some] += self._random.normal(0.0, spread, some.size)
+            some = self.random.integers(0, key.size, self.random.integers(1, 4))
+            key[some] += self.random.normal(0.0, spread, some.size)
             found = self.reorder(key, present, self._near)
         if found is None:
             return present
@@ -283,7 +272,7 @@ class CostSearch:
         assert self.best is not None
         warm = 2e-4 * self.best.cost + 0.04 * max(0.0, self.best.cost - self.bound)
         worse = found.cost - present.cost
-        return found if worse <= 0.0 or self._random.random() < np.exp(-worse / warm) else present
+        return found if worse <= 0.0 or self.random.random() < np.exp(-worse / warm) else present
 
     @property
     def can_price(self) -> bool:
@@ -300,7 +289,7 @@ class CostSearch:
 
     @property
     def _near(self) -> int:
-        return NEAR if len(self.graph) <= SMALL else 3
+        return NEAR if self.small else 3
 
     @property
     def worth_a_proof(self) -> bool:
@@ -311,8 +300,12 @@ class CostSearch:
         """Let HiGHS choose among the intervals that the prices leave, if not too many."""
         assert self.best is not None
         self.asked = True
+        end = self.elapsed_s + seconds
         while self.prices is None or not (self.prices.settled or self.closed):
             self.price_step()
+            if self.elapsed_s > end:
+                return
+        seconds = end - self.elapsed_s
         below = self.lattice.below(self.best.cost)
         plan, bound = prove(
             self.prices, self.table, self.best, self.bound, below, seconds=seconds, largest=largest
@@ -322,71 +315,23 @@ class CostSearch:
 
     def _key(self, plan: SlotPlan) -> Floats:
         """Order tasks by the first slot or the middle of their interval, at random."""
-        by_first = self._random.random() < 0.5
+        by_first = self.random.random() < 0.5
         return plan.first.astype(np.float64) if by_first else _middle(plan)
-
-    def result(self) -> SlotResult:
-        """What is known now."""
-        status: Status = "feasible" if self.best is not None else "infeasible"
-        return SlotResult(
-            self.best,
-            self.bound,
-            "optimal" if self.closed else status,
-            self.elapsed_s,
-            self.first_s,
-            self.rounds,
-        )
 
     def _report(self) -> None:
         if self.progress is not None and self.best is not None:
             self.progress(self.elapsed_s, self.best.cost, self.bound)
 
 
+def _longest(index: SlotGraphIndex) -> int:
+    """Longest interval in the table: every one for small graphs, else what fits memory."""
+    slots = index.graph.slots
+    if len(index.graph) <= SMALL:
+        return slots
+    room = int(3e7 / (slots * index.works.size))
+    return min(slots, max(int(4 * index.length.max()), min(room, 256)))
+
+
 def _middle(plan: SlotPlan) -> Floats:
     """Return the middle of each interval."""
     return np.asarray(0.5 * (plan.first + plan.last), dtype=np.float64)
-
-
-def solve_slots(
-    graph: SlotGraph,
-    *,
-    seconds: float = 1.0,
-    proof_s: float = 0.0,
-    rounds: int = 1 << 30,
-    seed: int = 0,
-    start: Ints | None = None,
-    progress: Progress | None = None,
-    clock: Callable[[], float] = time.perf_counter,
-) -> SlotResult:
-    """Search until the gap is closed, the time is over or enough orders were tried.
-
-    Args:
-        graph: what is asked.
-        seconds: time to search; the answer depends on the machine's speed unless ``rounds``
-            ends it.
-        proof_s: time for HiGHS to close the gap afterwards; 0: no proof is tried.
-        rounds: orders to try; with enough seconds the answer depends on the seed only.
-        seed: of the disturbances.
-        start: first slots (n,) of a schedule at full speed, where one is known.
-        progress: called with (seconds, cost, bound) at every improvement.
-        clock: what seconds are measured with; `time.process_time` on a busy computer.
-    """
-    search = CostSearch(graph, seed, progress, clock, seconds)
-    if not search.open(start):
-        return search.result()
-    search.raise_bound(stage_bound(search.index))
-    present, turn = search.best, 0
-    while not search.closed and not search.late and search.rounds < rounds:
-        present = search.best if turn % 80 == 0 else present
-        assert present is not None
-        if turn % (1 + search.turns_per_price) == 0 and search.can_price:
-            search.price_step()
-            search.decode()
-        else:
-            present = search.disturb(present)
-        turn += 1
-        if search.elapsed_s > 0.25 * seconds and search.worth_a_proof:
-            search.prove(0.7 * (seconds - search.elapsed_s), FEW_COLUMNS)
-    if proof_s > 0.0 and not search.closed and search.can_price:
-        search.prove(proof_s)
-    return search.result()

@@ -8,7 +8,7 @@ from downclock.exact.cost_model import SlotGraph
 from downclock.exact.cost_printed import solve_program
 from downclock.papers.gerhards import PAPER, published
 from downclock.papers.rows import Item, Row, Settings, judged
-from downclock.policies.cost_search import solve_slots
+from downclock.policies.cost_solve import solve_slots
 from downclock.workloads.gerhards import random_graph
 
 
