@@ -24,6 +24,7 @@ from downclock.exact.cost_proof import surviving
 from downclock.exact.cost_stages import stage_bound, stages
 from downclock.policies.cost_search import CostSearch
 from downclock.policies.cost_solve import solve_slots
+from downclock.policies.cost_start import list_schedule
 from downclock.problem.graph import Edges
 from downclock.workloads.gerhards import random_graph
 from tests.cost.tiny import brute_force, interval_costs, tiny_graph
@@ -127,6 +128,29 @@ def test_a_fixed_order_is_solved_to_the_optimum_by_one_cut() -> None:
         if found is not None:
             assert is_valid(graph, found)
             assert found.cost == pytest.approx(best, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["static", "uneven"])
+@pytest.mark.parametrize("pause", [True, False])
+def test_a_cut_is_never_worse_than_the_plan_it_starts_from(name: str, pause: bool) -> None:
+    # Power that is not convex: costs are exact at the plan and never too low elsewhere.
+    better = 0
+    for seed in range(40):
+        drawn = random_graph(12, seed=seed)
+        price = np.random.default_rng(seed).random(160)
+        graph = SlotGraph((4 * drawn.work).astype(int), drawn.edges, 3, price, *POWERS[name], pause)
+        index = SlotGraphIndex.of(graph)
+        table = cost_table(index, graph.slots)
+        first, machine, _ = list_schedule(index, np.arange(12.0), index.length)
+        last = first + index.length - 1
+        plan = SlotPlan(first, last, plan_cost(index, table, first, last))
+        edges = order_edges(index, machine, first)
+        for reach in (-1, 3):
+            found = best_intervals(index, table, plan, *edges, reach=reach)
+            assert found is not None
+            assert found.cost <= plan.cost * (1.0 + 1e-9)
+            better += found.cost < 0.95 * plan.cost
+    assert better > 40
 
 
 def test_placing_on_machines_never_overlaps_and_its_order_allows_the_plan() -> None:

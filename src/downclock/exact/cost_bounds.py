@@ -12,7 +12,7 @@ import numpy as np
 
 from downclock.exact.cost_bundle import Bundle
 from downclock.exact.cost_model import SlotGraph, SlotGraphIndex, SlotPlan, interval_costs, overlap
-from downclock.exact.cost_order import PRECISION
+from downclock.exact.cost_order import NO_ANCHOR, NO_FLOW, PRECISION
 from downclock.exact.cost_windows import capacity_windows
 from downclock.units import Bools, Floats, Ints
 
@@ -24,8 +24,6 @@ SETTLED = 1e-7
 
 SWEEPS = 100
 """Sweeps over the groups for each solution of the model; more where it promises nothing."""
-
-NO_FLOW = np.zeros((0, 0))
 
 STEPS = 12
 """Steps of `Apart` towards the best worth of work; half as wide after each that fails."""
@@ -280,8 +278,8 @@ class CapacityPrices:
         index = self.index
         toll = np.concatenate([[0.0], np.cumsum(price)])
         value, label, left = cut(
-            self.table, index.row, labels.at, labels.lab, toll, index.before, index.after,
-            PRECISION / (upper or 1.0), edge_flow,
+            self.table, index.row, labels.at, labels.lab, toll, NO_ANCHOR, index.before,
+            index.after, PRECISION / (upper or 1.0), edge_flow,
         )  # fmt: skip
         promised = index.graph.machines * toll[-1]
         slot = labels.lab[labels.at[:-1] + label]

@@ -1,8 +1,8 @@
 """The cheapest intervals for a fixed order on every machine: one minimum cut.
 
 With convex power the cost table is Monge, so that the problem is submodular in first and last
-slots and the cut is exact. With other power functions the cut is a good guess: its answer is
-priced again with the true table.
+slots and the cut is exact. With other power functions costs are exact at the plan in hand and never
+too low elsewhere: the cut finds no worse plan, and its answer is priced with the true table.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from downclock.units import Floats, Ints
 
 PRECISION = float(1 << 36)
 """What the cost of a plan is scaled to; capacities are whole numbers."""
+
+NO_FLOW = np.zeros((0, 0))
+NO_ANCHOR = np.zeros(0, dtype=np.int64)
 
 
 def machines_of(index: SlotGraphIndex, plan: SlotPlan) -> Ints:
@@ -60,12 +63,21 @@ def best_intervals(
     at, lab = window_labels(early, late, index.length, plan.first, plan.last, reach, stride)
     toll = np.zeros(index.graph.slots + 1)
     scale = PRECISION / max(plan.cost if np.isfinite(plan.cost) else _most(index, table), 1e-300)
-    value, label, _ = cut(table, index.row, at, lab, toll, before, after, scale, np.zeros((0, 0)))
+    anchor = NO_ANCHOR if index.graph.monge else _nearest(at, lab, plan)
+    value, label, _ = cut(table, index.row, at, lab, toll, anchor, before, after, scale, NO_FLOW)
     if not value < 0.5 * NEVER / scale:
         return None
     slot = lab[at[:-1] + label]
     first, last = slot[0::2].copy(), slot[1::2].copy()
     return SlotPlan(first, last, plan_cost(index, table, first, last))
+
+
+def _nearest(at: Ints, lab: Ints, plan: SlotPlan) -> Ints:
+    """Label of each variable that is nearest to the plan (2n,)."""
+    slot = np.column_stack([plan.first, plan.last]).ravel()
+    far = np.abs(lab - np.repeat(slot, np.diff(at)))
+    order = np.lexsort((far, np.repeat(np.arange(slot.size), np.diff(at))))
+    return np.asarray(order[at[:-1]] - at[:-1])
 
 
 def _most(index: SlotGraphIndex, table: Floats) -> float:

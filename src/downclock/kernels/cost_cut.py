@@ -38,27 +38,68 @@ def _node(base: int, k: int, size: int, source: int) -> int:
 
 
 @compiled
+def _surplus(table: Array, row: int, firsts: Array, lasts: Array) -> Array:
+    """Return by how much arcs and terms exceed the cost of each pair of labels.
+
+    Negative second differences have no arcs: it is the sum of what they would have taken off.
+    """
+    surplus = np.zeros((firsts.size, lasts.size))
+    for k in range(1, firsts.size):
+        beyond = 0.0
+        upper = interval_cost(table, row, firsts[k - 1], lasts[-1])
+        upper -= interval_cost(table, row, firsts[k], lasts[-1])
+        for j in range(lasts.size - 2, -1, -1):
+            lower = interval_cost(table, row, firsts[k - 1], lasts[j])
+            lower -= interval_cost(table, row, firsts[k], lasts[j])
+            if lower == -np.inf:
+                break
+            beyond += max(0.0, lower - upper)
+            surplus[k, j] = surplus[k - 1, j] + beyond
+            upper = lower
+    return surplus
+
+
+@compiled
+def _match(
+    table: Array, row: int, firsts: Array, lasts: Array, k0: int, j0: int,
+    first_term: Array, last_term: Array,
+) -> None:  # fmt: skip
+    """Change both variables' terms so that the cost is exact at labels k0, j0, never too low else.
+
+    So no cut is worse than the plan of these labels, whatever the table.
+    """
+    if interval_cost(table, row, firsts[k0], lasts[j0]) == np.inf:
+        return
+    surplus = _surplus(table, row, firsts, lasts)
+    for k in range(firsts.size):
+        first_term[k] -= surplus[min(k, k0), j0]
+    for j in range(j0 + 1, lasts.size):
+        last_term[j] += surplus[k0, j0] - surplus[k0, j]
+
+
+@compiled
+def _least_taken(term: Array) -> float:
+    """Bring the least term to 0; return what was taken."""
+    least = term.min()
+    term -= least
+    return least
+
+
+@compiled
 def _single_terms(
-    table: Array, row: Array, lab_at: Array, lab: Array, toll: Array, task: int,
+    table: Array, row: int, firsts: Array, lasts: Array, toll: Array, anchor: Array,
     first_term: Array, last_term: Array,
 ) -> float:  # fmt: skip
     """Fill both variables' own terms, least value 0; return the constant taken out."""
-    a, b, c = lab_at[2 * task], lab_at[2 * task + 1], lab_at[2 * task + 2]
-    begin, end = lab[a], lab[c - 1]
-    whole = interval_cost(table, row[task], begin, end)
-    low_first, low_last = np.inf, np.inf
-    for k in range(b - a):
-        first_term[k] = interval_cost(table, row[task], lab[a + k], end) - toll[lab[a + k]]
-        low_first = min(low_first, first_term[k])
-    for k in range(c - b):
-        value = interval_cost(table, row[task], begin, lab[b + k]) - whole
-        last_term[k] = value + toll[lab[b + k] + 1]
-        low_last = min(low_last, last_term[k])
-    for k in range(b - a):
-        first_term[k] -= low_first
-    for k in range(c - b):
-        last_term[k] -= low_last
-    return low_first + low_last
+    whole = interval_cost(table, row, firsts[0], lasts[-1])
+    for k in range(firsts.size):
+        first_term[k] = interval_cost(table, row, firsts[k], lasts[-1]) - toll[firsts[k]]
+    for j in range(lasts.size):
+        value = interval_cost(table, row, firsts[0], lasts[j]) - whole
+        last_term[j] = value + toll[lasts[j] + 1]
+    if anchor.size:
+        _match(table, row, firsts, lasts, anchor[0], anchor[1], first_term, last_term)
+    return _least_taken(first_term) + _least_taken(last_term)
 
 
 @compiled
@@ -158,12 +199,13 @@ def _edge_flows(
 
 @compiled
 def cut(
-    table: Array, row: Array, lab_at: Array, lab: Array, toll: Array,
+    table: Array, row: Array, lab_at: Array, lab: Array, toll: Array, anchor: Array,
     before: Array, after: Array, scale: float, edge_flow: Array,
 ) -> tuple[float, Array, Array]:  # fmt: skip
     """Return (value, labels, residual terms) of the minimum cut.
 
-    ``toll`` (slots + 1,) is the running sum of what holding a machine costs in each slot. The
+    ``toll`` (slots + 1,) is the running sum of what holding a machine costs in each slot;
+    ``anchor`` (2n,) the labels near which a table that is not Monge is matched, or empty. The
     value never exceeds the least cost, as capacities are rounded down; it is at least
     ``NEVER / scale`` where no labels are allowed together. ``labels[v]`` is an index into the
     labels of variable ``v``. Where ``edge_flow`` (edges, slots) has rows it is filled with the
@@ -187,7 +229,11 @@ def cut(
     constant = 0.0
     at = lab_at[2 * n]
     for i in range(n):
-        constant += _single_terms(table, row, lab_at, lab, toll, i, first_term, last_term)
+        a, b, c = lab_at[2 * i], lab_at[2 * i + 1], lab_at[2 * i + 2]
+        constant += _single_terms(
+            table, row[i], lab[a:b], lab[b:c], toll, anchor[2 * i : 2 * i + 2],
+            first_term[: b - a], last_term[: c - b],
+        )  # fmt: skip
         _chain(lab_at, 2 * i, source, first_term, scale, tail, head, cap, back)
         _chain(lab_at, 2 * i + 1, source, last_term, scale, tail, head, cap, back)
         at = _pair_terms(

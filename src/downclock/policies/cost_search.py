@@ -249,6 +249,10 @@ class CostSearch:
         length = np.maximum(near.last - near.first + 1, self.index.length)
         first, machine, _ = list_schedule(self.index, key, length)
         edges = order_edges(self.index, machine, first)
+        last = first + length - 1
+        if not self.graph.monge and np.all(last <= self.graph.due):
+            # Such a cut is never worse than a plan it starts from, which must be one of this order.
+            near = SlotPlan(first, last, plan_cost(self.index, self.table, first, last))
         found = best_intervals(self.index, self.table, near, *edges, reach=reach)
         if found is not None:
             self.keep(found)
