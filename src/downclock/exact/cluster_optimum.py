@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from downclock.errors import InvalidInput
+from downclock.exact.highs import solve_integer
 from downclock.problem.problem import Problem
 from downclock.units import Floats, Ints
 
@@ -49,14 +50,14 @@ class _Choices:
 
 def cluster_optimum(problem: Problem, *, time_limit_s: float = 60.0) -> ClusterOptimum:
     """Solve a batch exactly; InvalidInput where the problem is of another shape."""
-    from scipy.optimize import Bounds, milp
+    from scipy.optimize import Bounds
 
     _check(problem)
     choices = _choices(problem)
     servers, v = problem.platform.server_count, choices.task.size
     whole = np.concatenate([np.ones(v), np.zeros(servers), np.ones(servers)])
     upper = np.concatenate([np.ones(v), np.full(servers, np.inf), np.ones(servers)])
-    found = milp(
+    found = solve_integer(
         _costs(problem, choices),
         constraints=_rules(problem, choices),
         integrality=whole,

@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from downclock.exact.cost_model import SlotGraph
+from downclock.exact.highs import solve_integer
 from downclock.exact.result import Status
 from downclock.units import Floats, Ints
 
@@ -136,7 +137,7 @@ def solve_program(graph: SlotGraph, reading: Reading, *, seconds: float = 60.0) 
 
     Levels include off (the paper's f_n = 0), so a task may pause on its machine.
     """
-    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.optimize import Bounds, LinearConstraint
     from scipy.sparse import csr_array
 
     if LAST in _places(reading):
@@ -151,7 +152,7 @@ def solve_program(graph: SlotGraph, reading: Reading, *, seconds: float = 60.0) 
     columns = np.concatenate([column for column, _ in rows.entries])
     values = np.concatenate([value for _, value in rows.entries])
     matrix = csr_array((values, (at, columns)), shape=(len(rows.low), names.size))
-    answer = milp(
+    answer = solve_integer(
         cost,
         integrality=np.ones(names.size, dtype=np.int64),
         bounds=Bounds(0.0, 1.0),

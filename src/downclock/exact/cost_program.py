@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from downclock.exact.cost_model import SlotGraph
+from downclock.exact.highs import solve_integer
 from downclock.units import Bools, Floats, Ints
 
 
@@ -94,7 +95,7 @@ def solve_intervals(
 
     Only choices up to the cost ``most`` count: none may be left.
     """
-    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.optimize import Bounds, LinearConstraint
 
     n = len(graph)
     if np.unique(columns.task).size < n:
@@ -111,7 +112,7 @@ def solve_intervals(
     rules = [LinearConstraint(matrix, low, high)]
     if most < np.inf:
         rules.append(LinearConstraint(price[None, :], -np.inf, most * scale))
-    answer = milp(
+    answer = solve_integer(
         price,
         integrality=binary,
         bounds=Bounds(0.0, 1.0),

@@ -26,6 +26,7 @@ from downclock.exact.graph_clocks import ChipPower, energy_of_weighted
 from downclock.exact.graph_length import least_length
 from downclock.exact.graph_local import local_clocks, reduced
 from downclock.exact.graph_model import WorkGraph
+from downclock.exact.highs import solve_integer
 from downclock.units import Floats
 
 _SAFETY = 1e-7
@@ -192,7 +193,7 @@ def _level_program(
     graph: WorkGraph, cores: int, cycle_cost: Floats, time_limit_s: float
 ) -> tuple[float, Floats | None]:
     """Least ``Σ T_m cost_m`` and the T (M + 1,) found, if any; ``cycle_cost`` (M,) concave."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.optimize import Bounds, LinearConstraint
 
     if 2 * cores * len(graph) > _LARGEST:
         return 0.0, None
@@ -205,7 +206,7 @@ def _level_program(
     integral = np.zeros(cost.size, dtype=np.int64)
     integral[:cores] = unit > 0.0
     shortest = least_length(graph, cores, unit) / scale * (1.0 - 1e-9)
-    answer = milp(
+    answer = solve_integer(
         cost,
         constraints=[
             LinearConstraint(paths, -np.inf, 0.0),

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from downclock.exact.highs import solve_integer
 from downclock.units import Floats, Ints
 
 Status: TypeAlias = Literal["optimal", "feasible", "infeasible", "unknown"]
@@ -59,7 +60,7 @@ class MappingResult:
 
 def solve_mapping(choices: Choices, *, gap: float = 0.002, limit_s: float = 5.0) -> MappingResult:
     """Minimise the cost to within ``gap`` or as far as ``limit_s`` allows."""
-    from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.optimize import Bounds, LinearConstraint
 
     e, n = choices.job.size, choices.due_s.size
     makespan = choices.on_w > 0.0
@@ -76,7 +77,7 @@ def solve_mapping(choices: Choices, *, gap: float = 0.002, limit_s: float = 5.0)
     if makespan:
         spans = np.hstack([total, -np.ones((choices.processors, 1))])
         constraints.append(LinearConstraint(spans, -np.inf, 0.0))
-    found = milp(
+    found = solve_integer(
         cost,
         constraints=constraints,
         integrality=(np.arange(cost.size) < e).astype(np.int64),
