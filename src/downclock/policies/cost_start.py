@@ -7,6 +7,9 @@ import numpy as np
 from downclock.exact.cost_model import SlotGraph, SlotGraphIndex
 from downclock.units import Floats, Ints
 
+GOLDEN = 0.5 * (5.0**0.5 - 1.0)
+"""Multiples of it, less whole numbers, spread evenly."""
+
 
 def path_levels(index: SlotGraphIndex, length: Floats) -> tuple[Floats, Floats]:
     """Longest path before each task, and from each task on with itself (n,)."""
@@ -53,8 +56,11 @@ def paced(index: SlotGraphIndex, tries: int = 12) -> tuple[Ints, Ints] | None:
     room = (graph.due + 1) / (top + bottom)
     most = np.maximum(least, np.floor(least * room)).astype(np.int64)
     value = np.multiply.outer(graph.price, graph.unit_steps())
-    cheapest = np.argsort(value, axis=None, kind="stable") // value.shape[1]
-    key = graph.due + 1.0 - bottom
+    evenly = np.repeat(
+        np.arange(graph.slots) * GOLDEN % 1.0, value.shape[1]
+    )  # steps that cost the same take turns
+    cheapest = np.lexsort((evenly, value.ravel())) // value.shape[1]
+    key = graph.due + 1.0 + least - bottom  # by what comes after a task, not by the task itself
 
     def at_pace(units: int) -> tuple[Ints, Ints] | None:
         done = np.cumsum(np.bincount(cheapest[:units], minlength=graph.slots)).astype(np.float64)
