@@ -16,11 +16,10 @@ from downclock.units import Floats, Ints
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MixedPlan:
-    """A plan on unequal machines: intervals, machine of each task (n,), a lower bound."""
+    """A plan on unequal machines: intervals, machine of each task (n,), orders tried."""
 
     plan: SlotPlan
     machine: Ints
-    bound: float
     rounds: int
 
 
@@ -54,7 +53,7 @@ def solve_mixed(
         done += 1
         if found is not None and found.cost <= plan.cost:
             plan, machine, key = found, tried, found.first.astype(np.float64)
-    return MixedPlan(plan, machine, mixed.bound(), done)
+    return MixedPlan(plan, machine, done)
 
 
 def _listed(mixed: MixedMachines, key: Floats, machine: Ints | None) -> tuple[Ints, Ints]:
