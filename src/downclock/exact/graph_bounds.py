@@ -50,15 +50,15 @@ def global_bound(
     """
     if graph.total_work <= 0.0:
         return 0.0
-    weighted = weighted_bound(graph, cores, power.alpha, time_limit_s)
     length = least_length(graph, cores, common_unit(graph))
+    weighted = weighted_bound(graph, cores, power.alpha, time_limit_s, length)
     free = energy_of_weighted(weighted, deadline, power) + power.c2 * length
     common = max(power.critical, weighted / deadline)
     slowest_used, fastest_used = common * cores ** (-1.0 / power.alpha), common
     low, high = float(np.min(levels)), float(np.max(levels))
     if isinstance(levels, tuple) and low <= slowest_used and fastest_used <= high:
         return free
-    return max(free, _limited_bound(graph, cores, deadline, power, levels, time_limit_s))
+    return max(free, _limited_bound(graph, cores, deadline, power, levels, time_limit_s, length))
 
 
 def _limited_bound(
@@ -68,6 +68,7 @@ def _limited_bound(
     power: ChipPower,
     levels: Floats | tuple[float, float],
     time_limit_s: float,
+    length: float,
 ) -> float:
     """Bound for limited clocks, by a price of time.
 
@@ -78,7 +79,7 @@ def _limited_bound(
     best, price = 0.0, 0.0
     for _ in range(3):
         cost = _cycle_cost(cores, power, levels, price)
-        value, omega = _level_program(graph, cores, cost, time_limit_s)
+        value, omega = _level_program(graph, cores, cost, time_limit_s, length)
         best = max(best, value - price * deadline)
         if omega is None:
             break
@@ -136,19 +137,32 @@ def local_bound(
 
 
 def weighted_bound(
-    graph: WorkGraph, cores: int, alpha: float = 3.0, time_limit_s: float = 10.0
+    graph: WorkGraph,
+    cores: int,
+    alpha: float = 3.0,
+    time_limit_s: float = 10.0,
+    length: float | None = None,
 ) -> float:
-    """Best lower bound on the weighted makespan within a time limit."""
-    simple = simple_bound(graph, cores, alpha)
+    """Best lower bound on the weighted makespan within a time limit.
+
+    ``length`` is `least_length` where it is known already, here and below.
+    """
+    if length is None:
+        length = least_length(graph, cores, common_unit(graph))
+    simple = simple_bound(graph, cores, alpha, length)
     if cores <= 2:  # Lemma 6: with two cores the makespan is all that counts
         return simple
-    return max(simple, level_bound(graph, cores, alpha, time_limit_s))
+    return max(simple, level_bound(graph, cores, alpha, time_limit_s, length))
 
 
-def simple_bound(graph: WorkGraph, cores: int, alpha: float = 3.0) -> float:
+def simple_bound(
+    graph: WorkGraph, cores: int, alpha: float = 3.0, length: float | None = None
+) -> float:
     """Least weighted makespan by total work and least makespan alone."""
     unit = common_unit(graph)
-    return lemma3_bound(graph.total_work, least_length(graph, cores, unit), cores, alpha, unit)
+    if length is None:
+        length = least_length(graph, cores, unit)
+    return lemma3_bound(graph.total_work, length, cores, alpha, unit)
 
 
 def common_unit(graph: WorkGraph) -> float:
@@ -182,15 +196,21 @@ def lemma3_bound(
 
 
 def level_bound(
-    graph: WorkGraph, cores: int, alpha: float = 3.0, time_limit_s: float = 10.0
+    graph: WorkGraph,
+    cores: int,
+    alpha: float = 3.0,
+    time_limit_s: float = 10.0,
+    length: float | None = None,
 ) -> float:
     """Least weighted makespan of the level program; 0 where time runs out without a bound."""
+    if length is None:
+        length = least_length(graph, cores, common_unit(graph))
     cost = ChipPower(alpha=alpha).weight(cores)[1:]
-    return _level_program(graph, cores, cost, time_limit_s)[0]
+    return _level_program(graph, cores, cost, time_limit_s, length)[0]
 
 
 def _level_program(
-    graph: WorkGraph, cores: int, cycle_cost: Floats, time_limit_s: float
+    graph: WorkGraph, cores: int, cycle_cost: Floats, time_limit_s: float, length: float
 ) -> tuple[float, Floats | None]:
     """Least ``Σ T_m cost_m`` and the T (M + 1,) found, if any; ``cycle_cost`` (M,) concave."""
     from scipy.optimize import Bounds, LinearConstraint
@@ -205,7 +225,7 @@ def _level_program(
     cost[:cores] = cycle_cost
     integral = np.zeros(cost.size, dtype=np.int64)
     integral[:cores] = unit > 0.0
-    shortest = least_length(graph, cores, unit) / scale * (1.0 - 1e-9)
+    shortest = length / scale * (1.0 - 1e-9)
     answer = solve_integer(
         cost,
         constraints=[
