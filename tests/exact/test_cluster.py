@@ -101,6 +101,24 @@ def test_the_bound_counts_what_idles_beside_a_lone_task() -> None:
     assert account(problem, schedule).total_j == pytest.approx(expected, rel=1e-3)
 
 
+def test_the_bound_takes_the_server_with_the_least_beside_a_task_whatever_their_order() -> None:
+    """A lone task: 100 W beside it on a server of four, 20 W on one of one, repeated among them."""
+    library = Library.of_one_kind(
+        np.array(["a"], dtype=object), "gpu", mei.printed_profiles(np.random.default_rng(0), 1)
+    )
+    kind = Kind("gpu", GPU_TABLE, idle_w=30.0)
+    four = ServerSpec("four", (("gpu", 4),), count=3, host_w=10.0)
+    one = ServerSpec("one", (("gpu", 1),), count=2, host_w=20.0)
+    last = replace(four, name="last")
+    tasks = Tasks.of(np.zeros(1, np.int64), deadline_s=np.full(1, 1e6))
+    for specs, beside_w in (((four, one, last), 20.0), ((one, four), 20.0), ((four, last), 100.0)):
+        problem = Problem(tasks, library, Platform.build((kind,), specs))
+        least = problem.frontier(0).mixed().cheapest(beside_w)
+        expected = least.energy_j[0] + beside_w * least.time_s[0]
+        assert cluster_bound_j(problem) == pytest.approx(expected)
+        assert cluster_bound_j(problem, per_task_bound_j(problem)) == cluster_bound_j(problem)
+
+
 def test_tasks_that_can_fill_a_server_have_nothing_idle_beside_them() -> None:
     problem = mei.offline(0, utilisation=0.02)
     per_task = per_task_bound_j(problem).sum()

@@ -5,11 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from downclock.exact.bounds import per_task_bound_j
+from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
 from downclock.units import Floats
 
 
-def cluster_bound_j(problem: Problem) -> float:
+def cluster_bound_j(problem: Problem, task_j: Floats | None = None) -> float:
     """Least energy of any valid schedule that runs every task that can meet its deadline.
 
     Idling: a server on which b processors run pays for its host and for the others that idle;
@@ -20,9 +21,9 @@ def cluster_bound_j(problem: Problem) -> float:
     shortest), so at a moment that lies in many such intervals as many processors work. Servers
     are taken largest and cheapest first; those awake at the start wake for nothing.
 
-    Cost: n log n.
+    ``task_j`` is `per_task_bound_j` where it is known already. Cost: n log n.
     """
-    per_task = per_task_bound_j(problem)
+    per_task = per_task_bound_j(problem) if task_j is None else task_j
     runs = np.isfinite(per_task)
     with_idling = np.maximum(per_task, _with_idling_j(problem))[runs]
     processors = max(busiest(problem), int(np.any(per_task[runs] > 0.0)))
@@ -60,22 +61,25 @@ def _together(problem: Problem) -> Floats:
 
 def _share_w(problem: Problem, together: Floats) -> Floats:
     """Least power beside each running processor of a kind, of its server's host and idlers."""
-    platform = problem.platform
-    idle_w = np.array([kind.idle_w for kind in platform.kinds])[platform.kind]
-    least = np.full((together.size, len(platform.kinds)), np.inf)
-    known = set()
-    for server, first in enumerate(platform.first_processor[:-1]):
-        mine = slice(first, platform.first_processor[server + 1])
-        kinds = tuple(np.unique(platform.kind[mine]).tolist())
-        spec = (idle_w[mine].size, platform.host_w[server], idle_w[mine].sum(), kinds)
-        if spec in known:
-            continue
-        known.add(spec)
-        busy = np.minimum(spec[0], np.maximum(together, 1.0))
-        share = np.maximum(spec[1] + spec[2] - busy * idle_w[mine].max(), 0.0) / busy
-        for k in kinds:
-            least[:, k] = np.minimum(least[:, k], share)
+    idle_w = np.array([kind.idle_w for kind in problem.platform.kinds])
+    least = np.full((together.size, idle_w.size), np.inf)
+    for host_w, count in _servers(problem.platform):
+        has = count > 0.0
+        busy = np.minimum(count.sum(), np.maximum(together, 1.0))
+        share = np.maximum(host_w + count @ idle_w - busy * idle_w[has].max(), 0.0) / busy
+        least[:, has] = np.minimum(least[:, has], share[:, None])
     return np.where(np.isfinite(least), least, 0.0)
+
+
+def _servers(platform: Platform) -> list[tuple[float, Floats]]:
+    """Host power and processors of each kind of the servers that differ in these."""
+    kinds, servers = len(platform.kinds), platform.server_count
+    cell = platform.server * kinds + platform.kind
+    counts = np.bincount(cell, minlength=servers * kinds).reshape(servers, kinds)
+    rows = np.column_stack([platform.host_w, counts])
+    other = np.any(rows[1:] != rows[:-1], axis=1)  # equal servers mostly follow each other
+    differ = np.unique(rows[np.append(True, other)], axis=0)
+    return [(float(row[0]), row[1:]) for row in differ]
 
 
 def busiest(problem: Problem) -> int:

@@ -37,7 +37,7 @@ class Bounds:
     def of(cls, problem: Problem) -> Bounds:
         """Compute them: per task, and for clusters or task graphs as a whole."""
         task_j = per_task_bound_j(problem)
-        all_j = cluster_bound_j(problem)
+        all_j = cluster_bound_j(problem, task_j)
         if policy("graph").objection(problem) is None:
             from downclock.policies.graph_plan import graph_bound_j
 
