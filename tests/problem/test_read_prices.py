@@ -178,7 +178,8 @@ BAD = {
     "missing rows": (
         "time_s,price_per_kwh\n" + "".join(HOURS[:5] + HOURS[7:]),
         "line 7: time_s='25200' is 10800 s after the row above, where steps are 3600 s:"
-        " rows are missing (`read_prices(..., gaps='hold')` keeps the value before)",
+        " rows are missing. Add them, with the value before where it holds on (in Python,"
+        " `read_prices(..., gaps='hold')` does that)",
     ),
     "missing slot": ("slot,price_per_kwh\n0,1\n1,2\n3,3\n", "line 4: slot='3' is 1800 s after"),
     "no values": ("time_s\n0\n", "line 1: has no column of values such as"),

@@ -251,7 +251,8 @@ def _check_steps(table: Table, field: str, start_s: Floats, rows: Ints, gaps: Ga
     if gap is not None:
         usual = float(np.median(step_s))
         rule = f"is {step_s[gap]:g} s after the row above, where steps are {usual:g} s:"
-        rule += " rows are missing (`read_prices(..., gaps='hold')` keeps the value before)"
+        rule += " rows are missing. Add them, with the value before where it holds on"
+        rule += " (in Python, `read_prices(..., gaps='hold')` does that)"
         row = int(rows[gap + 1])
         raise table.complaint(rule, row=row, field=field, value=table.cell(field, row))
 
