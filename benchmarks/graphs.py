@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
@@ -152,9 +153,7 @@ def applications() -> None:
 
 def optima() -> None:
     """The best mean ratio there is on two cores, where only the makespan counts (Lemma 6)."""
-    try:
-        import ortools  # noqa: F401
-    except ImportError:
+    if find_spec("ortools") is None:
         print("optima: skipped, needs OR-Tools (pip install ortools)")
         return
     if not DATA.is_dir():
