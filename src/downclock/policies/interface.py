@@ -111,6 +111,17 @@ def merged(problem: Problem, decisions: Sequence[Decisions], policy: str) -> Sch
     return Schedule(place, power, Outcomes(status, reason, np.ones(n)), policy)
 
 
+def joined(parts: Sequence[Decisions]) -> Decisions:
+    """What was decided one after the other, in one."""
+    return Decisions(
+        _joined(Segments, [part.place for part in parts]),
+        _joined(PowerSpans, [part.power for part in parts]),
+        np.concatenate([part.rejected for part in parts]),
+        np.concatenate([part.reason for part in parts]),
+        parts[-1].call_me_s,
+    )
+
+
 def _joined(kind: type[Table], tables: list[Table]) -> Table:
     """One table out of several."""
     if len(tables) == 1:

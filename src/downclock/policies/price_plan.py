@@ -9,8 +9,9 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.exact.price_bound import expected, known_tariff, known_until_s, tariff_of
-from downclock.policies.interface import Decisions, Policy, View, merged
+from downclock.policies.interface import Decisions, Policy, View, joined, merged
 from downclock.policies.lengths import OneClock
+from downclock.policies.price_choice import Watch, asked_again, asking, pays, taken_over, trust
 from downclock.policies.price_columns import asked_of, curves_for, decided, fleet_of, latest_s
 from downclock.problem.objective import Objective
 from downclock.problem.problem import Problem
@@ -59,9 +60,11 @@ class ThriftyPolicy:
         return None
 
     def start(self, view: View) -> Any:
-        """An empty plan; where nothing changes, that of the price-blind policy."""
+        """An empty plan; that of the price-blind policy until waiting is found to pay."""
         if self._flat(view):
             return self.calm.start(view)
+        if self.dvfs:
+            return Watch(self.calm.start(self._known(view)))
         return _empty(view, view.problem.platform.initially_on)
 
     def run(self, state: Any, view: View, arrived: Ints, until_s: float) -> tuple[Any, Decisions]:
@@ -69,8 +72,9 @@ class ThriftyPolicy:
         if self._flat(view):
             return self.calm.run(state, view, arrived, until_s)
         if arrived.size == 0 or np.any(view.problem.tasks.arrival_s > 0.0):
-            return state, self._plan(state, view, arrived, until_s, CROWD)
-        plans = [self._plan(self.start(view), view, arrived, np.inf, w) for w in (CROWD, np.inf)]
+            return self._online(state, view, arrived, until_s)
+        on = view.problem.platform.initially_on
+        plans = [self._plan(_empty(view, on), view, arrived, np.inf, w) for w in (CROWD, np.inf)]
         if self.dvfs:
             known = self._known(view)
             plans += [
@@ -78,7 +82,36 @@ class ThriftyPolicy:
                 for policy in (self.calm, *self.rivals)
             ]
         best = min(plans, key=lambda each: self._cost(view, each))
-        return _empty(view, np.zeros_like(view.problem.platform.initially_on)), best
+        return _empty(view, np.zeros_like(on)), best
+
+    def _online(
+        self, state: Any, view: View, arrived: Ints, until_s: float
+    ) -> tuple[Any, Decisions]:
+        """Let the price-blind policy plan until waiting for cheap hours pays; then wait."""
+        parts, known = [], self._known(view)
+        while isinstance(state, Watch):
+            come_s = view.problem.tasks.arrival_s[arrived]
+            at = asking(state, come_s)
+            if at < 0:
+                calm, decided = self.calm.run(state.calm, known, arrived, until_s)
+                parts.append(decided)
+                return state._replace(calm=calm, seen=state.seen + arrived.size), joined(parts)
+            now_s = float(come_s[at])
+            before, now = (int(np.searchsorted(come_s, now_s, side)) for side in ("left", "right"))
+            calm, decided = self.calm.run(state.calm, known, arrived[:before], now_s)
+            parts.append(decided)
+            arrived = arrived[before:]
+            if self._pays(view, now_s):
+                state = taken_over(view, self._tied(view), calm, now_s)
+            else:
+                state = asked_again(state, calm, before, now - before, now_s)
+        parts.append(self._plan(state, view, arrived, until_s, CROWD))
+        return state, joined(parts)
+
+    def _pays(self, view: View, now_s: float) -> bool:
+        until_s = known_until_s(view.problem, self.objective)
+        trusted = trust(view.problem, self.objective)
+        return pays(view, self._tied(view), trusted, self._latest_s(view), until_s, now_s)
 
     def _flat(self, view: View) -> bool:
         """Tell whether a joule is worth the same everywhere, as long as prices are known."""
@@ -113,10 +146,16 @@ class ThriftyPolicy:
 
     def _known(self, view: View) -> View:
         """For rivals: a task without a deadline has to end while prices are known."""
-        tasks, latest = view.problem.tasks, self._latest_s(view)
+        tasks = view.problem.tasks
         if np.all(np.isfinite(tasks.deadline_s)):
             return view
-        return View(replace(view.problem, tasks=replace(tasks, deadline_s=latest)))
+
+        def compute() -> View:
+            return View(
+                replace(view.problem, tasks=replace(tasks, deadline_s=self._latest_s(view)))
+            )
+
+        return view.once(("known", str(self.objective)), compute)
 
     def _plan(
         self, state: Plan, view: View, arrived: Ints, until_s: float, crowd: float
