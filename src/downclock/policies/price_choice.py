@@ -32,6 +32,9 @@ TRUST = 2.0 / 3.0
 """Part of the saving that a forecast promises which comes true: about that of carbon forecasts made
 24 hours before in Great Britain, January 2024. Prices known beforehand keep what they promise."""
 
+MARGIN = 1.25
+"""The saving must be so many times the loss: both are estimates, and a change of plans costs."""
+
 
 class Watch(NamedTuple):
     """The price-blind policy plans for now: its state, tasks seen, when to ask again."""
