@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.exact.cost_bounds import SAFE
+from downclock.exact.cost_bounds import SAFE, STEPS
 from downclock.exact.cost_model import SlotGraph, SlotGraphIndex, SlotPlan, cost_table
 from downclock.exact.cost_order import best_intervals, order_edges
 from downclock.units import Floats, Ints
@@ -65,19 +65,43 @@ class MixedMachines:
         return best_intervals(own, self.table, nowhere, before, after)
 
     def bound(self) -> float:
-        """No plan costs less: every task alone, on its best machine, in its best slots."""
+        """No plan costs less: every task apart, in its window, at prices of machines.
+
+        The prices are those of liquid work of some worth (see `Apart`), 0 among them.
+        """
         soonest = replace(self.index, length=np.ascontiguousarray(self.least.min(axis=0)))
         early, late, fits = soonest.windows(self.index.before, self.index.after)
         if not fits:
             return np.inf
-        least = 0.0
-        for i, (first, last) in enumerate(zip(early, late, strict=True)):
-            wait = np.arange(last - first + 1)
-            inside = wait[:, None] + wait[None, :] <= last - first  # start and length in the window
-            least += self.table[self.row[:, i], first : last + 1, : last - first + 1][
-                :, inside
-            ].min()
-        return float(least * (1.0 - SAFE))
+        value = [np.multiply.outer(graph.price, graph.unit_steps()) for graph in self.graphs]
+        ratio = [self.graphs[0].work.sum() / graph.work.sum() for graph in self.graphs]
+        top = max(float(each.max()) / r for each, r in zip(value, ratio, strict=True))
+
+        def at(worth: float) -> float:
+            price = [
+                np.maximum(worth * r - each, 0.0).sum(axis=1)
+                for each, r in zip(value, ratio, strict=True)
+            ]
+            return self._apart(price, early, late)
+
+        best, worth, step = max((at(x * top), x * top, top / 8) for x in np.linspace(0.0, 1.0, 9))
+        for _ in range(STEPS):
+            better, x = max((at(max(x, 0.0)), x) for x in (worth - step, worth + step))
+            best, worth, step = (better, x, step) if better > best else (best, worth, 0.5 * step)
+        return best
+
+    def _apart(self, price: list[Floats], early: Ints, late: Ints) -> float:
+        """Bound at prices of the machines of each class (classes of (slots,))."""
+        from downclock.kernels.cost_tables import cheapest_in_windows
+
+        least, promised = np.full(len(self.index.graph), np.inf), 0.0
+        for group, each in enumerate(price):
+            toll = np.concatenate([[0.0], np.cumsum(each)])
+            promised += float(np.sum(self.machine_class == group) * toll[-1])
+            own = cheapest_in_windows(self.table, self.row[group], early, late, toll)
+            least = np.minimum(least, own)
+        total = float(least.sum())
+        return total - promised - SAFE * (total + promised)
 
 
 def best_on_machines(machines: Sequence[SlotGraph], machine: Ints, rank: Ints) -> SlotPlan | None:

@@ -63,7 +63,8 @@ def best_intervals(
     at, lab = window_labels(early, late, index.length, plan.first, plan.last, reach, stride)
     toll = np.zeros(index.graph.slots + 1)
     scale = PRECISION / max(plan.cost if np.isfinite(plan.cost) else _most(index, table), 1e-300)
-    anchor = NO_ANCHOR if index.graph.monge else _nearest(at, lab, plan)
+    anchored = np.isfinite(plan.cost) and not index.graph.monge
+    anchor = _nearest(at, lab, plan) if anchored else NO_ANCHOR
     value, label, _ = cut(table, index.row, at, lab, toll, anchor, before, after, scale, NO_FLOW)
     if not value < 0.5 * NEVER / scale:
         return None

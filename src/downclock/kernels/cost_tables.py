@@ -178,3 +178,21 @@ def cheapest_held(table: Array, toll: Array) -> Array:
                     break
                 least[w] = min(least[w], table[w, s, length - 1] + held)
     return least
+
+
+@compiled
+def cheapest_in_windows(table: Array, row: Array, early: Array, late: Array, toll: Array) -> Array:
+    """Return the least cost of each task over all intervals of its window, machine included.
+
+    ``row`` (n,) names the row of each task, ``early`` and ``late`` its window, ``toll`` is as for
+    `cheapest_held`.
+    """
+    least = np.full(row.size, np.inf)
+    for i in range(row.size):
+        for s in range(early[i], late[i] + 1):
+            for last in range(s, min(late[i], s + table.shape[2] - 1) + 1):
+                held = toll[last + 1] - toll[s]
+                if held > least[i]:
+                    break
+                least[i] = min(least[i], table[row[i], s, last - s] + held)
+    return least

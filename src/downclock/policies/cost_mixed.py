@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -33,46 +33,75 @@ def solve_mixed(
 ) -> MixedPlan | None:
     """Best plan found; None where no list schedule meets the deadlines.
 
-    It starts with earliest finish. Each further order moves one or two tasks to other machines or
-    places; times and levels of every order are exact (`MixedMachines.best`).
+    It starts with earliest finish. Each further order moves one to three tasks to other machines
+    or places; times and levels of every order are exact (`MixedMachines.best`). Somewhat dearer
+    ones are gone on from, too.
     """
     random, begun = np.random.default_rng(seed), clock()
     _, bottom = path_levels(mixed.index, mixed.least.min(axis=0).astype(np.float64))
-    machine, rank = _listed(mixed, -bottom, None)
-    plan = mixed.best(machine, rank)
-    if plan is None:
+    starts = [_start(mixed, -bottom, eager) for eager in (False, True)]
+    best = min(filter(None, starts), key=lambda start: start.plan.cost, default=None)
+    if best is None:
         return None
-    key, done = plan.first.astype(np.float64), 1
+    plan, machine, bound, done = best.plan, best.machine, mixed.bound(), 1
     while done < rounds and clock() - begun < seconds:
-        moved, place = machine.copy(), key.copy()
-        some = random.integers(0, machine.size, random.integers(1, 3))
-        moved[some] = random.integers(0, mixed.machine_class.size, some.size)
-        place[some] += random.normal(0.0, 3.0, some.size)
-        tried, rank = _listed(mixed, place, moved)
+        tried, rank = _listed(mixed, *_disturbed(mixed, plan, machine, random))
         found = mixed.best(tried, rank)
         done += 1
-        if found is not None and found.cost <= plan.cost:
-            plan, machine, key = found, tried, found.first.astype(np.float64)
-    return MixedPlan(plan, machine, done)
+        if found is None:
+            continue
+        cost = best.plan.cost
+        warm = 1e-300 + 2e-4 * cost + 0.02 * min(0.1 * cost, max(0.0, cost - bound))
+        if random.random() < np.exp(min(0.0, (plan.cost - found.cost) / warm)):
+            plan, machine = found, tried
+        if found.cost < best.plan.cost:
+            best = MixedPlan(found, tried, done)
+    return replace(best, rounds=done)
 
 
-def _listed(mixed: MixedMachines, key: Floats, machine: Ints | None) -> tuple[Ints, Ints]:
-    """Return machine and rank of a list schedule; machines are chosen where none are given."""
+def _disturbed(
+    mixed: MixedMachines, plan: SlotPlan, machine: Ints, random: np.random.Generator
+) -> tuple[Floats, Ints]:
+    """Return keys and machines where one to three tasks have another place and machine."""
+    moved, key = machine.copy(), (0.5 * (plan.first + plan.last)).astype(np.float64)
+    some = random.integers(0, machine.size, random.integers(1, 4))
+    spread = 1.0 + 0.5 * float(np.mean(plan.last - plan.first + 1))
+    key[some] += random.normal(0.0, spread, some.size)
+    if random.random() < 0.5:
+        moved[some] = moved[random.permutation(some)]
+    else:
+        moved[some] = random.integers(0, mixed.machine_class.size, some.size)
+    return key, moved
+
+
+def _start(mixed: MixedMachines, key: Floats, eager: bool) -> MixedPlan | None:
+    machine, rank = _listed(mixed, key, None, eager=eager)
+    plan = mixed.best(machine, rank)
+    return None if plan is None else MixedPlan(plan, machine, 1)
+
+
+def _listed(
+    mixed: MixedMachines, key: Floats, machine: Ints | None, *, eager: bool = False
+) -> tuple[Ints, Ints]:
+    """Return machine and rank of a list schedule; machines are chosen where none are given.
+
+    Where ``eager`` only tasks that can start first are looked at.
+    """
     index, graph = mixed.index, mixed.index.graph
     n, free = len(graph), np.zeros(mixed.machine_class.size, dtype=np.int64)
     chosen, rank, end = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64), np.zeros(n)
-    waiting = np.diff(index.pred_at)
+    waiting, may = np.diff(index.pred_at), graph.release.astype(np.float64)
     ready = {i for i in range(n) if waiting[i] == 0}
     for place in range(n):
-        i = min(ready, key=lambda task: (key[task], task))
+        soonest = free.min() if eager else np.inf
+        i = min(ready, key=lambda task: (max(may[task], soonest), key[task], task))
         ready.remove(i)
-        pred = index.pred[index.pred_at[i] : index.pred_at[i + 1]]
-        at = max(float(graph.release[i]), float(end[pred].max(initial=0.0)))
-        ends = np.maximum(free, at) + mixed.least[mixed.machine_class, i]
+        ends = np.maximum(free, may[i]) + mixed.least[mixed.machine_class, i]
         chosen[i] = np.argmin(ends) if machine is None else machine[i]
         end[i] = free[chosen[i]] = ends[chosen[i]]
         rank[i] = place
         for j in index.succ[index.succ_at[i] : index.succ_at[i + 1]]:
+            may[j] = max(may[j], end[i])
             waiting[j] -= 1
             if waiting[j] == 0:
                 ready.add(int(j))
