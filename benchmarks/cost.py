@@ -4,7 +4,8 @@
     python -m benchmarks.cost --part exact
 
 Parts: ``small`` (quality and certificates up to 32 tasks), ``exact`` (proofs), ``tiny`` (printed
-and corrected program, brute force and ours on 200 cases), ``large``, ``huge`` and ``barrier``.
+and corrected program, brute force and ours on 200 cases), ``levels`` (uneven clocks and static
+power), ``large`` (1,000 tasks on every curve), ``huge`` (10,000) and ``barrier``.
 Seconds are CPU seconds of one thread, so that a busy computer does not change the picture. Real
 curves are read from the folder that DOWNCLOCK_DATA names, and left out without it.
 """
@@ -17,6 +18,7 @@ import os
 import resource
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -30,6 +32,7 @@ from downclock.policies.cost_solve import SlotResult, solve_slots
 from downclock.policies.cost_start import shortest_schedule
 from downclock.units import Floats, Ints
 from downclock.workloads.gerhards import (
+    Meshing,
     alternating_prices,
     flat_prices,
     increasing_prices,
@@ -39,7 +42,7 @@ from downclock.workloads.gerhards import (
 )
 from downclock.workloads.task_graph import TaskGraph
 
-PARTS = ("small", "exact", "tiny", "large", "huge", "barrier")
+PARTS = ("small", "exact", "tiny", "levels", "large", "huge", "barrier")
 UNITS = np.arange(1, 6)
 POWER = (UNITS / 5) ** 2
 FILES = {
@@ -219,15 +222,60 @@ def tiny(cases: int, seed: int) -> None:
     )
 
 
-def large(tasks: int, machines: int, seconds: float, family: str, seed: int) -> None:
+def levels(cases: int, proof: float, seed: int) -> None:
+    """Uneven clocks, static power, no pauses: certificate after 2 s, and above the best known."""
+    sets = {
+        "4 uneven, f^2": (np.array([2, 5, 7, 10]), 2, 0.0, True),
+        "3 uneven, f^3": (np.array([4, 7, 10]), 3, 0.0, True),
+        "static 0.1": (UNITS, 3, 0.1, True),
+        "static 0.4": (UNITS, 3, 0.4, True),
+        "no pause": (UNITS, 2, 0.0, False),
+    }
+    curve = curves().get("epex-2016", alternating_prices)
+    for name, (units, exponent, static, pause) in sets.items():
+        rows = []
+        for draw in range(seed, seed + cases):
+            for size, machines in ((16, 2), (16, 4), (32, 4), (32, 8)):
+                drawn, percent = _drawn(draw, size, machines)
+                graph, first = slotted(drawn, machines, percent, curve)
+                other = replace(
+                    graph,
+                    work=graph.work * units[-1] // UNITS[-1],
+                    units=units,
+                    power=static + (1.0 - static) * (units / units[-1]) ** exponent,
+                    pause=pause,
+                )
+                two = solved(other, first, 2.0)
+                best = two if two.status == "optimal" else solved(other, first, 2.0, proof)
+                above = two.cost / min(two.cost, best.cost) - 1.0
+                rows.append((two.gap, above, best.status == "optimal"))
+        gap, above, proven = np.array(rows, dtype=float).T
+        print(
+            f"{name:14s} {len(rows)} cases: certificate after 2 s {100 * gap.mean():.2f} %"
+            f" (worst {100 * gap.max():.2f}); above best {100 * above.mean():.3f} %"
+            f" (worst {100 * above.max():.2f}); proven in {proof:g} s {100 * proven.mean():.0f} %",
+            flush=True,
+        )
+
+
+def large(
+    tasks: int,
+    machines: int,
+    seconds: float,
+    family: str,
+    seed: int,
+    curve: str = "epex-2016",
+    meshing: Meshing = "low",
+) -> None:
     """Print certified gaps over time of one big graph."""
     drawn = (
-        random_graph(tasks, meshing="low", seed=seed)
+        random_graph(tasks, meshing=meshing, seed=seed)
         if family == "random"
         else structured_graph(family, tasks, width=8 if tasks < 500 else 50, seed=seed)  # type: ignore[arg-type]
     )
-    curve = curves().get("epex-2016", alternating_prices)
-    graph, first = slotted(drawn, machines, 20.0, curve, tries=3)
+    known = curves()
+    curve = curve if curve in known else "alternating"
+    graph, first = slotted(drawn, machines, 20.0, known[curve], tries=3)
     seen: list[tuple[float, float]] = []
     found = solve_slots(
         graph,
@@ -243,7 +291,8 @@ def large(tasks: int, machines: int, seconds: float, family: str, seed: int) -> 
     )
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
-        f"{family} {tasks} tasks x {graph.slots} slots, {machines} machines: {line};"
+        f"{curve}, {family} {meshing if family == 'random' else ''} {tasks} tasks x"
+        f" {graph.slots} slots, {machines} machines: {line};"
         f" first plan {found.first_s:.2f} s; {found.seconds:.1f} s, {memory:.0f} MB",
         flush=True,
     )
@@ -257,19 +306,23 @@ def main() -> None:
     parser.add_argument("--stretch", type=float, default=1.0, help="wall seconds per CPU second")
     parser.add_argument("--part", choices=PARTS, default="small")
     given = parser.parse_args()
-    solved(*slotted(random_graph(8), 2, 20.0, flat_prices), 0.1, 0.1)  # compile
+    for tasks in (8, 120):  # compile
+        solved(*slotted(random_graph(tasks), 2, 20.0, flat_prices), 0.5, 0.1)
     if given.part == "small":
         small(given.graphs, given.proof, given.seed)
     elif given.part == "exact":
         exact(given.graphs, given.proof, given.seed, given.stretch)
     elif given.part == "tiny":
         tiny(200, given.seed)
+    elif given.part == "levels":
+        levels(4 * given.graphs, given.proof, given.seed)
     elif given.part == "large":
-        for seed in range(given.seed, given.seed + 2 * given.graphs):
-            large(1000, 8, 5.0, "random", seed)
-            large(1000, 6, 5.0, "random", seed)
-            large(1000, 16, 5.0, "layered", seed)
-            large(1000, 16, 5.0, "random", seed)
+        for seed in range(given.seed, given.seed + given.graphs):
+            for name in curves():
+                large(1000, 6, 5.0, "random", seed, name, "low")
+                large(1000, 6, 5.0, "random", seed, name, "high")
+                large(1000, 16, 5.0, "random", seed, name, "middle")
+                large(1000, 16, 5.0, "layered", seed, name)
     elif given.part == "huge":
         large(10_000, 64, 20.0, "random", given.seed)
     else:
