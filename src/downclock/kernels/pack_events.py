@@ -110,9 +110,7 @@ def _planned(plan: Plan) -> int:
 
 
 @inner
-def _spread(
-    plan: Plan, trace: Trace, curves: Curves, out: Written, tasks: Ints, new: int, now_s: float
-) -> bool:
+def _spread(plan: Plan, trace: Trace, curves: Curves, tasks: Ints, new: int, now_s: float) -> bool:
     """Place tasks by deadline at their fastest where they end first; False: one is late.
 
     A task other than ``new`` that cannot be on time any more is no reason to give up.
@@ -128,12 +126,12 @@ def _spread(
         late = max(now_s, plan.end_s[p]) + length > trace.deadline_s[i]
         if late and (i == new or now_s + length <= trace.deadline_s[i]):
             return False
-        append(plan, out, p, i, length, now_s)
+        append(plan, p, i, length, now_s)
     return True
 
 
 @inner
-def hurry(plan: Plan, trace: Trace, curves: Curves, out: Written, new: int, now_s: float) -> bool:
+def hurry(plan: Plan, trace: Trace, curves: Curves, new: int, now_s: float) -> bool:
     """Make room for task ``new`` by hurrying and moving what has not started; False: none.
 
     What is to start now does so when the plan is improved, at the end of the moment.
@@ -148,7 +146,7 @@ def hurry(plan: Plan, trace: Trace, curves: Curves, out: Written, new: int, now_
     )
     clear(plan, tasks, where, length_s)
     tasks[count] = new
-    good = _spread(plan, trace, curves, out, tasks, new, now_s)
+    good = _spread(plan, trace, curves, tasks, new, now_s)
     if not good:
         again_tasks, places, lengths = (
             np.empty(count + 1, np.int64),
@@ -157,7 +155,7 @@ def hurry(plan: Plan, trace: Trace, curves: Curves, out: Written, new: int, now_
         )
         clear(plan, again_tasks, places, lengths)
         for a in range(count):
-            append(plan, out, where[a], tasks[a], length_s[a], now_s)
+            append(plan, where[a], tasks[a], length_s[a], now_s)
         return False
     for a in range(plan.tally[0]):
         j = plan.up[a]
@@ -202,9 +200,9 @@ def _overdue(
         room = plan.tally[2] + plan.tally[0] + left < out.span.shape[0]
         if room and settle(plan, trace, curves, out, i, True, now_s):
             continue
-        if not hurry(plan, trace, curves, out, i, now_s):
+        if not hurry(plan, trace, curves, i, now_s):
             short = curves.short_s[plan.kind[p] * trace.arrival_s.size + i]
-            append(plan, out, p, i, short, now_s)
+            append(plan, p, i, short, now_s)
 
 
 @inner
@@ -248,7 +246,7 @@ def _moment(
             remember(plan, trace, curves, i, now_s)
         if settle(plan, trace, curves, out, i, late, now_s):
             continue
-        if not late or not hurry(plan, trace, curves, out, i, now_s):
+        if not late or not hurry(plan, trace, curves, i, now_s):
             reject(plan, trace, curves, i, now_s)
     if late:
         again(plan, trace, curves, out, now_s)

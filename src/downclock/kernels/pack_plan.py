@@ -195,7 +195,7 @@ def set_last(plan: Plan, j: int) -> None:
 
 
 @inner
-def append(plan: Plan, out: Written, p: int, i: int, length_s: float, now_s: float) -> None:
+def append(plan: Plan, p: int, i: int, length_s: float, now_s: float) -> None:
     """Put task ``i`` at the end of what processor ``p`` is to do; `begin` starts it."""
     j = plan.server[p]
     start = max(now_s, plan.end_s[p])
@@ -463,7 +463,7 @@ def settle(
     if ahead:
         _put_ahead(plan, p, i, length)
     else:
-        append(plan, out, p, i, length, now_s)
+        append(plan, p, i, length, now_s)
     if plan.busy[0, plan.busy.shape[1] // 2 + p] == np.inf:
         begin(plan, trace, curves, out, p, now_s)
     return True

@@ -96,7 +96,7 @@ def _improve(plan: Plan, trace: Trace, curves: Curves, out: Written, now_s: floa
                 curves, k * trace.arrival_s.size + i, trace.deadline_s[i] - plan.end_s[p]
             )
             length = plan.length_s[i] if length < 0.0 else length
-        append(plan, out, q, i, length, now_s)
+        append(plan, q, i, length, now_s)
         if plan.busy[0, plan.busy.shape[1] // 2 + q] == np.inf:
             begin(plan, trace, curves, out, q, now_s)
 
@@ -137,7 +137,23 @@ def clear(plan: Plan, tasks: Ints, where: Ints, length_s: Floats) -> int:
 
 
 @inner
-def _replan(plan: Plan, trace: Trace, curves: Curves, out: Written, now_s: float) -> None:
+def _in_turn(
+    plan: Plan, trace: Trace, curves: Curves, tasks: Ints, where: Ints, now_s: float
+) -> Ints:
+    """Return the order of placing tasks: urgent ones by slack, then the longest first."""
+    m = tasks.size
+    calm, key = np.zeros(m), np.empty(m)
+    for a in range(m):
+        free = curves.free_s[plan.kind[where[a]] * trace.arrival_s.size + tasks[a]]
+        key[a] = trace.deadline_s[tasks[a]] - now_s - free
+        if key[a] >= URGENT * free:
+            calm[a], key[a] = 1.0, -free
+    order = np.argsort(key, kind="mergesort")  # stable, so the second sort keeps the first
+    return order[np.argsort(calm[order], kind="mergesort")]
+
+
+@inner
+def _replan(plan: Plan, trace: Trace, curves: Curves, now_s: float) -> None:
     """Place all that has not started anew, urgent tasks first, then the longest; keep the better.
 
     Nothing starts in between: only processors that are busy get tasks at their end.
@@ -146,24 +162,19 @@ def _replan(plan: Plan, trace: Trace, curves: Curves, out: Written, now_s: float
     before = _worth_j(plan, curves)
     tasks, where, length_s = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
     m = clear(plan, tasks, where, length_s)
-    key = np.empty(m)
-    for a in range(m):
-        row = plan.kind[where[a]] * n + tasks[a]
-        slack = trace.deadline_s[tasks[a]] - now_s - curves.free_s[row]
-        key[a] = slack - 1e12 if slack < URGENT * curves.free_s[row] else -curves.free_s[row]
     good = True
-    for a in np.argsort(key, kind="mergesort"):  # stable
+    for a in _in_turn(plan, trace, curves, tasks[:m], where, now_s):
         p, _, length = best_place(plan, trace, curves, tasks[a], plan.kind[where[a]], now_s)
         if p < 0:
             good = False
             break
-        append(plan, out, p, tasks[a], length, now_s)
+        append(plan, p, tasks[a], length, now_s)
     if good and _worth_j(plan, curves) < before:
         return
     again, places, lengths = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
     clear(plan, again, places, lengths)
     for a in range(m):
-        append(plan, out, where[a], tasks[a], length_s[a], now_s)
+        append(plan, where[a], tasks[a], length_s[a], now_s)
 
 
 @inner
@@ -238,5 +249,5 @@ def again(plan: Plan, trace: Trace, curves: Curves, out: Written, now_s: float) 
     wait = max(EVERY, (plan.tally[6] / SQUARE) ** 2)
     if plan.waste[0] > GATE and plan.tally[5] >= wait:
         plan.tally[5] = 0
-        _replan(plan, trace, curves, out, now_s)
+        _replan(plan, trace, curves, now_s)
     _start_idle(plan, trace, curves, out, now_s)
