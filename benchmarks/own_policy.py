@@ -1,6 +1,6 @@
 """How far our policies are from the bound, on task sets they were not developed on.
 
-    python -m benchmarks.own_policy offline online week speed a100 effort uncertainty
+    python -m benchmarks.own_policy offline online week speed exact a100 effort uncertainty
 
 Prints one row per setting: mean gap to the per-task bound in per cent, worst set, seconds. Every
 schedule is verified. Turn-on energy is charged per pair; `offline` charges none (mei2021 Eq. 6).
@@ -20,9 +20,12 @@ import numpy as np
 from downclock.engine.engine import plan
 from downclock.exact.bounds import per_task_bound_j
 from downclock.exact.cluster_bound import cluster_bound_j
+from downclock.exact.cluster_optimum import cluster_optimum
 from downclock.papers.liu.a100 import measured_a100
 from downclock.policies.catalog import policy
 from downclock.power.fit import Fit
+from downclock.power.library import Library
+from downclock.power.points import MEI_LAW, ClockTable
 from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks
@@ -36,6 +39,14 @@ from downclock.workloads import mei
 
 RIVALS = ("race", "static-cap", "edl", "bin")
 SEEDS = range(800, 812)
+EIGHT_CLOCKS = ClockTable(
+    np.tile([600.0, 800.0, 1000.0, 1100.0], 2),
+    np.repeat([700.0, 1000.0], 4),
+    1000.0,
+    1000.0,
+    MEI_LAW,
+)
+"""Four core clocks by two memory clocks, MHz, and the default pair."""
 THETAS = (1, 0.95, 0.9, 0.85, 0.8, 0.7, 0.5)
 PAPERS = [
     f"edl:theta={theta},rho={rho},start={start}"
@@ -49,15 +60,20 @@ PAPERS += [
 """The papers' policies with 36 settings; the best is picked set by set, in hindsight."""
 
 
-def gap(problem: Problem, spec: str) -> tuple[float, float, float]:
-    """Return (gap %, gap to the tighter bound %, seconds)."""
+def planned(problem: Problem, spec: str) -> tuple[float, float]:
+    """Return the energy of a policy's schedule and the seconds to plan it."""
     begin = time.perf_counter()
     schedule = plan(problem, policy(spec))
     seconds = time.perf_counter() - begin
     verdict = verify(problem, schedule)
     if not verdict.ok or np.any(schedule.outcomes.status):
         raise SystemExit(f"{problem.name} {spec}: {verdict}")
-    energy = float(account(problem, schedule).server_j.sum())
+    return float(account(problem, schedule).server_j.sum()), seconds
+
+
+def gap(problem: Problem, spec: str) -> tuple[float, float, float]:
+    """Return (gap %, gap to the tighter bound %, seconds)."""
+    energy, seconds = planned(problem, spec)
     task_j = per_task_bound_j(problem)
     tighter_j = cluster_bound_j(problem, task_j)
     return 100 * (energy / float(task_j.sum()) - 1), 100 * (energy / tighter_j - 1), seconds
@@ -183,6 +199,37 @@ def speed() -> None:
             )
 
 
+def exact() -> None:
+    """Batches small enough to prove their optimum: how far `late` is above it, per cent."""
+    gaps: list[float] = []
+    seeds = range(1600, 1800)
+    for seed in seeds:
+        problem = _small_batch(seed)
+        best = cluster_optimum(problem, time_limit_s=30.0)
+        energy, _ = planned(problem, "late")
+        if energy < max(best.bound_j, cluster_bound_j(problem)) * (1 - 1e-9):
+            raise SystemExit(f"{problem.name}: {energy} J is below a bound")
+        if best.proven:
+            gaps.append(100 * (energy / best.energy_j - 1))
+    print(
+        f"{len(gaps)} of {len(seeds)} optima proven; late above them: mean {np.mean(gaps):.3f},"
+        f" median {np.median(gaps):.3f}, worst {np.max(gaps):.2f} %"
+    )
+
+
+def _small_batch(seed: int) -> Problem:
+    """Return 2 to 8 tasks at time 0 for two servers of two GPUs with eight clocks."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 9))
+    names = np.array([f"a{i}" for i in range(n)], dtype=object)
+    library = Library.of_one_kind(names, "gpu", mei.printed_profiles(rng, n))
+    kind = Kind("gpu", EIGHT_CLOCKS, idle_w=float(rng.uniform(0, 60)), clock="locked")
+    server = ServerSpec("s", (("gpu", 2),), count=2, wake_j=float(rng.uniform(0, 5000)))
+    scale = rng.uniform(10, 50, n)
+    tasks = Tasks.of(np.arange(n), deadline_s=5 * scale * rng.uniform(2.5, 8, n), scale=scale)
+    return Problem(tasks, library, Platform.build((kind,), (server,)), name=f"batch-{seed}")
+
+
 def a100() -> None:
     """Measured A100 tables (61 clocks), lengths as in the Philly trace, servers of eight."""
     folder = Path(os.environ.get("DOWNCLOCK_DATA", "../shared/data"))
@@ -221,7 +268,7 @@ def _a100_day(rng: np.random.Generator, found: Fit, philly_s: Floats) -> Problem
 
 
 def main() -> None:
-    for name in sys.argv[1:] or ["offline", "online", "week", "speed"]:
+    for name in sys.argv[1:] or ["offline", "online", "week", "speed", "exact"]:
         globals()[name]()
 
 
