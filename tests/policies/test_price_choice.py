@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from downclock.engine.engine import plan
-from downclock.policies import price_plan
+from downclock.policies import price_choice, price_plan
 from downclock.policies.catalog import policy
 from downclock.policies.interface import View
 from downclock.policies.price_choice import Watch, asked_again, asking, spread_j, trust
@@ -120,6 +120,27 @@ def test_a_forecast_must_promise_half_as_much_again() -> None:
         for objective in (Objective(cost=1.0), Objective(carbon=1.0))
     ]
     assert shares == [1.0, 1.0, pytest.approx(2.0 / 3.0), 1.0]
+
+
+@pytest.mark.parametrize("size", [4, 16])
+def test_what_is_promised_must_exceed_the_loss_by_a_quarter_and_more_on_a_forecast(
+    size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The smallest wave that pays, as the loss is counted more or less."""
+
+    def needed(told: bool, margin: float) -> float:
+        monkeypatch.setattr(price_choice, "MARGIN", margin)
+        for depth in np.arange(0.02, 0.6, 0.02):
+            problem = a_day(1, size, 0.1 * (1.0 + depth * WAVE))
+            zone = problem.prices.of("default")
+            zone = replace(zone, price_forecast=zone.price if told else None)
+            view = View(replace(problem, prices=Prices((("default", zone),))))
+            if policy("thrifty")._pays(view, 0.0):  # type: ignore[attr-defined]
+                return float(depth)
+        return np.inf
+
+    plain, sure, told = needed(False, 1.0), needed(False, 1.25), needed(True, 1.25)
+    assert plain < sure < told < 0.6
 
 
 def test_what_a_block_of_tasks_loses() -> None:

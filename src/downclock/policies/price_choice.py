@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from downclock.kernels.price_plan import Plan
     from downclock.kernels.price_spans import Tariff
 
-SAMPLE, TIMES, AHEAD_S = 64, 24, 86400.0
+SAMPLE, TIMES, AHEAD_S = 128, 24, 86400.0
 """Known tasks looked at, times at which each is thought to come, and the span of these times."""
 
 AGAIN, AGAIN_S = 2, 21600.0
@@ -72,8 +72,8 @@ def pays(
 ) -> bool:
     """Tell whether waiting for cheap hours saves more than it costs, by what is known by now.
 
-    The tasks seen so far stand for those to come, through the next day of the curves; of the
-    saving the part ``trusted`` counts.
+    The tasks seen so far stand for those to come. It has to pay for those of the next day, and for
+    those until the question is asked again. Of the saving the part ``trusted`` counts.
     """
     from downclock.kernels.price_choice import shifted
 
@@ -82,16 +82,17 @@ def pays(
         return False
     curves = curves_for(view, True)
     asked = asked_of(view, curves, latest_s.copy())
-    ahead_s = min(AHEAD_S, max(0.0, until_s - now_s))
-    come_s = now_s + ahead_s * (np.arange(TIMES) + 0.5) / TIMES
-    best, blind = shifted(asked, curves, tariff, rows, width_s, come_s, until_s)
     length_s, joules = float(curves.free_s[rows].mean()), float(curves.free_j[rows].mean())
     # In a block a processor does what fits into a window, and what was begun before.
     jobs = 1.0 + float(width_s.mean()) / length_s
-    return (
-        blind - best
-        > spread_j(view.problem.platform, fleet_of(view).up_w, length_s) / (jobs * joules) * blind
-    )
+    lost_j = spread_j(view.problem.platform, fleet_of(view).up_w, length_s)
+    for span_s in (AHEAD_S, AGAIN_S):
+        ahead_s = min(span_s, max(0.0, until_s - now_s))
+        come_s = now_s + ahead_s * (np.arange(TIMES) + 0.5) / TIMES
+        best, blind = shifted(asked, curves, tariff, rows, width_s, come_s, until_s)
+        if trusted * (blind - best) <= MARGIN * lost_j / (jobs * joules) * blind:
+            return False
+    return True
 
 
 def spread_j(platform: Platform, up_w: Floats, length_s: float) -> float:
