@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from downclock.cli.compile import _samples as samples
 from downclock.engine.engine import plan
 from downclock.policies import price_choice, price_plan
 from downclock.policies.catalog import policy
@@ -150,3 +151,17 @@ def test_what_a_block_of_tasks_loses() -> None:
     assert lost == pytest.approx((100.0 * 600.0 + platform.wake_j[0]) / 2)
     alone = a_day(1, 1, 0.1 + 0.0 * WAVE).platform
     assert spread_j(alone, np.full(128, 100.0), 3600.0) == pytest.approx(alone.wake_j[0])
+
+
+def test_compiling_beforehand_reaches_what_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    times, real = [], price_plan.taken_over
+
+    def noted(view, tariff, calm, now_s):  # type: ignore[no-untyped-def]
+        times.append(now_s)
+        return real(view, tariff, calm, now_s)
+
+    monkeypatch.setattr(price_plan, "taken_over", noted)
+    for problem in samples():
+        if policy("thrifty").objection(problem) is None:
+            plan(problem, policy("thrifty"))
+    assert times == [0.0]
