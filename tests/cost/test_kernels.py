@@ -7,7 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from downclock.exact.cost_bounds import Apart, CapacityPrices, Liquid
+from downclock.exact.cost_apart import Apart
+from downclock.exact.cost_bounds import CapacityPrices, liquid_bound
 from downclock.exact.cost_lattice import CostLattice
 from downclock.exact.cost_model import (
     SlotGraph,
@@ -86,7 +87,7 @@ def test_every_bound_is_below_the_optimum_and_the_proof_meets_it(name: str, paus
         if np.isinf(best):
             continue
         index = SlotGraphIndex.of(graph)
-        assert Liquid.of(graph).bound <= best + 1e-12
+        assert liquid_bound(graph) <= best + 1e-12
         assert Apart.of(index, cost_table(index, graph.slots)).bound <= best + 1e-12
         assert stage_bound(index) <= best + 1e-12
         found = solve_slots(graph, seconds=5.0, rounds=20, proof_s=10.0)
@@ -196,7 +197,9 @@ def test_dropping_labels_keeps_the_best_plan() -> None:
         if not search.open() or search.best is None:
             continue
         best = brute_force(graph)
-        prices = CapacityPrices(search.index, search.table, Liquid.of(graph).price)
+        prices = CapacityPrices(
+            search.index, search.table, Apart.of(search.index, search.table).price
+        )
         for _ in range(12):
             prices.step(search.best, search.best.cost)
         assert prices.bound <= best + 1e-9
@@ -211,7 +214,9 @@ def test_fixing_keeps_every_interval_of_the_best_plan_and_drops_others() -> None
         if found.plan is None:
             continue
         search = CostSearch.of(graph)
-        prices = CapacityPrices(search.index, search.table, Liquid.of(graph).price)
+        prices = CapacityPrices(
+            search.index, search.table, Apart.of(search.index, search.table).price
+        )
         upper = found.cost * (1.0 + 1e-6)
         prices.step(found.plan, upper)
         columns, bound = surviving(prices, upper, search.table)
@@ -234,7 +239,9 @@ def test_prices_of_machines_reach_the_bound_of_the_linear_program() -> None:
         assert search.open()
         best = search.best
         assert best is not None
-        prices = CapacityPrices(search.index, search.table, Liquid.of(graph).price)
+        prices = CapacityPrices(
+            search.index, search.table, Apart.of(search.index, search.table).price
+        )
         for _ in range(30):
             prices.step(best, 2.0 * best.cost)
         columns, _ = surviving(prices, 2.0 * best.cost, search.table)

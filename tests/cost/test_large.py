@@ -10,12 +10,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from downclock.exact.cost_bounds import Apart, Liquid
+from downclock.exact.cost_apart import Apart, worth_of_work
+from downclock.exact.cost_bounds import liquid_bound
 from downclock.exact.cost_model import SlotGraph, SlotGraphIndex, cost_table, is_valid, overlap
 from downclock.policies.cost_pieces import Pieces
 from downclock.policies.cost_search import CostSearch
 from downclock.policies.cost_solve import solve_slots
 from downclock.policies.cost_start import list_schedule, paced, shortest_schedule
+from downclock.problem.graph import Edges
 from downclock.workloads.gerhards import Meshing, flat_prices, random_graph
 
 UNITS = np.arange(1, 6)
@@ -92,7 +94,7 @@ def test_tasks_apart_see_whole_slots_where_liquid_does_not() -> None:
     index = SlotGraphIndex.of(graph)
     apart = Apart.of(index, cost_table(index, graph.slots))
     found = solve_slots(graph, seconds=5.0, rounds=50)
-    assert Liquid.of(graph).bound < 0.98 * apart.bound
+    assert liquid_bound(graph) < 0.98 * apart.bound
     assert found.cost < 1.01 * apart.bound
 
 
@@ -141,3 +143,26 @@ def test_the_search_ends_by_rounds_alone_and_the_same_seed_gives_the_same_plan()
     assert found[1].plan is not None
     assert found[0].cost == found[1].cost
     assert np.array_equal(found[0].plan.first, found[1].plan.first)
+
+
+def test_tasks_apart_see_that_little_can_be_done_at_first() -> None:
+    # One chain of 20 slots before 60 tasks that wait for it: two of three machines idle at first.
+    edges = Edges(np.full(60, 0), np.arange(1, 61))
+    work = np.concatenate([[100], np.full(60, 25)])
+    graph = SlotGraph(work, edges, 3, np.ones(140), UNITS, SQUARE)
+    index = SlotGraphIndex.of(graph)
+    apart = Apart.of(index, cost_table(index, graph.slots))
+    found = solve_slots(graph, seconds=20.0, rounds=40)
+    assert liquid_bound(graph) < 0.95 * apart.bound
+    assert apart.bound <= found.cost < 1.06 * apart.bound
+
+
+def test_worth_of_work_rises_where_work_comes_late() -> None:
+    graph = SlotGraph(np.full(10, 10), Edges(), 2, np.ones(24), UNITS, SQUARE)
+    early, late = np.full(10, 12), np.full(10, 23)
+    worth = worth_of_work(graph, early, late)
+    assert np.all(worth[:12] < worth[12])
+    assert np.ptp(worth[12:]) == 0.0
+    free = worth_of_work(graph, graph.release, graph.due)
+    assert np.ptp(free) == 0.0
+    assert free[0] < worth[12]

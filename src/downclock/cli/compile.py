@@ -63,7 +63,7 @@ def _samples() -> list[Problem]:
     cluster, graph = mei.Cluster(pairs=8, per_server=4), random_graph(8)
     slots = int(graph.work.sum())
     day = mei.online(1, utilisation=0.01, initial_utilisation=0.002, cluster=cluster)
-    hours = np.arange(48)
+    hours = np.arange(48.0)
     curve = Curve(3600.0 * hours, np.where(hours % 12 < 6, 0.5, 0.01), np.inf)  # worth waiting for
     return [
         mei.offline(1, utilisation=0.01, cluster=cluster),

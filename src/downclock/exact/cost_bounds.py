@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from downclock.exact.cost_bundle import Bundle
-from downclock.exact.cost_model import SlotGraph, SlotGraphIndex, SlotPlan, interval_costs, overlap
+from downclock.exact.cost_model import SlotGraph, SlotGraphIndex, SlotPlan, overlap
 from downclock.exact.cost_order import NO_ANCHOR, NO_FLOW, PRECISION
 from downclock.exact.cost_windows import capacity_windows
 from downclock.units import Bools, Floats, Ints
@@ -25,98 +25,18 @@ SETTLED = 1e-7
 SWEEPS = 100
 """Sweeps over the groups for each solution of the model; more where it promises nothing."""
 
-STEPS = 12
-"""Steps of `Apart` towards the best worth of work; half as wide after each that fails."""
-
 SAFE = 1e-9
 """Part of a bound that is given away to rounding."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Liquid:
-    """The cheapest way to do all work if it were one liquid.
-
-    Attributes:
-        bound: what it costs; no schedule costs less.
-        unit: what one more unit of work would cost.
-        price: what one more machine would save in each slot (slots,).
-    """
-
-    bound: float
-    unit: float
-    price: Floats
-
-    @classmethod
-    def of(cls, graph: SlotGraph) -> Liquid:
-        """Fill the cheapest unit steps of all slots and machines."""
-        value = np.multiply.outer(graph.price, graph.unit_steps())
-        rows = np.sort(value, axis=None)
-        full, rest = divmod(int(graph.work.sum()), graph.machines)
-        if full >= rows.size:
-            full, rest = rows.size - 1, graph.machines
-        bound = graph.machines * rows[:full].sum() + rest * rows[full]
-        price = np.maximum(rows[full] - value, 0.0).sum(axis=1)
-        return cls(float(bound * (1.0 - SAFE)), float(rows[full]), price)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Apart:
-    """A bound where every task chooses its interval apart from all others, at machine prices.
-
-    The prices are those of liquid work worth somewhat more or less. It sees what liquid does not:
-    that tasks begin and end with whole slots.
-
-    Attributes:
-        bound: no schedule costs less.
-        price: of a machine in each slot (slots,).
-        least: what each distinct amount of work costs at least at these prices (works,).
-    """
-
-    bound: float
-    price: Floats
-    least: Floats
-
-    @classmethod
-    def of(cls, index: SlotGraphIndex, table: Floats) -> Apart:
-        """Find the best worth of work by ever smaller steps; ``table`` may be cut at a length."""
-        unit = Liquid.of(index.graph).unit
-        best, factor, step = cls._at(index, table, unit), 1.0, 0.08
-        for _ in range(STEPS):
-            near = [(cls._at(index, table, x * unit), x) for x in (factor - step, factor + step)]
-            better, x = max(near, key=lambda pair: pair[0].bound)
-            if better.bound > best.bound:
-                best, factor = better, x
-            else:
-                step *= 0.5
-        return best
-
-    @classmethod
-    def _at(cls, index: SlotGraphIndex, table: Floats, unit: float) -> Apart:
-        """Prices of machines where a unit of work is worth ``unit``, and what they promise."""
-        from downclock.kernels.cost_tables import cheapest_held
-
-        graph = index.graph
-        value = np.multiply.outer(graph.price, graph.unit_steps())
-        price = np.maximum(unit - value, 0.0).sum(axis=1)
-        toll = np.concatenate([[0.0], np.cumsum(price)])
-        least = cheapest_held(table, toll)
-        if table.shape[2] < graph.slots:
-            # A longer interval than the table holds pauses in all slots but one a unit.
-            paused = np.concatenate([[0.0], np.cumsum(np.sort(price))])
-            longer = unit * index.works + paused[np.maximum(table.shape[2] + 1 - index.works, 0)]
-            least = np.minimum(least, longer)
-        promised = graph.machines * float(toll[-1])
-        bound = float(least[index.row].sum()) - promised
-        return cls(bound - SAFE * (bound + 2.0 * promised), price, least)
-
-    def losses(self, index: SlotGraphIndex, table: Floats, plan: SlotPlan) -> tuple[Floats, Floats]:
-        """Split what a plan costs above the bound among tasks (n,) and idle machines (slots,)."""
-        graph = index.graph
-        toll = np.concatenate([[0.0], np.cumsum(self.price)])
-        held = toll[plan.last + 1] - toll[plan.first]
-        by_task = interval_costs(index, table, plan.first, plan.last) + held
-        idle = graph.machines - overlap(plan, graph.slots)
-        return by_task - self.least[index.row], self.price * idle
+def liquid_bound(graph: SlotGraph) -> float:
+    """Cost of the cheapest way to do all work if it were one liquid; no schedule costs less."""
+    rows = np.sort(np.multiply.outer(graph.price, graph.unit_steps()), axis=None)
+    full, rest = divmod(int(graph.work.sum()), graph.machines)
+    if full >= rows.size:
+        full, rest = rows.size - 1, graph.machines
+    bound = graph.machines * rows[:full].sum() + rest * rows[full]
+    return float(bound * (1.0 - SAFE))
 
 
 @dataclass(slots=True)

@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.exact.cost_bounds import SAFE, STEPS
+from downclock.exact.cost_apart import STEPS
+from downclock.exact.cost_bounds import SAFE
 from downclock.exact.cost_model import SlotGraph, SlotGraphIndex, SlotPlan, cost_table
 from downclock.exact.cost_order import best_intervals, order_edges
 from downclock.units import Floats, Ints

@@ -163,21 +163,28 @@ def _give_back(level: Array, units: Array, need: int) -> None:
 
 
 @compiled
-def cheapest_held(table: Array, toll: Array) -> Array:
-    """Return the least cost of each work over all intervals of its table, machine included.
+def cheapest_held(table: Array, toll: Array) -> tuple[Array, Array]:
+    """Return the least cost of each work, machine included, from and up to each slot.
 
-    ``toll`` (slots + 1,) is the running sum of what holding a machine costs in each slot.
+    Both are (works, slots): over all intervals that start in a slot or later, and over all that
+    end in it or sooner. ``toll`` (slots + 1,) is the running sum of what holding a machine costs in
+    each slot.
     """
     works, slots, longest = table.shape
-    least = np.full(works, np.inf)
+    start, end = np.full((works, slots), np.inf), np.full((works, slots), np.inf)
     for w in range(works):
         for s in range(slots):
             for length in range(1, min(longest, slots - s) + 1):
                 held = toll[s + length] - toll[s]
-                if held > least[w]:
+                if held > start[w, s]:  # what is longer is dearer
                     break
-                least[w] = min(least[w], table[w, s, length - 1] + held)
-    return least
+                cost = table[w, s, length - 1] + held
+                start[w, s] = min(start[w, s], cost)
+                end[w, s + length - 1] = min(end[w, s + length - 1], cost)
+        for s in range(1, slots):
+            end[w, s] = min(end[w, s], end[w, s - 1])
+            start[w, slots - 1 - s] = min(start[w, slots - 1 - s], start[w, slots - s])
+    return start, end
 
 
 @compiled

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from downclock.exact.cost_bounds import Apart
+from downclock.exact.cost_apart import Apart
 from downclock.exact.cost_lattice import CostLattice
 from downclock.exact.cost_model import SlotGraph, SlotGraphIndex, SlotPlan, plan_cost
 from downclock.exact.cost_order import machines_of

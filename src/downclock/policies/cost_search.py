@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from downclock.exact.cost_bounds import Apart, CapacityPrices, Liquid
+from downclock.exact.cost_apart import Apart
+from downclock.exact.cost_bounds import CapacityPrices, liquid_bound
 from downclock.exact.cost_lattice import CostLattice
 from downclock.exact.cost_model import (
     SlotGraph,
@@ -102,7 +103,7 @@ class CostSearch:
         lattice = CostLattice.of(graph)
         table = cost_table(index, _longest(index))
         apart = Apart.of(index, table)
-        bound = lattice.least_from(max(apart.bound, Liquid.of(graph).bound))
+        bound = lattice.least_from(max(apart.bound, liquid_bound(graph)))
         random = np.random.default_rng(seed)
         search = cls(index, table, lattice, bound, random, progress, clock, limit_s)
         search.begun, search.apart = begun, apart
