@@ -44,7 +44,7 @@ class Apart:
         graph = index.graph
         early, late, fits = index.windows(index.before, index.after)
         if not fits:
-            early, late = graph.release, graph.due
+            early, late = np.zeros_like(early), np.full_like(late, graph.slots - 1)
         worth = worth_of_work(graph, early, late)
         best, factor, step = cls._at(index, table, worth, early, late), 1.0, 0.08
         for _ in range(STEPS):
@@ -78,6 +78,8 @@ class Apart:
             least = np.minimum(least, worth.min() * graph.work + paused[slots])
         promised = graph.machines * float(toll[-1])
         bound = float(least.sum()) - promised
+        if not np.isfinite(bound):  # a task is longer than all slots: nothing is said
+            return cls(0.0, price, least)
         return cls(bound - SAFE * (bound + 2.0 * promised), price, least)
 
     def losses(self, index: SlotGraphIndex, table: Floats, plan: SlotPlan) -> tuple[Floats, Floats]:

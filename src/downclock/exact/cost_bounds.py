@@ -12,7 +12,7 @@ import numpy as np
 
 from downclock.exact.cost_bundle import Bundle
 from downclock.exact.cost_model import SlotGraph, SlotGraphIndex, SlotPlan, overlap
-from downclock.exact.cost_order import NO_ANCHOR, NO_FLOW, PRECISION
+from downclock.exact.cost_order import NO_ANCHOR, NO_FLOW, scale_for
 from downclock.exact.cost_windows import capacity_windows
 from downclock.units import Bools, Floats, Ints
 
@@ -199,7 +199,7 @@ class CapacityPrices:
         toll = np.concatenate([[0.0], np.cumsum(price)])
         value, label, left = cut(
             self.table, index.row, labels.at, labels.lab, toll, NO_ANCHOR, index.before,
-            index.after, PRECISION / (upper or 1.0), edge_flow,
+            index.after, scale_for(index.graph, upper or 1.0), edge_flow,
         )  # fmt: skip
         promised = index.graph.machines * toll[-1]
         slot = labels.lab[labels.at[:-1] + label]

@@ -93,14 +93,15 @@ class MixedMachines:
 
     def _apart(self, price: list[Floats], early: Ints, late: Ints) -> float:
         """Bound at prices of the machines of each class (classes of (slots,))."""
-        from downclock.kernels.cost_tables import cheapest_in_windows
+        from downclock.kernels.cost_tables import cheapest_held
 
         least, promised = np.full(len(self.index.graph), np.inf), 0.0
-        for group, each in enumerate(price):
+        for group, (each, row) in enumerate(zip(price, self.row, strict=True)):
             toll = np.concatenate([[0.0], np.cumsum(each)])
             promised += float(np.sum(self.machine_class == group) * toll[-1])
-            own = cheapest_in_windows(self.table, self.row[group], early, late, toll)
-            least = np.minimum(least, own)
+            start, end = cheapest_held(self.table[row.min() : row.max() + 1], toll)
+            own = row - row.min()
+            least = np.minimum(least, np.maximum(start[own, early], end[own, late]))
         total = float(least.sum())
         return total - promised - SAFE * (total + promised)
 

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from downclock.exact.cost_model import SlotGraphIndex, SlotPlan, plan_cost
+from downclock.exact.cost_model import SlotGraph, SlotGraphIndex, SlotPlan, plan_cost
 from downclock.units import Floats, Ints
 
 PRECISION = float(1 << 36)
 """What the cost of a plan is scaled to; capacities are whole numbers."""
+
+ROOM = float(1 << 43)
+"""What the dearest intervals of all tasks are scaled to at most."""
 
 NO_FLOW = np.zeros((0, 0))
 NO_ANCHOR = np.zeros(0, dtype=np.int64)
@@ -62,8 +65,10 @@ def best_intervals(
         return None
     at, lab = window_labels(early, late, index.length, plan.first, plan.last, reach, stride)
     toll = np.zeros(index.graph.slots + 1)
-    scale = PRECISION / max(plan.cost if np.isfinite(plan.cost) else _most(index, table), 1e-300)
-    anchored = np.isfinite(plan.cost) and not index.graph.monge
+    known = bool(np.isfinite(plan.cost))
+    scale = scale_for(index.graph, plan.cost) if known else PRECISION / _most(index, table)
+    whole = index.graph.pause or table.shape[2] >= index.graph.slots
+    anchored = known and not (index.graph.monge and whole)
     anchor = _nearest(at, lab, plan) if anchored else NO_ANCHOR
     value, label, _ = cut(table, index.row, at, lab, toll, anchor, before, after, scale, NO_FLOW)
     if not value < 0.5 * NEVER / scale:
@@ -71,6 +76,13 @@ def best_intervals(
     slot = lab[at[:-1] + label]
     first, last = slot[0::2].copy(), slot[1::2].copy()
     return SlotPlan(first, last, plan_cost(index, table, first, last))
+
+
+def scale_for(graph: SlotGraph, cost: float) -> float:
+    """Scale of capacities for plans of about a cost; no sum of terms comes near `NEVER`."""
+    longest = graph.least_slots if graph.pause else graph.least_slots + graph.slots
+    dearest = float(graph.price.max() * graph.power[-1] * longest.sum())
+    return min(PRECISION / max(cost, 1e-300), ROOM / max(dearest, 1e-300))
 
 
 def _nearest(at: Ints, lab: Ints, plan: SlotPlan) -> Ints:
@@ -82,6 +94,6 @@ def _nearest(at: Ints, lab: Ints, plan: SlotPlan) -> Ints:
 
 
 def _most(index: SlotGraphIndex, table: Floats) -> float:
-    """Return a cost that no sensible plan exceeds."""
-    graph = index.graph
-    return float(graph.price.max() * graph.power[-1] * index.length.sum()) or 1.0
+    """Return a cost that no plan exceeds."""
+    finite = np.where(np.isfinite(table), table, 0.0).max(axis=(1, 2))
+    return float(finite[index.row].sum()) or 1.0

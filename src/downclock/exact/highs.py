@@ -1,13 +1,16 @@
-"""Integer programs with HiGHS, as SciPy ships it: the one door to it."""
+"""Integer programs with HiGHS, as SciPy ships it: the one door to them."""
 
 from __future__ import annotations
 
 import ctypes
 import os
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
+
+_ONE = threading.Lock()
 
 
 def solve_integer(*args: Any, **options: Any) -> Any:
@@ -24,21 +27,28 @@ def solve_integer(*args: Any, **options: Any) -> Any:
 
 @contextmanager
 def _silence() -> Iterator[None]:
-    """Send what C code prints nowhere; for the whole process, as long as it lasts."""
-    if sys.stdout is not None:
-        sys.stdout.flush()
-    try:
-        kept = os.dup(1)
-    except OSError:  # there is no standard output
-        yield
-        return
-    nowhere = os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 1)
-    try:
-        yield
-    finally:
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).fflush(None)  # what C still holds goes nowhere too
-        os.dup2(kept, 1)
-        os.close(kept)
-        os.close(nowhere)
+    """Send what is printed nowhere, by any thread of the process; one solve at a time."""
+    with _ONE:
+        with suppress(AttributeError, ValueError):  # there is no standard output, or it is closed
+            sys.stdout.flush()
+        try:
+            kept = os.dup(1)
+        except OSError:
+            yield
+            return
+        _flush_c()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, 1)
+        try:
+            yield
+        finally:
+            _flush_c()
+            os.dup2(kept, 1)
+            os.close(kept)
+            os.close(nowhere)
+
+
+def _flush_c() -> None:
+    """Write out what the C library holds, where it can be reached."""
+    with suppress(OSError, AttributeError, TypeError):
+        ctypes.CDLL(None).fflush(None)

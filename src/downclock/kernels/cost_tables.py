@@ -185,21 +185,3 @@ def cheapest_held(table: Array, toll: Array) -> tuple[Array, Array]:
             end[w, s] = min(end[w, s], end[w, s - 1])
             start[w, slots - 1 - s] = min(start[w, slots - 1 - s], start[w, slots - s])
     return start, end
-
-
-@compiled
-def cheapest_in_windows(table: Array, row: Array, early: Array, late: Array, toll: Array) -> Array:
-    """Return the least cost of each task over all intervals of its window, machine included.
-
-    ``row`` (n,) names the row of each task, ``early`` and ``late`` its window, ``toll`` is as for
-    `cheapest_held`.
-    """
-    least = np.full(row.size, np.inf)
-    for i in range(row.size):
-        for s in range(early[i], late[i] + 1):
-            for last in range(s, min(late[i], s + table.shape[2] - 1) + 1):
-                held = toll[last + 1] - toll[s]
-                if held > least[i]:
-                    break
-                least[i] = min(least[i], table[row[i], s, last - s] + held)
-    return least

@@ -39,12 +39,14 @@ def solve_mixed(
     """
     random, begun = np.random.default_rng(seed), clock()
     _, bottom = path_levels(mixed.index, mixed.least.min(axis=0).astype(np.float64))
-    starts = [_start(mixed, -bottom, eager) for eager in (False, True)]
+    starts = [_start(mixed, -bottom, eager=True)]
+    if starts[0] is None or clock() - begun < 0.2 * seconds:
+        starts.append(_start(mixed, -bottom, eager=False))
     best = min(filter(None, starts), key=lambda start: start.plan.cost, default=None)
     if best is None:
         return None
     plan, machine, bound, done = best.plan, best.machine, mixed.bound(), 1
-    while done < rounds and clock() - begun < seconds:
+    while done < rounds and clock() - begun < seconds and best.plan.cost > bound * (1.0 + 1e-7):
         tried, rank = _listed(mixed, *_disturbed(mixed, plan, machine, random))
         found = mixed.best(tried, rank)
         done += 1
@@ -74,7 +76,7 @@ def _disturbed(
     return key, moved
 
 
-def _start(mixed: MixedMachines, key: Floats, eager: bool) -> MixedPlan | None:
+def _start(mixed: MixedMachines, key: Floats, *, eager: bool) -> MixedPlan | None:
     machine, rank = _listed(mixed, key, None, eager=eager)
     plan = mixed.best(machine, rank)
     return None if plan is None else MixedPlan(plan, machine, 1)

@@ -48,12 +48,22 @@ class Pieces:
         assert plan is not None
         by_task, by_slot = self.apart.losses(search.index, search.table, plan)
         begin, end = self._slots(plan, by_slot, by_task)
-        machines = search.random.permutation(search.graph.machines)[:MACHINES]
-        held = np.isin(machines_of(search.index, plan), machines)
-        piece = _Piece.of(search, plan, held, machines.size, begin, end)
+        search.rounds += TURNS
+        machine, present = (
+            machines_of(search.index, plan),
+            (plan.first < end) & (plan.last >= begin),
+        )
+        busy = np.unique(machine[present])
+        if busy.size == 0:
+            return
+        held = np.isin(machine, search.random.permutation(busy)[:MACHINES])
+        idle = search.graph.machines - busy.size  # of use to any piece
+        machines = min(MACHINES, busy.size + idle)
+        piece = _Piece.of(search, plan, held, machines, begin, end)
+        if not np.any(piece.free):
+            return
         lost = float(by_task[piece.tasks[piece.free]].sum() + by_slot[begin:end].sum())
         better = piece.improved(search, lost)
-        search.rounds += TURNS
         if better is not None:
             search.keep(better)
 
@@ -158,9 +168,7 @@ def _table_of_piece(table: Floats, begin: int, end: int) -> Floats:
     """Return the table of some slots, with a row of zeros for pinned tasks."""
     span = end - begin
     longest = min(span, table.shape[2])
-    part = np.full((table.shape[0] + 1, span, span), np.inf)
-    part[:-1, :, :longest] = table[:, begin:end, :longest]
-    part[-1] = 0.0
-    slot = np.arange(span)
-    part[:, slot[:, None] + slot >= span] = np.inf
+    part = np.zeros((table.shape[0] + 1, span, longest))
+    part[:-1] = table[:, begin:end, :longest]
+    part[:, np.arange(span)[:, None] + np.arange(longest) >= span] = np.inf
     return part

@@ -41,7 +41,7 @@ def plan_least_cost(
     Args:
         problem: a graph on processors with slots and enumerated clocks. Where they are not equal
             (several kinds, or zones with their own prices) the search is plainer, no proof is
-            tried and the bound is that of each task alone.
+            tried and the bound is that of tasks apart, at prices of machines.
         objective: see `downclock.problem.objective`; its unit is that of the result.
         seconds: time to search.
         proof_s: time for HiGHS to close the gap; 0: no proof is tried.
