@@ -166,3 +166,49 @@ def test_worth_of_work_rises_where_work_comes_late() -> None:
     free = worth_of_work(graph, graph.release, graph.due)
     assert np.ptp(free) == 0.0
     assert free[0] < worth[12]
+
+
+def test_many_machines_and_few_tasks_leave_pieces_empty() -> None:
+    """Ten chains on forty machines: most machines never run anything."""
+    n = 150
+    edges = Edges(np.arange(n - 10), np.arange(10, n))
+    graph = SlotGraph(np.full(n, 10), edges, 40, np.ones(60), UNITS, SQUARE)
+    found = solve_slots(graph, seconds=20.0, rounds=40)
+    assert found.plan is not None
+    assert is_valid(graph, found.plan)
+
+
+def test_windows_longer_than_the_table_are_searched_too() -> None:
+    graph = graph_of(110, 1, seed=8, extension=2.0)
+    search = CostSearch.of(graph, limit_s=60.0)
+    assert search.table.shape[2] < graph.slots
+    assert search.open()
+    assert search.apart is not None
+    pieces = Pieces(search, search.apart)
+    for _ in range(3):
+        pieces.step()
+    assert search.best is not None
+    assert is_valid(graph, search.best)
+
+
+@pytest.mark.parametrize(("release", "due"), [(9, 4), (0, -1)])
+def test_a_task_without_a_slot_is_infeasible_not_an_error(release: int, due: int) -> None:
+    graph = SlotGraph(
+        np.array([5, 5]), Edges(), 1, np.ones(5), UNITS, SQUARE, True,
+        np.array([0, release]), np.array([4, due]),
+    )  # fmt: skip
+    found = solve_slots(graph, seconds=5.0, rounds=5)
+    assert found.status == "infeasible"
+    assert found.plan is None
+
+
+def test_prices_of_many_decades_give_valid_plans() -> None:
+    for seed in range(60):
+        random = np.random.default_rng(seed)
+        graph = SlotGraph(
+            random.integers(1, 8, 3), Edges(), 1, 10.0 ** random.integers(-4, 2, 12), UNITS, SQUARE,
+            bool(seed % 2),
+        )  # fmt: skip
+        found = solve_slots(graph, seconds=5.0, rounds=15)
+        assert found.plan is None or is_valid(graph, found.plan)
+        assert found.bound <= found.cost * (1.0 + 1e-9)

@@ -11,6 +11,7 @@ from downclock.errors import InvalidInput
 from downclock.exact.cost_model import SlotGraph, SlotPlan, levels
 from downclock.policies.cost_plan import plan_least_cost
 from downclock.problem.graph import Edges
+from downclock.problem.platform import Platform, ServerSpec
 from downclock.problem.price import Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
 from downclock.schedule.account import account
@@ -25,6 +26,7 @@ from downclock.workloads.gerhards import (
     slotted_problem,
     structured_graph,
 )
+from downclock.workloads.task_graph import TaskGraph
 
 
 def small_problem(machines: Machines, price: np.ndarray, seed: int = 3) -> Problem:
@@ -141,3 +143,37 @@ def test_the_same_seed_gives_the_same_plan() -> None:
     two = plan_least_cost(problem, seconds=100.0, rounds=30, seed=1)
     assert one.objective == two.objective
     assert np.array_equal(one.schedule.segments.start_s, two.schedule.segments.start_s)
+
+
+@pytest.mark.parametrize(
+    ("clocks", "work", "slots"),
+    [((0.18476, 0.78503, 1.0), 7.0, 60), ((0.1237, 1.0), 10.0, 200), ((0.0519, 1.0), 10.0, 400)],
+)
+def test_clocks_that_are_no_fraction_run_no_slot_too_many(
+    clocks: tuple[float, ...], work: float, slots: int
+) -> None:
+    """Rounded down, so slow a clock seems to need some slots more than it does."""
+    graph = TaskGraph("one", np.array(["a"], dtype=object), np.array([work]), Edges())
+    problem = slotted_problem(graph, Machines(1, frequencies=clocks), np.ones(slots))
+    result = plan_least_cost(problem, "cost", seconds=5.0, rounds=5)
+    verdict = verify(problem, result.schedule)
+    assert verdict.ok, str(verdict)
+    assert account(problem, result.schedule).money == pytest.approx(result.objective, rel=1e-9)
+    assert result.bound <= result.objective
+
+
+def test_zones_with_the_same_prices_are_one() -> None:
+    """Works 3, 3, 2, 2, 2 on two machines in six slots: the first list schedules miss it."""
+    work = np.array([3.0, 3.0, 2.0, 2.0, 2.0])
+    names = np.array(list("abcde"), dtype=object)
+    single = slotted_problem(TaskGraph("lpt", names, work, Edges()), Machines(2), np.ones(6))
+    kind, prices = single.platform.kinds[0], single.prices.of("default")
+    servers = tuple(ServerSpec(z, ((kind.name, 1),), zone=z, initially_on=True) for z in "xy")
+    split = replace(
+        single,
+        platform=Platform.build((kind,), servers, single.platform.slot_s),
+        prices=Prices(tuple((z, prices) for z in "xy")),
+    )
+    one, two = (plan_least_cost(each, "cost", rounds=20) for each in (single, split))
+    assert verify(split, two.schedule).ok
+    assert two.objective == pytest.approx(one.objective)

@@ -102,7 +102,7 @@ def command(
             problem, chosen, boundary=boundary, baselines=baselines, objective=goal(objective)
         )
     if summary.hopeless is not None:
-        session.note(f"error: no plan meets the deadlines: {summary.hopeless}")
+        click.echo(f"error: no plan meets the deadlines: {summary.hopeless}", err=True)
         return 1
     if output is not None:
         write_schedule(summary.plan.schedule, problem, output)

@@ -6,6 +6,7 @@ with static power and with or without pausing.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -85,8 +86,17 @@ class CapacityPrices:
         self.bundle = Bundle.of(index, self.table)
         self.relaxed = SlotPlan(early, late, 0.0)
 
-    def step(self, plan: SlotPlan, upper: float, tries: int = 16) -> None:
-        """Move the prices ``tries`` times; only plans cheaper than ``upper`` are of interest."""
+    def step(
+        self,
+        plan: SlotPlan,
+        upper: float,
+        tries: int = 16,
+        late: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Move the prices ``tries`` times; only plans cheaper than ``upper`` are of interest.
+
+        It ends where it is ``late``.
+        """
         self._near |= self._labels.around(plan, NEAR)
         if self._pace == 0.0:
             self._begin(upper)
@@ -94,6 +104,8 @@ class CapacityPrices:
         for _ in range(tries):
             if self.settled or self.bound >= upper:
                 self.settled = True
+                return
+            if late():
                 return
             aim, model = self.bundle.next_prices(
                 self.price, self._pace, 1e-10 * upper, SWEEPS << 2 * self._finer

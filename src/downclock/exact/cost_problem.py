@@ -16,12 +16,16 @@ from downclock.power.points import CORE, ClockTable
 from downclock.problem.graph import Edges
 from downclock.problem.objective import Objective
 from downclock.problem.platform import Platform, ServerSpec
+from downclock.problem.price import ZonePrices
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import ON, Outcomes, PowerSpans, Schedule, Segments
 from downclock.units import J_PER_KWH, TOLERANCE, Bools, Floats, Ints
 
 FINEST = 240
 """Most units a slot is divided into; clocks that need more are rounded down to it."""
+
+COARSEST, LARGEST_TABLES = 12, 3e8
+"""Least units of a slot where clocks are rounded, and the work on tables that is not exceeded."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,25 +36,67 @@ class SlottedQuestion:
         graph: the slot graph of the tasks that have work.
         task: their indices in the problem (n,).
         points: operating point of each level (k, 3).
+        share: part of each task that a slot at each level really does (n, k).
     """
 
     graph: SlotGraph
     task: Ints
     points: Floats
+    share: Floats
+
+    def levels(self, plan: SlotPlan, tasks: Sequence[int] | None = None) -> list[Ints]:
+        """Level of each slot of each (given) task, -1 for off; as `cost_model.levels`.
+
+        Where clocks were rounded down a task may be done sooner: slots after that are off.
+        """
+        every = range(len(self.graph)) if tasks is None else tasks
+        return [
+            _until_done(chosen, self.share[i])
+            for i, chosen in zip(every, levels(self.graph, plan, tasks), strict=True)
+        ]
+
+    def cost(self, first: Ints, every: Sequence[Ints]) -> float:
+        """Cost of levels from the first slots (n,) on."""
+        graph, total = self.graph, 0.0
+        for start, chosen in zip(first, every, strict=True):
+            on = np.flatnonzero(chosen >= 0)
+            total += float(graph.price[start + on] @ graph.power[chosen[on]])
+        return total
+
+
+def _until_done(level: Ints, share: Floats) -> Ints:
+    """Turn slots off after which nothing is left to do."""
+    done = np.cumsum(np.where(level >= 0, share[level], 0.0))
+    before = np.concatenate([[0.0], done[:-1]])
+    return np.where(before >= 1.0 - TOLERANCE, -1, level)
 
 
 def classes(problem: Problem) -> tuple[tuple[tuple[int, int], ...], Ints]:
     """Classes of equal processors as (kind, zone), and the class of each processor (p,)."""
     platform = problem.platform
-    pair = np.column_stack([platform.kind, platform.zone[platform.server]])
+    pair = np.column_stack([platform.kind, _like(problem)[platform.zone[platform.server]]])
     found, of = np.unique(pair, axis=0, return_inverse=True)
     return tuple((int(k), int(z)) for k, z in found), np.ravel(of).astype(np.int64)
 
 
+def _like(problem: Problem) -> Ints:
+    """First zone with the same prices as each zone."""
+    curves = [_numbers(problem.prices.of(name)) for name in problem.platform.zones]
+    return np.array([curves.index(each) for each in curves], dtype=np.int64)
+
+
+def _numbers(zone: ZonePrices) -> tuple[object, ...]:
+    """All numbers of a zone's curves, to compare."""
+    curves = (zone.price, zone.carbon, zone.price_forecast, zone.carbon_forecast)
+    return tuple(
+        curve and (curve.start_s.tobytes(), curve.value.tobytes(), curve.end_s) for curve in curves
+    )
+
+
 def of_class(problem: Problem, kind: int, zone: int) -> Problem:
-    """The same problem on processors of one kind in one zone only."""
+    """The same problem on processors of one kind in zones with the prices of one only."""
     platform = problem.platform
-    mine = (platform.kind == kind) & (platform.zone[platform.server] == zone)
+    mine = (platform.kind == kind) & (_like(problem)[platform.zone[platform.server]] == zone)
     spec = platform.kinds[kind]
     server = ServerSpec(
         "machine", ((spec.name, int(mine.sum())),), zone=platform.zones[zone], initially_on=True
@@ -112,10 +158,12 @@ def question(
     platform, tasks = problem.platform, problem.tasks
     slot_s = float(platform.slot_s or 1.0)
     real = np.flatnonzero(tasks.scale > 0.0)
-    points, power_w, speed = _levels(problem, real)
-    units, per_slot = whole_units(speed, up=relaxed)
-    full_s = tasks.scale[real] * _unit_time_s(problem, real, points[-1:])
-    work = np.ceil(full_s / slot_s * speed[-1] * per_slot - 1e-6).astype(np.int64)
+    points, power_w, speed, time_s = _levels(problem, real)
+    full = time_s[:, -1] / slot_s
+    units, per_slot = whole_units(
+        speed, up=relaxed, finest=_finest(tasks.deadline_s / slot_s, full)
+    )
+    work = np.ceil(full * speed[-1] * per_slot - 1e-6).astype(np.int64)
     release = np.ceil(tasks.arrival_s[real] / slot_s - TOLERANCE).astype(np.int64)
     due = np.floor(tasks.deadline_s[real] / slot_s + TOLERANCE).astype(np.int64) - 1
     edges_s = slot_s * np.arange(int(due.max()) + 2, dtype=np.float64)
@@ -128,25 +176,32 @@ def question(
         np.maximum(work, 1), edges, platform.processor_count, price, units, power_w, pause,
         release, due,
     )  # fmt: skip
-    return SlottedQuestion(graph, real, points)
+    return SlottedQuestion(graph, real, points, slot_s / time_s)
 
 
-def whole_units(speed: Floats, *, up: bool = False) -> tuple[Ints, int]:
+def _finest(due: Floats, full: Floats) -> int:
+    """Units of a slot that keep the tables of some tasks small: due and full speed, in slots."""
+    steps = np.unique(full).size * float(due.max(initial=1.0)) ** 2 * float(full.max(initial=1.0))
+    return int(np.clip(LARGEST_TABLES / max(steps, 1.0), COARSEST, FINEST))
+
+
+def whole_units(speed: Floats, *, up: bool = False, finest: int = FINEST) -> tuple[Ints, int]:
     """Units done in a slot at each speed (k,), and units at speed 1.
 
-    Exact where a common denominator up to `FINEST` exists, else rounded down, or ``up``.
+    Exact where a common denominator up to `FINEST` exists, else rounded down to parts of
+    ``finest``, or ``up``.
     """
     parts = [Fraction(float(value)).limit_denominator(FINEST) for value in speed]
     per_slot = lcm(*(part.denominator for part in parts))
     exact = all(abs(float(part) - value) < 1e-9 for part, value in zip(parts, speed, strict=True))
     if not exact or per_slot > FINEST:
-        per_slot = FINEST
+        per_slot = finest
     whole = np.ceil(speed * per_slot - 1e-6) if up else np.floor(speed * per_slot + 1e-6)
     return whole.astype(np.int64), per_slot
 
 
-def _levels(problem: Problem, real: Ints) -> tuple[Floats, Floats, Floats]:
-    """Return points, power and relative speed of the levels, slowest first."""
+def _levels(problem: Problem, real: Ints) -> tuple[Floats, Floats, Floats, Floats]:
+    """Return points, power and relative speed of the levels, slowest first, and times (n, k)."""
     clocks = problem.platform.kinds[0].clocks
     assert isinstance(clocks, ClockTable)
     points = clocks.points[np.argsort(clocks.points[:, CORE], kind="stable")]
@@ -161,13 +216,7 @@ def _levels(problem: Problem, real: Ints) -> tuple[Floats, Floats, Floats]:
         task = problem.tasks.name[real[int(np.argmin(same))]]
         rule = "needs tasks that all draw the same power and slow down alike at every clock"
         raise InvalidInput(rule, item=f"task '{task}'")
-    return points, power_w[0], speed[0]
-
-
-def _unit_time_s(problem: Problem, real: Ints, point: Floats) -> Floats:
-    zero = np.zeros(real.size, dtype=np.int64)
-    time_s, _ = problem.at(real, zero, np.repeat(point, real.size, axis=0))
-    return np.asarray(time_s / problem.tasks.scale[real])
+    return points, power_w[0], speed[0], time_s
 
 
 def _between(problem: Problem, real: Ints) -> Edges:
@@ -189,11 +238,14 @@ def _between(problem: Problem, real: Ints) -> Edges:
     return Edges(columns[:, 0], columns[:, 1])
 
 
-def schedule_of(problem: Problem, asked: SlottedQuestion, plan: SlotPlan, policy: str) -> Schedule:
-    """Write a plan on equal machines as a schedule."""
+def schedule_of(
+    problem: Problem, asked: SlottedQuestion, plan: SlotPlan, policy: str
+) -> tuple[Schedule, float]:
+    """Write a plan on equal machines as a schedule; return what it costs, too."""
     machine = machines_of(SlotGraphIndex.of(asked.graph), plan)
-    every = levels(asked.graph, plan)
-    return written(problem, asked.task, machine, plan, every, [asked.points] * len(every), policy)
+    every, points = asked.levels(plan), [asked.points] * len(plan.first)
+    schedule = written(problem, asked.task, machine, plan, every, points, policy)
+    return schedule, asked.cost(plan.first, every)
 
 
 def written(

@@ -13,6 +13,9 @@ from downclock.exact.cost_model import SlotPlan
 from downclock.policies.cost_start import path_levels
 from downclock.units import Floats, Ints
 
+TRIES = 500
+"""List schedules that are tried where the first ones miss a deadline."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MixedPlan:
@@ -42,6 +45,9 @@ def solve_mixed(
     starts = [_start(mixed, -bottom, eager=True)]
     if starts[0] is None or clock() - begun < 0.2 * seconds:
         starts.append(_start(mixed, -bottom, eager=False))
+    while not any(starts) and len(starts) < TRIES and clock() - begun < seconds:
+        noise = random.normal(0.0, 0.3 * float(bottom.mean()), bottom.size)
+        starts.append(_start(mixed, noise - bottom, eager=len(starts) % 2 == 0))
     best = min(filter(None, starts), key=lambda start: start.plan.cost, default=None)
     if best is None:
         return None

@@ -48,7 +48,7 @@ class Pieces:
         assert plan is not None
         by_task, by_slot = self.apart.losses(search.index, search.table, plan)
         begin, end = self._slots(plan, by_slot, by_task)
-        search.rounds += TURNS
+        search.rounds += 1
         machine, present = (
             machines_of(search.index, plan),
             (plan.first < end) & (plan.last >= begin),

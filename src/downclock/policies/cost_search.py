@@ -213,8 +213,8 @@ class CostSearch:
             self.bound = bound
             self._report()
 
-    def price_step(self) -> None:
-        """Move the prices of machines once and try the order they suggest."""
+    def price_step(self, end_s: float | None = None) -> None:
+        """Move the prices of machines some steps, until ``end_s`` at most."""
         assert self.best is not None
         if self.prices is None:
             assert self.apart is not None
@@ -222,7 +222,10 @@ class CostSearch:
             if not self.graph.monge:
                 table = cost_table(self.index, self.graph.slots, envelope=True)
             self.prices = CapacityPrices(self.index, table, self.apart.price)
-        self.prices.step(self.best, self.lattice.below(self.best.cost))
+        end_s = self.limit_s if end_s is None else end_s
+        self.prices.step(
+            self.best, self.lattice.below(self.best.cost), late=lambda: self.elapsed_s > end_s
+        )
         self.raise_bound(self.prices.bound)
 
     def decode(self) -> None:
@@ -307,7 +310,7 @@ class CostSearch:
         self.asked = True
         end = self.elapsed_s + seconds
         while self.prices is None or not (self.prices.settled or self.closed):
-            self.price_step()
+            self.price_step(end)
             if self.elapsed_s > end:
                 return
         seconds = end - self.elapsed_s

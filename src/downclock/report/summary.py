@@ -17,6 +17,7 @@ from downclock.policies.catalog import (
     objective_of,
     policy,
     with_objective,
+    with_parameter,
     without_objective,
 )
 from downclock.policies.interface import Policy
@@ -264,7 +265,7 @@ def summarise(
     others: list[Planned] = []
     without: list[tuple[str, str]] = []
     for name in usual_baselines(problem, objective) if baselines is None else baselines:
-        other = with_sleep_rule_of(spec, name)
+        other = with_limits_of(spec, name)
         if policy(other).name == policy(spec).name:
             continue
         objection = policy(other).objection(problem)
@@ -292,12 +293,14 @@ def usual_baselines(problem: Problem, objective: Objective | None = None) -> tup
     return ("race", with_objective("thrifty:dvfs=off", str(objective)), DEFAULT)
 
 
-def with_sleep_rule_of(spec: str, baseline: str) -> str:
-    """Return the baseline's spec with the patience (``rho``) that ``spec`` asks for, if any."""
+def with_limits_of(spec: str, baseline: str) -> str:
+    """Return the baseline's spec with the patience and the time that ``spec`` asks for, if any."""
     given = dict(part.partition("=")[::2] for part in spec.partition(":")[2].split(",") if part)
-    if "rho" not in given or "rho" not in CATALOG[baseline.partition(":")[0]].defaults:
-        return baseline
-    return f"{baseline}:rho={given['rho']}"
+    known = CATALOG[baseline.partition(":")[0]].defaults
+    for name in ("rho", "seconds", "rounds"):
+        if name in given and name in known:
+            baseline = with_parameter(baseline, name, given[name])
+    return baseline
 
 
 def with_seed(spec: str, seed: int | None) -> str:

@@ -16,7 +16,7 @@ from downclock.report.summary import (
     Summary,
     planned,
     usual_baselines,
-    with_sleep_rule_of,
+    with_limits_of,
 )
 from downclock.report.worth import Worth, goal, worth_of
 from downclock.schedule.account import account
@@ -79,7 +79,7 @@ def judged(
     for name in usual_baselines(problem, objective) if baselines is None else baselines:
         if name in (schedule.policy, schedule.policy.partition(":")[0]):
             continue
-        spec = with_sleep_rule_of(schedule.policy, name)
+        spec = with_limits_of(schedule.policy, name)
         objection = policy(spec).objection(problem)
         if objection is not None:
             without.append((spec, objection))
