@@ -137,6 +137,11 @@ def _least_cost(objective: str, rounds: float, seconds: float, seed: float) -> P
     from downclock.problem.objective import parse_objective
 
     goal = parse_objective(objective)
+    for name, value, least in (("rounds", rounds, 1.0), ("seconds", seconds, 0.001)):
+        if not value >= least:
+            raise InvalidInput(
+                f"must be at least {least:g}", item="policy 'least-cost'", field=name, value=value
+            )
     return WholePolicy(
         "least-cost",
         lambda problem: _refusal(lambda: question(problem, goal)),
