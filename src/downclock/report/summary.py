@@ -296,9 +296,9 @@ def usual_baselines(problem: Problem, objective: Objective | None = None) -> tup
 def with_limits_of(spec: str, baseline: str) -> str:
     """Return the baseline's spec with the patience and the time that ``spec`` asks for, if any."""
     given = dict(part.partition("=")[::2] for part in spec.partition(":")[2].split(",") if part)
-    known = CATALOG[baseline.partition(":")[0]].defaults
+    entry = CATALOG.get(baseline.partition(":")[0])  # an unknown one is refused where it is made
     for name in ("rho", "seconds", "rounds"):
-        if name in given and name in known:
+        if name in given and entry is not None and name in entry.defaults:
             baseline = with_parameter(baseline, name, given[name])
     return baseline
 
