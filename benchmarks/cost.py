@@ -174,7 +174,7 @@ def _proven(
     """Return (proven, CPU seconds, wall seconds, gap, slots)."""
     graph, first = slotted(drawn, machines, percent, curve)
     cpu, wall = time.process_time(), time.perf_counter()
-    search = min(1.5, 0.3 * limit)
+    search = min(1.5, 0.1 * limit)
     found = solved(graph, first, search, stretch * (limit - search))
     return (
         found.status == "optimal",
