@@ -29,7 +29,6 @@ MACHINES = 8
 TURNS = 12
 """Orders that are tried in a piece."""
 
-
 EVENLY = 0.5
 """Part of the mean loss of a slot that is added to every slot's, so that all have their turn."""
 
@@ -49,16 +48,12 @@ class Pieces:
         by_task, by_slot = self.apart.losses(search.index, search.table, plan)
         begin, end = self._slots(plan, by_slot, by_task)
         search.rounds += 1
-        machine, present = (
-            machines_of(search.index, plan),
-            (plan.first < end) & (plan.last >= begin),
-        )
-        busy = np.unique(machine[present])
+        machine = machines_of(search.index, plan)
+        busy = np.unique(machine[(plan.first < end) & (plan.last >= begin)])
         if busy.size == 0:
             return
         held = np.isin(machine, search.random.permutation(busy)[:MACHINES])
-        idle = search.graph.machines - busy.size  # of use to any piece
-        machines = min(MACHINES, busy.size + idle)
+        machines = min(MACHINES, search.graph.machines)  # idle ones make up for what is not busy
         piece = _Piece.of(search, plan, held, machines, begin, end)
         if not np.any(piece.free):
             return

@@ -56,9 +56,8 @@ def paced(index: SlotGraphIndex, tries: int = 12) -> tuple[Ints, Ints] | None:
     room = (graph.due + 1) / (top + bottom)
     most = np.maximum(least, np.floor(least * room)).astype(np.int64)
     value = np.multiply.outer(graph.price, graph.unit_steps())
-    evenly = np.repeat(
-        np.arange(graph.slots) * GOLDEN % 1.0, value.shape[1]
-    )  # steps that cost the same take turns
+    # Steps that cost the same take turns.
+    evenly = np.repeat(np.arange(graph.slots) * GOLDEN % 1.0, value.shape[1])
     cheapest = np.lexsort((evenly, value.ravel())) // value.shape[1]
     key = graph.due + 1.0 + least - bottom  # by what comes after a task, not by the task itself
 
