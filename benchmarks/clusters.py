@@ -18,11 +18,11 @@ import numpy as np
 
 from benchmarks.rivals import mei_day
 from downclock.engine.engine import plan
-from downclock.policies.catalog import policy
+from downclock.planners.catalog import policy
 from downclock.power.profiles import GpuProfiles
+from downclock.problem.files.write_problem import write_problem
 from downclock.problem.problem import Problem
-from downclock.problem.write_problem import write_problem
-from downclock.schedule.account import account
+from downclock.schedule.account.account import account
 from downclock.workloads import mei
 
 EDL = "edl:theta=0.9,rho=120,start=stream"

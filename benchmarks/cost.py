@@ -23,13 +23,13 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
-from tests.cost.tiny import brute_force, tiny_graph
+from tests.planners.slots.tiny import brute_force, tiny_graph
 
-from downclock.exact.cost_model import SlotGraph
-from downclock.exact.cost_printed import solve_program
-from downclock.policies.cost_budget import sweep_search
-from downclock.policies.cost_solve import SlotResult, solve_slots
-from downclock.policies.cost_start import shortest_schedule
+from downclock.planners.slots.budget import sweep_search
+from downclock.planners.slots.model import SlotGraph
+from downclock.planners.slots.printed import solve_program
+from downclock.planners.slots.solve import SlotResult, solve_slots
+from downclock.planners.slots.start import shortest_schedule
 from downclock.units import Floats, Ints
 from downclock.workloads.gerhards import (
     Meshing,

@@ -15,13 +15,13 @@ from pathlib import Path
 
 import numpy as np
 
-from downclock.exact.graph_bounds import global_bound, lemma3_bound, local_bound, weighted_bound
-from downclock.exact.graph_clocks import ChipPower, global_clocks, weighted_makespan
-from downclock.exact.graph_local import local_clocks
-from downclock.exact.graph_model import WorkGraph
-from downclock.policies.graph_lists import list_schedule
-from downclock.policies.graph_local_search import search_local
-from downclock.policies.graph_search import SearchEffort, search
+from downclock.planners.chip.bounds import global_bound, lemma3_bound, local_bound, weighted_bound
+from downclock.planners.chip.clocks import ChipPower, global_clocks, weighted_makespan
+from downclock.planners.chip.lists import list_schedule
+from downclock.planners.chip.local import local_clocks
+from downclock.planners.chip.local_search import search_local
+from downclock.planners.chip.model import WorkGraph
+from downclock.planners.chip.search import SearchEffort, search
 from downclock.problem.graph import Edges
 from downclock.workloads.stg import read_stg
 

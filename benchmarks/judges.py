@@ -21,15 +21,15 @@ import numpy as np
 
 from downclock.power.library_file import built_in_library
 from downclock.power.points import WIDE
+from downclock.problem.files.read_tasks import read_tasks
+from downclock.problem.files.write_tasks import write_tasks
 from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.problem import Problem
-from downclock.problem.read_tasks import read_tasks
 from downclock.problem.tasks import Tasks
-from downclock.problem.write_tasks import write_tasks
-from downclock.schedule.account import account
+from downclock.schedule.account.account import account
 from downclock.schedule.files import read_schedule, write_schedule
 from downclock.schedule.schedule import ON, WAKING, Outcomes, PowerSpans, Schedule, Segments
-from downclock.schedule.verify import verify
+from downclock.schedule.verify.verify import verify
 from downclock.units import Floats, Ints
 
 TARGET_S, TARGET_GB = 10.0, 4.0

@@ -10,9 +10,9 @@ import time
 
 import numpy as np
 
-from downclock.exact.mapping_levels import Choices, solve_mapping
-from downclock.policies.interface import View
-from downclock.policies.liu_replan import Held, Replan, Until, _Trial
+from downclock.engine.policy import View
+from downclock.planners.mapping.exact import Choices, solve_mapping
+from downclock.planners.mapping.replan import Held, Replan, Until, _Trial
 from downclock.problem.problem import Problem
 from downclock.workloads.liu import FAMILIES, Box, job_set
 

@@ -12,9 +12,9 @@ from itertools import cycle
 import numpy as np
 
 from downclock.engine.engine import plan
-from downclock.policies.catalog import policy
+from downclock.planners.catalog import policy
 from downclock.schedule.schedule import REJECTED
-from downclock.schedule.verify import verify
+from downclock.schedule.verify.verify import verify
 from downclock.workloads import mei
 
 SETS = 1000

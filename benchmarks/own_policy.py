@@ -18,19 +18,19 @@ from pathlib import Path
 import numpy as np
 
 from downclock.engine.engine import plan
-from downclock.exact.bounds import per_task_bound_j
-from downclock.exact.cluster_bound import cluster_bound_j
-from downclock.exact.cluster_optimum import cluster_optimum
 from downclock.papers.liu.a100 import measured_a100
-from downclock.policies.catalog import policy
+from downclock.planners.catalog import policy
+from downclock.planners.cluster.bound import cluster_bound_j
+from downclock.planners.cluster.optimum import cluster_optimum
+from downclock.planners.per_task import per_task_bound_j
 from downclock.power.fit import Fit
 from downclock.power.library import Library
 from downclock.power.points import MEI_LAW, ClockTable
 from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks
-from downclock.schedule.account import account
-from downclock.schedule.verify import verify
+from downclock.schedule.account.account import account
+from downclock.schedule.verify.verify import verify
 from downclock.simulate.chances import Chances, draw_fate
 from downclock.simulate.promises import carry_out
 from downclock.simulate.simulate import simulate

@@ -18,9 +18,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from downclock.engine.engine import plan
-from downclock.policies.interface import View
-from downclock.policies.pack_columns import curves_of
-from downclock.policies.pack_plan import PlanPolicy
+from downclock.engine.policy import View
+from downclock.planners.cluster.columns import curves_of
+from downclock.planners.cluster.policy import PlanPolicy
 from downclock.power.library import Library
 from downclock.power.points import WIDE
 from downclock.problem.platform import Kind, Platform, ServerSpec

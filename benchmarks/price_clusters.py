@@ -22,15 +22,15 @@ from pathlib import Path
 import numpy as np
 
 from downclock.engine.engine import plan
-from downclock.exact.price_bound import price_bound
-from downclock.policies.catalog import policy
+from downclock.planners.catalog import policy
+from downclock.planners.cluster.price_bound import price_bound
 from downclock.problem.objective import Objective
 from downclock.problem.platform import Platform
 from downclock.problem.price import Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
-from downclock.schedule.account import account
-from downclock.schedule.bill import Bill
-from downclock.schedule.verify import verify
+from downclock.schedule.account.account import account
+from downclock.schedule.account.bill import Bill
+from downclock.schedule.verify.verify import verify
 from downclock.units import Floats
 from downclock.workloads import mei
 

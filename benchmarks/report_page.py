@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from downclock.engine.engine import plan
-from downclock.policies.catalog import policy
+from downclock.planners.catalog import policy
 from downclock.report.page import write_report
 from downclock.workloads import mei
 

@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from downclock.engine.engine import plan
-from downclock.policies.catalog import policy
-from downclock.policies.liu_policy import LiuPolicy
+from downclock.planners.catalog import policy
+from downclock.planners.mapping.policy import LiuPolicy
 from downclock.problem.problem import Problem
-from downclock.schedule.account import account
+from downclock.schedule.account.account import account
 from downclock.schedule.schedule import PENDING, Schedule
-from downclock.schedule.verify import verify
+from downclock.schedule.verify.verify import verify
 from downclock.simulate.chances import Chances, Fate, draw_fate
 from downclock.simulate.promises import carry_out
 from downclock.simulate.simulate import simulate

@@ -17,9 +17,10 @@ from click.testing import CliRunner
 from downclock.cli import main
 from downclock.cli.app import COMMANDS, app
 from downclock.cli.session import Session
-from downclock.policies.catalog import CATALOG, Entry
+from downclock.planners.catalog import CATALOG, Entry
 from downclock.power import library_file
-from downclock.problem import price, read_cluster, read_prices, read_tasks
+from downclock.problem import price
+from downclock.problem.files import read_cluster, read_prices, read_tasks
 from downclock.report.catalogue import meaning, policy_page
 from downclock.schedule import files as schedule_files
 from tests.conftest import ROOT

@@ -11,15 +11,15 @@ The package, from the ground up; a folder imports only from those above it:
 
 - ``errors``, ``units``, ``quantities``, ``files``, ``tabular``: deliberate errors, the one
   tolerance, quantities as text, files.
-- ``kernels``: hot loops; arrays in, arrays out.
+- ``kernels``: loops that several folders share; folders keep their own in a ``kernels`` of theirs.
 - ``power``: how fast and how hungry: operating points, profiles, energy-time frontiers, fit.
-- ``problem``: what is asked: tasks, graph, platform, prices, and their files.
+- ``problem``: what is asked: tasks, graph, platform, prices; ``files``: their formats.
 - ``workloads``: where problems come from: the papers' generators, readers of foreign formats.
 - ``schedule``: an answer and its two judges, ``verify`` and ``account``.
-- ``exact``: how good could it be: lower bounds and optimal solvers.
-- ``policies``: how to decide: the parts, the catalogue.
-- ``engine``: the scheduler without a clock: events in, decisions out.
-- ``simulate``: the engine under a virtual clock: real run times, failures.
+- ``engine``: the scheduler without a clock.
+- ``planners``: how to decide and how good could it be; a room for each family: ``lists``,
+  ``cluster``, ``chip``, ``slots``, ``mapping``.
+- ``simulate``: real run times, failures.
 - ``report``: what people see; ``plot``: figures of it.
 - ``papers``: the papers' experiments and their verdicts.
 - ``cli``: one verb a command.
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from downclock.errors import InvalidInput as InvalidInput
     from downclock.errors import InvalidSchedule as InvalidSchedule
     from downclock.errors import MissingExtra as MissingExtra
-    from downclock.exact.bounds import per_task_bound_j as per_task_bound_j
-    from downclock.policies.catalog import CATALOG as CATALOG
-    from downclock.policies.catalog import policy as policy
+    from downclock.planners.catalog import CATALOG as CATALOG
+    from downclock.planners.catalog import policy as policy
+    from downclock.planners.per_task import per_task_bound_j as per_task_bound_j
     from downclock.power.fit import fit as fit
     from downclock.power.frontier import Frontier as Frontier
     from downclock.power.library import Library as Library
@@ -55,13 +55,13 @@ if TYPE_CHECKING:
     from downclock.power.profiles import CpuProfiles as CpuProfiles
     from downclock.power.profiles import GpuProfiles as GpuProfiles
     from downclock.power.profiles import MeasuredProfiles as MeasuredProfiles
-    from downclock.problem.files import load_problem as load_problem
-    from downclock.problem.files import read_cluster as read_cluster
-    from downclock.problem.files import read_prices as read_prices
-    from downclock.problem.files import read_problem as read_problem
-    from downclock.problem.files import read_tasks as read_tasks
-    from downclock.problem.files import write_problem as write_problem
-    from downclock.problem.files import write_tasks as write_tasks
+    from downclock.problem.files.files import load_problem as load_problem
+    from downclock.problem.files.files import read_cluster as read_cluster
+    from downclock.problem.files.files import read_prices as read_prices
+    from downclock.problem.files.files import read_problem as read_problem
+    from downclock.problem.files.files import read_tasks as read_tasks
+    from downclock.problem.files.files import write_problem as write_problem
+    from downclock.problem.files.files import write_tasks as write_tasks
     from downclock.problem.graph import Edges as Edges
     from downclock.problem.platform import Kind as Kind
     from downclock.problem.platform import Platform as Platform
@@ -79,26 +79,26 @@ if TYPE_CHECKING:
     from downclock.report.page import write_report as write_report
     from downclock.report.summary import Summary as Summary
     from downclock.report.summary import summarise as summarise
-    from downclock.schedule.account import account as account
-    from downclock.schedule.bill import Bill as Bill
+    from downclock.schedule.account.account import account as account
+    from downclock.schedule.account.bill import Bill as Bill
     from downclock.schedule.files import read_schedule as read_schedule
     from downclock.schedule.files import write_schedule as write_schedule
     from downclock.schedule.schedule import Outcomes as Outcomes
     from downclock.schedule.schedule import PowerSpans as PowerSpans
     from downclock.schedule.schedule import Schedule as Schedule
     from downclock.schedule.schedule import Segments as Segments
-    from downclock.schedule.verdict import Verdict as Verdict
-    from downclock.schedule.verdict import Violation as Violation
-    from downclock.schedule.verify import require_valid as require_valid
-    from downclock.schedule.verify import verify as verify
+    from downclock.schedule.verify.verdict import Verdict as Verdict
+    from downclock.schedule.verify.verdict import Violation as Violation
+    from downclock.schedule.verify.verify import require_valid as require_valid
+    from downclock.schedule.verify.verify import verify as verify
 
     __version__: str
 
 _HOMES = {
     "engine.engine": "plan",
     "errors": "DownclockError InvalidInput InvalidSchedule MissingExtra",
-    "exact.bounds": "per_task_bound_j",
-    "policies.catalog": "CATALOG policy",
+    "planners.per_task": "per_task_bound_j",
+    "planners.catalog": "CATALOG policy",
     "power.fit": "fit",
     "power.frontier": "Frontier",
     "power.library": "Library",
@@ -106,7 +106,7 @@ _HOMES = {
     "power.measurements": "Measurements read_measurements",
     "power.points": "ClockRange ClockTable VoltageLaw",
     "power.profiles": "CpuProfiles GpuProfiles MeasuredProfiles",
-    "problem.files": "load_problem read_cluster read_prices read_problem read_tasks"
+    "problem.files.files": "load_problem read_cluster read_prices read_problem read_tasks"
     " write_problem write_tasks",
     "problem.graph": "Edges",
     "problem.platform": "Kind Platform ServerSpec",
@@ -118,12 +118,12 @@ _HOMES = {
     "report.explain": "Explanation explain",
     "report.page": "write_report",
     "report.summary": "Summary summarise",
-    "schedule.account": "account",
-    "schedule.bill": "Bill",
+    "schedule.account.account": "account",
+    "schedule.account.bill": "Bill",
     "schedule.files": "read_schedule write_schedule",
     "schedule.schedule": "Outcomes PowerSpans Schedule Segments",
-    "schedule.verdict": "Verdict Violation",
-    "schedule.verify": "require_valid verify",
+    "schedule.verify.verdict": "Verdict Violation",
+    "schedule.verify.verify": "require_valid verify",
 }
 _HOME = {name: f"downclock.{home}" for home, names in _HOMES.items() for name in names.split()}
 

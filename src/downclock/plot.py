@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from downclock.problem.problem import Problem
-    from downclock.schedule.bill import Boundary
+    from downclock.schedule.account.bill import Boundary
     from downclock.schedule.schedule import Schedule
 
 __all__ = ["compare", "frontier", "gantt", "power", "save"]

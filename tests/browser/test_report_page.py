@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from downclock.engine.engine import plan
-from downclock.policies.catalog import policy
+from downclock.planners.catalog import policy
 from downclock.workloads import mei
 from tests.report.conftest import NASTY, awkward, day
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from tests.graphs.test_stg import SMALL
+from tests.planners.chip.test_stg import SMALL
 
 
 def test_a_graph_becomes_a_problem_that_plans(run, files):

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import downclock as dc
-from downclock.policies.catalog import DEFAULT
-from downclock.schedule.bill import PARTS
+from downclock.planners.catalog import DEFAULT
+from downclock.schedule.account.bill import PARTS
 from tests.cli.conftest import JOBS
 
 

@@ -17,7 +17,7 @@ from downclock.cli.app import COMMANDS
 from downclock.cli.session import Session
 from downclock.cli.waiting import PATIENCE_S, bar, saying
 from tests.cli.conftest import MEASUREMENTS
-from tests.graphs.test_stg import SMALL
+from tests.planners.chip.test_stg import SMALL
 
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 SAYS_NOTHING_FOR_LONG = {"policies", "completion"}

@@ -10,12 +10,12 @@ import pytest
 from downclock.engine.engine import Engine, plan
 from downclock.engine.events import WORDS, events
 from downclock.errors import InvalidInput
-from downclock.policies.catalog import policy
+from downclock.planners.catalog import policy
 from downclock.problem.platform import Platform, ServerSpec
 from downclock.schedule.schedule import PENDING
 from downclock.workloads import mei
 from tests.generated import random_problem
-from tests.policies.table3 import table3
+from tests.planners.lists.table3 import table3
 
 
 def test_live_feeding_equals_the_plan() -> None:

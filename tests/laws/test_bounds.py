@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from downclock.report.bounds import Bounds
-from downclock.schedule.account import account
-from downclock.schedule.verify import verify
+from downclock.planners.bounds import Bounds
+from downclock.schedule.account.account import account
+from downclock.schedule.verify.verify import verify
 from tests.generated import random_problem
 from tests.generated_schedule import random_schedule
 

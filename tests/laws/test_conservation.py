@@ -17,8 +17,8 @@ import pytest
 
 from downclock.problem.price import Curve
 from downclock.problem.problem import Problem
-from downclock.schedule.account import account
-from downclock.schedule.bill import PARTS, Boundary
+from downclock.schedule.account.account import account
+from downclock.schedule.account.bill import PARTS, Boundary
 from downclock.schedule.schedule import ASLEEP, DOWN, ON, WAKING, Schedule
 from tests.generated import random_problem, random_schedule
 

@@ -13,12 +13,12 @@ import numpy as np
 import pytest
 
 from downclock.engine.engine import plan
-from downclock.policies.catalog import CATALOG, policy
+from downclock.planners.bounds import Bounds
+from downclock.planners.catalog import CATALOG, policy
 from downclock.problem.problem import Problem
-from downclock.report.bounds import Bounds
-from downclock.schedule.account import account
+from downclock.schedule.account.account import account
 from downclock.schedule.schedule import DONE, REJECTED, PowerSpans, Schedule, Segments
-from downclock.schedule.verify import verify
+from downclock.schedule.verify.verify import verify
 from downclock.workloads import mei
 from downclock.workloads.chip import chip_problem
 from downclock.workloads.gerhards import (

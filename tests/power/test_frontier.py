@@ -12,9 +12,9 @@ import pytest
 
 from downclock.errors import InvalidInput
 from downclock.kernels.compiling import compiled
-from downclock.kernels.gpu_clock import gpu_cheapest, gpu_energy_at, gpu_time, gpu_time_range
 from downclock.power.frontier import Frontier, frontier
 from downclock.power.frontier_gpu import gpu_box
+from downclock.power.kernels.gpu_clock import gpu_cheapest, gpu_energy_at, gpu_time, gpu_time_range
 from downclock.power.library import Library
 from downclock.power.points import (
     MEI_LAW,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from downclock.engine.engine import plan
-from downclock.policies.catalog import policy
-from downclock.problem.files import load_problem
+from downclock.planners.catalog import policy
+from downclock.problem.files.files import load_problem
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import REJECTED, Outcomes, PowerSpans, Schedule, Segments
 from tests.conftest import ROOT

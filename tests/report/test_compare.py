@@ -10,8 +10,8 @@ import pytest
 
 from downclock.cli import main
 from downclock.errors import InvalidInput
-from downclock.policies.catalog import CATALOG, policy
-from downclock.problem.files import write_problem
+from downclock.planners.catalog import CATALOG, policy
+from downclock.problem.files.files import write_problem
 from downclock.report.compare import compare, compare_all, comparisons_page, rows_of
 from downclock.report.summary import planned
 from downclock.report.tables import rendered

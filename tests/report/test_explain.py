@@ -10,7 +10,7 @@ import pytest
 from downclock.cli import main
 from downclock.engine.engine import plan
 from downclock.errors import InvalidInput
-from downclock.policies.catalog import policy
+from downclock.planners.catalog import policy
 from downclock.power.library import Library
 from downclock.power.points import ClockRange, ClockTable
 from downclock.power.profiles import CpuProfiles
@@ -21,7 +21,7 @@ from downclock.problem.tasks import Tasks
 from downclock.report.explain import explain
 from downclock.schedule.files import write_schedule
 from downclock.schedule.schedule import ON, Outcomes, PowerSpans, Schedule, Segments
-from downclock.schedule.verify import require_valid
+from downclock.schedule.verify.verify import require_valid
 from downclock.simulate.chances import Chances
 from downclock.simulate.simulate import simulate
 from tests.conftest import ROOT
@@ -191,7 +191,7 @@ def test_every_task_of_every_odd_schedule_is_explained(odd) -> None:
 
 
 def test_energy_of_the_run_is_the_bills_where_it_was_tried_once(day) -> None:
-    from downclock.schedule.account import account
+    from downclock.schedule.account.account import account
 
     problem, schedule = day
     billed = account(problem, schedule).task_j

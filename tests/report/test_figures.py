@@ -14,7 +14,7 @@ from downclock.cli import main
 from downclock.errors import InvalidInput, MissingExtra
 from downclock.report.compare import compare
 from downclock.report.trace import schedule_trace
-from downclock.schedule.account import account
+from downclock.schedule.account.account import account
 from downclock.schedule.files import write_schedule
 from tests.conftest import ROOT
 

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from downclock.errors import InvalidInput
-from downclock.exact.bounds import per_task_bound_j
+from downclock.planners.per_task import per_task_bound_j
 from downclock.report.page import report_html, write_report
 from downclock.report.page.judged import judged
 from downclock.report.page.pack import Pack
 from downclock.report.page.words import cards, headline, left_out, sentences
 from downclock.report.summary import planned
-from downclock.schedule.account import account
+from downclock.schedule.account.account import account
 from tests.report.conftest import NASTY
 
 KINDS = {"u8": "<u1", "u16": "<u2", "u32": "<u4", "f32": "<f4"}

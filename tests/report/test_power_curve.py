@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from downclock.report.power_curve import power_curve
-from downclock.schedule.account import account
-from downclock.schedule.bill import PARTS
+from downclock.schedule.account.account import account
+from downclock.schedule.account.bill import PARTS
 from tests.generated import random_problem
 from tests.generated_schedule import random_schedule
 

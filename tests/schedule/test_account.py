@@ -16,8 +16,8 @@ from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.price import Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks
-from downclock.schedule.account import account
-from downclock.schedule.bill import Bill, Boundary
+from downclock.schedule.account.account import account
+from downclock.schedule.account.bill import Bill, Boundary
 from downclock.schedule.schedule import (
     ASLEEP,
     DOWN,

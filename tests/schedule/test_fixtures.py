@@ -16,7 +16,7 @@ from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.price import Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks
-from downclock.schedule.account import account
+from downclock.schedule.account.account import account
 from downclock.schedule.schedule import (
     DONE,
     DOWN,
@@ -27,7 +27,7 @@ from downclock.schedule.schedule import (
     Schedule,
     Segments,
 )
-from downclock.schedule.verify import verify
+from downclock.schedule.verify.verify import verify
 from downclock.units import Floats, Names
 
 CPU_CLOCKS = ClockRange(0.1, 2.0)

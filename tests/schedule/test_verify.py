@@ -16,9 +16,6 @@ from downclock.problem.graph import Edges
 from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks
-from downclock.schedule import rules_tables
-from downclock.schedule import verify as verify_module
-from downclock.schedule.evidence import taken
 from downclock.schedule.schedule import (
     DOWN,
     ON,
@@ -29,7 +26,10 @@ from downclock.schedule.schedule import (
     Schedule,
     Segments,
 )
-from downclock.schedule.verify import Verdict, require_valid, verify
+from downclock.schedule.verify import rules_tables
+from downclock.schedule.verify import verify as verify_module
+from downclock.schedule.verify.evidence import taken
+from downclock.schedule.verify.verify import Verdict, require_valid, verify
 from tests.generated import random_problem, random_schedule
 from tests.schedule.faults import FAULTS, Entry, Planted
 

@@ -14,7 +14,7 @@ import pytest
 
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import ASLEEP, DONE, ON, Schedule
-from downclock.schedule.verify import Verdict, verify
+from downclock.schedule.verify.verify import Verdict, verify
 from tests.generated import random_problem, random_schedule
 
 NEAR = 1e-6

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 from downclock.errors import InvalidInput
-from downclock.policies.catalog import policy
+from downclock.planners.catalog import policy
 from downclock.power.library import Library
 from downclock.power.points import ClockTable
 from downclock.power.profiles import MeasuredProfiles
 from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks
-from downclock.schedule.account import account
+from downclock.schedule.account.account import account
 from downclock.schedule.schedule import DONE, DOWN, FAILED, ON, WAKING
-from downclock.schedule.verify import require_valid
+from downclock.schedule.verify.verify import require_valid
 from downclock.simulate.chances import NEVER, Chances, Fate, draw_fate, read_ratios
 from downclock.simulate.promises import carry_out
 from downclock.simulate.simulate import simulate

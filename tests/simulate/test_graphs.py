@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from downclock.errors import InvalidInput
-from downclock.policies.catalog import policy
+from downclock.planners.catalog import policy
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import DONE, REJECTED
-from downclock.schedule.verify import verify
+from downclock.schedule.verify.verify import verify
 from downclock.simulate.chances import Chances
 from downclock.simulate.simulate import simulate
 from downclock.workloads.chip import chip_problem

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 from downclock.engine.engine import plan
-from downclock.policies.catalog import CATALOG, policy
-from downclock.policies.interface import Policy
-from downclock.policies.liu_mapping import Rules
-from downclock.policies.liu_policy import LiuPolicy
-from downclock.policies.liu_queue import READINGS
-from downclock.policies.liu_replan import Replan
+from downclock.engine.policy import Policy
+from downclock.planners.catalog import CATALOG, policy
+from downclock.planners.mapping.mapping import Rules
+from downclock.planners.mapping.policy import LiuPolicy
+from downclock.planners.mapping.queue import READINGS
+from downclock.planners.mapping.replan import Replan
 from downclock.problem.problem import Problem
-from downclock.schedule.account import account
+from downclock.schedule.account.account import account
 from downclock.schedule.schedule import DONE, DOWN, FAILED, PENDING, REJECTED, Schedule
-from downclock.schedule.verify import verify
+from downclock.schedule.verify.verify import verify
 from downclock.simulate.chances import Chances
 from downclock.simulate.simulate import Run, simulate
 from tests.generated import random_problem

@@ -9,13 +9,19 @@ import pytest
 
 from downclock.engine.engine import plan
 from downclock.engine.events import PRICE, events
-from downclock.policies.catalog import policy
-from downclock.policies.interface import Decisions, View
-from downclock.policies.reacting import Facts, Orders, Planning, run_planning, start_planning
+from downclock.engine.policy import Decisions, View
+from downclock.planners.catalog import policy
+from downclock.planners.mapping.reacting import (
+    Facts,
+    Orders,
+    Planning,
+    run_planning,
+    start_planning,
+)
 from downclock.problem.price import Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
-from downclock.schedule.account import account
-from downclock.schedule.verify import require_valid
+from downclock.schedule.account.account import account
+from downclock.schedule.verify.verify import require_valid
 from downclock.simulate.simulate import simulate
 from downclock.units import Ints
 from tests.simulate.test_faults import TWO_GPUS, cluster

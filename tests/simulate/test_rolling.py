@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from downclock.engine.engine import plan
+from downclock.engine.policy import View
 from downclock.errors import InvalidInput
-from downclock.policies.catalog import policy
-from downclock.policies.interface import View
-from downclock.policies.pack_rolling import Rolling
+from downclock.planners.catalog import policy
+from downclock.planners.cluster.reserve import Rolling
 from downclock.problem.problem import Problem
-from downclock.schedule.account import account
+from downclock.schedule.account.account import account
 from downclock.schedule.schedule import DONE, FAILED, REJECTED, Schedule
-from downclock.schedule.verify import verify
+from downclock.schedule.verify.verify import verify
 from downclock.simulate.chances import Chances, draw_fate
 from downclock.simulate.promises import carry_out
 from downclock.simulate.simulate import simulate
@@ -23,7 +23,7 @@ from downclock.workloads import mei
 from tests.generated import random_problem
 from tests.laws.test_conservation import sweep
 from tests.laws.test_policies import rows
-from tests.policies.test_pack import small
+from tests.planners.cluster.test_pack import small
 from tests.simulate.test_fate import two_jobs
 
 SPECS = ("late", "prompt", "late:reserve=0.2", "prompt:reserve=0.2")

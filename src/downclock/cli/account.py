@@ -12,7 +12,7 @@ from downclock.errors import InvalidInput, InvalidSchedule
 if TYPE_CHECKING:
     from downclock.cli.session import Session
     from downclock.report.tables import Form
-    from downclock.schedule.bill import Boundary
+    from downclock.schedule.account.bill import Boundary
 
 EPILOG = """\b
 Example:
@@ -42,8 +42,8 @@ def command(
     included. The schedule is taken at its word; a note says so where it is not valid.
     """
     from downclock.report.describe import bill_page
-    from downclock.schedule.account import account
-    from downclock.schedule.verify import verify
+    from downclock.schedule.account.account import account
+    from downclock.schedule.verify.verify import verify
 
     with session.working("reading and billing"):
         problem, schedule = options.load_with_schedule(files, library, prices)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from downclock.problem.problem import Problem
     from downclock.report.compare import Progress
     from downclock.report.tables import Form, Page
-    from downclock.schedule.bill import Boundary
+    from downclock.schedule.account.bill import Boundary
 
 EPILOG = """\b
 Examples:

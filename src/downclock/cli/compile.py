@@ -32,11 +32,11 @@ def command(session: Session, /, policies: tuple[str, ...]) -> None:
     numba.
     """
     from downclock.engine.engine import plan
-    from downclock.policies.catalog import policy
-    from downclock.report.bounds import Bounds
+    from downclock.planners.bounds import Bounds
+    from downclock.planners.catalog import policy
     from downclock.report.tables import Page
-    from downclock.schedule.account import account
-    from downclock.schedule.verify import require_valid
+    from downclock.schedule.account.account import account
+    from downclock.schedule.verify.verify import require_valid
 
     samples, specs = _samples(), policies or ("late", "edl", "bin")
     for spec in specs:

@@ -80,7 +80,7 @@ def command(
     """
     from downclock.errors import InvalidInput
     from downclock.power.points import ClockRange
-    from downclock.problem.files import write_problem
+    from downclock.problem.files.files import write_problem
     from downclock.report.describe import problem_page
     from downclock.workloads.chip import chip_problem
     from downclock.workloads.stg import read_stg

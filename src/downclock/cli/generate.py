@@ -92,7 +92,7 @@ def _read_range(
 @click.pass_obj
 def command(session: Session, /, workload: str, output: str, form: Form, **wishes: Any) -> None:
     """Draw a task set of the papers, with its cluster."""
-    from downclock.problem.files import write_problem
+    from downclock.problem.files.files import write_problem
     from downclock.report.describe import problem_page
 
     options.require_writable(output, (".json",))

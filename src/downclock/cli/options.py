@@ -15,7 +15,7 @@ from downclock.errors import InvalidInput
 
 if TYPE_CHECKING:
     from downclock.problem.problem import Problem
-    from downclock.schedule.bill import Boundary
+    from downclock.schedule.account.bill import Boundary
     from downclock.schedule.schedule import Schedule
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -158,7 +158,7 @@ def problem_files(metavar: str, *, folders: bool = False) -> Callable[[F], F]:
 
 def load(files: Sequence[str], library: str | None, prices: str | None) -> Problem:
     """Read a problem: a cluster and a file of jobs, or one problem file."""
-    from downclock.problem.files import load_problem, read_problem
+    from downclock.problem.files.files import load_problem, read_problem
 
     if len(files) == 2:
         return load_problem(files[0], files[1], library=library, prices=prices)
@@ -173,7 +173,7 @@ def load(files: Sequence[str], library: str | None, prices: str | None) -> Probl
 
 
 def _repriced(problem: Problem, prices: str) -> Problem:
-    from downclock.problem.read_prices import covering, read_prices
+    from downclock.problem.files.read_prices import covering, read_prices
 
     platform = problem.platform
     read = read_prices(

@@ -11,7 +11,7 @@ from downclock.cli import options
 if TYPE_CHECKING:
     from downclock.cli.session import Session
     from downclock.report.tables import Form
-    from downclock.schedule.bill import Boundary
+    from downclock.schedule.account.bill import Boundary
 
 EPILOG = """\b
 Example:
@@ -20,7 +20,7 @@ Example:
 
 
 def _complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    from downclock.policies.catalog import CATALOG
+    from downclock.planners.catalog import CATALOG
 
     return [name for name in CATALOG if name.startswith(incomplete)]
 
@@ -82,7 +82,7 @@ def command(
 
     Every plan is verified before it is shown or written. Exit code 1: no plan meets the deadlines.
     """
-    from downclock.policies.catalog import default_for, with_objective, with_parameter
+    from downclock.planners.catalog import default_for, with_objective, with_parameter
     from downclock.report.summary import summarise, with_seed
     from downclock.report.worth import goal
     from downclock.schedule.files import SUFFIXES, write_schedule

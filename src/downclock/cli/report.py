@@ -12,7 +12,7 @@ from downclock.errors import InvalidInput, InvalidSchedule
 if TYPE_CHECKING:
     from downclock.cli.session import Session
     from downclock.problem.problem import Problem
-    from downclock.schedule.bill import Boundary
+    from downclock.schedule.account.bill import Boundary
     from downclock.schedule.schedule import Schedule
 
 EPILOG = """\b

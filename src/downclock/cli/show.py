@@ -62,7 +62,7 @@ def _page(files: tuple[str, ...], library: str | None, prices: str | None) -> Pa
 
 def _one_file(path: str, library: str | None, prices: str | None) -> Page:
     from downclock.power.library_file import BUILT_IN_PREFIX, is_built_in, read_library
-    from downclock.problem.files import read_cluster
+    from downclock.problem.files.files import read_cluster
     from downclock.report.describe import library_page, platform_page, problem_page
 
     if is_built_in(path):
@@ -86,7 +86,7 @@ def _kind_of(path: str) -> str:
         return "cluster"
     if suffix in (".csv", ".parquet", ".pq", ".txt"):
         return "table of jobs, prices or a schedule"
-    from downclock.problem.document import read_json
+    from downclock.problem.files.document import read_json
 
     data = read_json(path).data
     if isinstance(data, dict) and "kind" in data and "server" in data:

@@ -11,7 +11,7 @@ from downclock.cli import options
 if TYPE_CHECKING:
     from downclock.cli.session import Session
     from downclock.report.tables import Form
-    from downclock.schedule.bill import Boundary
+    from downclock.schedule.account.bill import Boundary
 
 EPILOG = """\b
 Example:
@@ -90,7 +90,7 @@ def command(
     With --reserve it prints a row per reserve instead: tasks missed, rejected, energy, means of the
     runs; all meet the same fates.
     """
-    from downclock.policies.catalog import default_for, policy
+    from downclock.planners.catalog import default_for, policy
     from downclock.report.simulated import simulated_page
     from downclock.schedule.files import SUFFIXES, write_schedule
     from downclock.simulate.chances import Chances

@@ -47,7 +47,7 @@ def command(
     breaks a rule.
     """
     from downclock.report.describe import verdict_page
-    from downclock.schedule.verify import verify
+    from downclock.schedule.verify.verify import verify
 
     with session.working("reading and checking"):
         problem, schedule = options.load_with_schedule(files, library, prices)

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from downclock.engine.policy import Decisions, Policy, View, merged
 from downclock.errors import InvalidInput
-from downclock.policies.interface import Decisions, Policy, View, merged
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import Schedule
 from downclock.units import Floats, Ints

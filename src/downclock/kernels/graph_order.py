@@ -1,11 +1,11 @@
-"""Topological order of a graph given as edge arrays."""
+"""Order and paths of a graph given as edge arrays."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from downclock.kernels.compiling import compiled
-from downclock.units import Ints
+from downclock.units import Floats, Ints
 
 
 @compiled
@@ -37,3 +37,20 @@ def topological_order(n: int, before: Ints, after: Ints) -> tuple[Ints, int]:
     first = np.searchsorted(before[by_before], np.arange(n + 1)).astype(np.int64)
     out = np.empty(n, dtype=np.int64)
     return _sweep(n, before[by_before], after[by_before], first, out)
+
+
+@compiled
+def longest_from(weight: Floats, order: Ints, at: Ints, after: Ints) -> Floats:
+    """Return the longest path that starts at each task and follows ``after``, itself included.
+
+    With successors and a topological order these are bottom levels; with predecessors and the
+    reversed order, top levels plus the task itself.
+    """
+    level = np.zeros(weight.size, np.float64)
+    for k in range(order.size - 1, -1, -1):
+        i = order[k]
+        best = 0.0
+        for e in range(at[i], at[i + 1]):
+            best = max(best, level[after[e]])
+        level[i] = best + weight[i]
+    return level

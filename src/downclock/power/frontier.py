@@ -184,7 +184,7 @@ class Frontier:
 class MixedFrontier:
     """Convex hulls of a :class:`Frontier`: a task may change clocks while it runs.
 
-    On continuous clocks the frontier is convex already (see ``kernels.gpu_clock`` and
+    On continuous clocks the frontier is convex already (see ``power.kernels.gpu_clock`` and
     ``frontier_cpu``), so one point is best; enumerated clocks mix two neighbours of the hull.
     """
 

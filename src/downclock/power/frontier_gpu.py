@@ -14,7 +14,7 @@ from downclock.units import Floats, Ints
 
 
 def gpu_box(clocks: ClockRange) -> Floats:
-    """Return the clocks as the kernels of ``kernels.gpu_clock`` take them."""
+    """Return the clocks as the kernels of ``power.kernels.gpu_clock`` take them."""
     law = clocks.law
     bounds = (clocks.core_min, clocks.core_max, clocks.memory_min, clocks.memory_max)
     return np.array([*bounds, clocks.volt_min, law.a0, law.a1, law.a2])
@@ -24,7 +24,7 @@ def gpu_box(clocks: ClockRange) -> Floats:
 class GpuCurves(ConvexCurves):
     """Energy-time curves of the three-variable GPU model (mei2021 Eq. 1-4) on a clock range.
 
-    The curve is convex on all of [t_min_s, t_max_s] (proof in ``kernels.gpu_clock``).
+    The curve is convex on all of [t_min_s, t_max_s] (proof in ``power.kernels.gpu_clock``).
     """
 
     profiles: GpuProfiles
@@ -33,7 +33,7 @@ class GpuCurves(ConvexCurves):
     @classmethod
     def of(cls, profiles: GpuProfiles, used: Ints, clocks: ClockRange) -> GpuCurves:
         """Make the curves of the rows ``used``."""
-        from downclock.kernels.gpu_clock import cheapest_rows
+        from downclock.power.kernels.gpu_clock import cheapest_rows
 
         profiles = profiles if used.size == len(profiles) else profiles.take(used)
         every = np.arange(len(profiles))
@@ -53,13 +53,13 @@ class GpuCurves(ConvexCurves):
 
     def at(self, rows: Ints, time_s: Floats, slack_s: Floats) -> Settings:
         """Least energy in exactly ``time_s``."""
-        from downclock.kernels.gpu_clock import at_rows
+        from downclock.power.kernels.gpu_clock import at_rows
 
         return Settings(*at_rows(*_columns(self.profiles), self.box, rows, time_s, slack_s))
 
     def cheapest(self, rows: Ints, time_price_w: Floats) -> Settings:
         """Least energy + price × time."""
-        from downclock.kernels.gpu_clock import cheapest_rows
+        from downclock.power.kernels.gpu_clock import cheapest_rows
 
         return Settings(*cheapest_rows(*_columns(self.profiles), self.box, rows, time_price_w))
 

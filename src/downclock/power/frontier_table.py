@@ -62,7 +62,7 @@ class TableCurves:
     @classmethod
     def of(cls, profiles: Profiles, used: Ints, clocks: Clocks) -> TableCurves:
         """Make the curves of the rows ``used``; a measured row has its allowed measurements."""
-        from downclock.kernels.ladder import best_so_far, lower_hull
+        from downclock.power.kernels.ladder import best_so_far, lower_hull
 
         points, steps = _all_steps(profiles, used, clocks)
         best = best_so_far(steps.offset, steps.energy_j)
@@ -83,7 +83,7 @@ class TableCurves:
 
     def at(self, rows: Ints, time_s: Floats, slack_s: Floats) -> Settings:
         """Least energy of the clocks with that time."""
-        from downclock.kernels.ladder import cheapest_near
+        from downclock.power.kernels.ladder import cheapest_near
 
         steps = self.steps
         entry = cheapest_near(steps.offset, steps.time_s, steps.energy_j, rows, time_s, slack_s)
@@ -91,7 +91,7 @@ class TableCurves:
 
     def within(self, rows: Ints, limit_s: Floats) -> Settings:
         """Least energy of the clocks that are fast enough."""
-        from downclock.kernels.ladder import last_at_most
+        from downclock.power.kernels.ladder import last_at_most
 
         limit = limit_s * (1.0 + ROUNDING)
         entry = last_at_most(self.steps.offset, self.steps.time_s, rows, limit)
@@ -99,7 +99,7 @@ class TableCurves:
 
     def cheapest(self, rows: Ints, time_price_w: Floats) -> Settings:
         """Least energy + price × time: the last corner worth slowing down to."""
-        from downclock.kernels.ladder import last_at_most
+        from downclock.power.kernels.ladder import last_at_most
 
         worth = np.nextafter(-time_price_w, -np.inf)
         entry = last_at_most(self.hull.offset, self.hull_slope, rows, worth)
@@ -107,7 +107,7 @@ class TableCurves:
 
     def mixed_at(self, rows: Ints, time_s: Floats, slack_s: Floats) -> MixedSettings:
         """Two neighbouring corners of the hull, mixed to last ``time_s``."""
-        from downclock.kernels.ladder import last_at_most
+        from downclock.power.kernels.ladder import last_at_most
 
         shortest, longest = self.t_min_s[rows], self.t_max_s[rows]
         good = (time_s >= shortest - slack_s) & (time_s <= longest + slack_s)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from downclock.errors import InvalidInput
-from downclock.policies.catalog import CATALOG, Entry
+from downclock.planners.catalog import CATALOG, Entry
 from downclock.report.tables import Page, Table
 
 MEANING: Mapping[str, str] = {

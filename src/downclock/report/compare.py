@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 
 from downclock.errors import InvalidSchedule
-from downclock.policies.catalog import CATALOG, policy, with_objective
+from downclock.planners.bounds import Bounds
+from downclock.planners.catalog import CATALOG, policy, with_objective
 from downclock.problem.objective import Objective
 from downclock.problem.problem import Problem
 from downclock.quantities import count, duration, energy, percent
-from downclock.report.bounds import Bounds
 from downclock.report.summary import Planned, deadlines_met, planned, record
 from downclock.report.tables import Page, Table
-from downclock.schedule.bill import Boundary
+from downclock.schedule.account.bill import Boundary
 
 Progress = Callable[[str, int, int], None]
 """Told what begins, how many are done, and of how many."""

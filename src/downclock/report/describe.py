@@ -17,9 +17,9 @@ from downclock.problem.problem import Problem
 from downclock.quantities import count, duration, energy, percent
 from downclock.report.gantt import BLOCKS, gantt
 from downclock.report.tables import Page, Table
-from downclock.schedule.bill import PARTS, Bill
+from downclock.schedule.account.bill import PARTS, Bill
 from downclock.schedule.schedule import Schedule
-from downclock.schedule.verdict import Verdict
+from downclock.schedule.verify.verdict import Verdict
 from downclock.units import Floats
 
 VIOLATION = ("rule", "message", "task", "processor", "server")

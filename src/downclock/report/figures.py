@@ -19,7 +19,7 @@ from downclock.problem.problem import Problem
 from downclock.report.compare import Comparison
 from downclock.report.placement import placement
 from downclock.report.power_curve import power_curve
-from downclock.schedule.bill import PARTS, Boundary
+from downclock.schedule.account.bill import PARTS, Boundary
 from downclock.schedule.schedule import DOWN, ON, WAKING, Schedule
 from downclock.schedule.states import States
 from downclock.units import Floats, Ints

@@ -10,7 +10,7 @@ from downclock.problem.price import Curve
 from downclock.problem.problem import Problem
 from downclock.quantities import count, duration, energy, money, prefixed
 from downclock.report.placement import Placement
-from downclock.schedule.account import windows_s
+from downclock.schedule.account.account import windows_s
 from downclock.schedule.schedule import ON, Schedule
 from downclock.schedule.states import server_states
 from downclock.units import J_PER_KWH, Bools, Floats

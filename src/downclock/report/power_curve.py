@@ -7,9 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from downclock.problem.problem import Problem
-from downclock.schedule.account import windows_s
-from downclock.schedule.bill import PARTS, Boundary
-from downclock.schedule.draws import Draws, idle_draws, run_draws, server_draws, shared_draws
+from downclock.schedule.account.account import windows_s
+from downclock.schedule.account.bill import PARTS, Boundary
+from downclock.schedule.account.draws import (
+    Draws,
+    idle_draws,
+    run_draws,
+    server_draws,
+    shared_draws,
+)
 from downclock.schedule.schedule import Schedule
 from downclock.schedule.states import States, server_states
 from downclock.units import Floats

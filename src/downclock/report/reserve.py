@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.policies.catalog import policy, with_parameter
+from downclock.planners.catalog import policy, with_parameter
 from downclock.problem.problem import Problem
 from downclock.quantities import count, energy
 from downclock.report.simulated import joules
 from downclock.report.tables import Page, Table
-from downclock.schedule.bill import Boundary
-from downclock.schedule.verify import require_valid
+from downclock.schedule.account.bill import Boundary
+from downclock.schedule.verify.verify import require_valid
 from downclock.simulate.chances import Chances
 from downclock.simulate.simulate import Run, simulate_many
 

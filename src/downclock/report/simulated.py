@@ -12,10 +12,10 @@ from downclock.problem.price import Prices
 from downclock.problem.problem import Problem
 from downclock.quantities import count, duration, energy
 from downclock.report.tables import Page, Table
-from downclock.schedule.account import account
-from downclock.schedule.bill import Bill, Boundary
+from downclock.schedule.account.account import account
+from downclock.schedule.account.bill import Bill, Boundary
 from downclock.schedule.schedule import DONE, Schedule
-from downclock.schedule.verify import require_valid
+from downclock.schedule.verify.verify import require_valid
 from downclock.simulate.simulate import Run
 
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from downclock.engine.engine import plan
-from downclock.exact.result import Result
-from downclock.policies.catalog import (
+from downclock.engine.policy import Policy
+from downclock.planners.bounds import Bounds
+from downclock.planners.catalog import (
     CATALOG,
     DEFAULT,
     objective_of,
@@ -20,18 +21,17 @@ from downclock.policies.catalog import (
     with_parameter,
     without_objective,
 )
-from downclock.policies.interface import Policy
-from downclock.policies.whole import WholePolicy
+from downclock.planners.offline_solver import WholePolicy
+from downclock.planners.result import Result
 from downclock.problem.objective import Objective
 from downclock.problem.problem import Problem
 from downclock.quantities import count, duration, energy, money, percent, prefixed
-from downclock.report.bounds import Bounds
 from downclock.report.tables import Page, Table
 from downclock.report.worth import ENERGY, Worth, goal, worth_of
-from downclock.schedule.account import account
-from downclock.schedule.bill import PARTS, Bill, Boundary
+from downclock.schedule.account.account import account
+from downclock.schedule.account.bill import PARTS, Bill, Boundary
 from downclock.schedule.schedule import DONE, REJECTED, Schedule
-from downclock.schedule.verify import require_valid
+from downclock.schedule.verify.verify import require_valid
 from downclock.units import TOLERANCE, Ints
 
 BASELINES = ("race", "static-cap")
@@ -98,7 +98,7 @@ def planned(
 
     Args:
         problem: what is asked.
-        spec: the policy, see `downclock.policies.catalog`.
+        spec: the policy, see `downclock.planners.catalog`.
         boundary: where the energy window of a server ends.
         bounds: lower bounds of the problem, where they are known already.
         objective: what plans are valued by; the policy's own where it has one, else energy.

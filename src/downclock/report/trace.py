@@ -17,7 +17,7 @@ from downclock.files import write_text_atomically
 from downclock.problem.problem import Problem
 from downclock.report.power_curve import PowerCurve, power_curve
 from downclock.report.tables import plain
-from downclock.schedule.bill import PARTS, Boundary
+from downclock.schedule.account.bill import PARTS, Boundary
 from downclock.schedule.schedule import STATES, Schedule
 
 POWER_PID = 0

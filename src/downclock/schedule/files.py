@@ -22,13 +22,13 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.files import json_text, write_text_atomically
-from downclock.problem.columns import (
+from downclock.problem.files.columns import (
     known_suffix,
     read_table,
     refuse_unknown_columns,
     table_of_rows,
 )
-from downclock.problem.document import read_json, suggestion
+from downclock.problem.files.document import read_json, suggestion
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import (
     DONE,

@@ -21,8 +21,8 @@ from downclock.simulate.power import Downtimes, Guests, realised_spans
 from downclock.units import Bools, Floats, Ints, Names
 
 if TYPE_CHECKING:
-    from downclock.kernels.simulate_tables import Log, Machines, Promises
-    from downclock.kernels.simulate_tables import Tasks as TaskBook
+    from downclock.simulate.kernels.tables import Log, Machines, Promises
+    from downclock.simulate.kernels.tables import Tasks as TaskBook
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,8 +40,8 @@ def carry_out(problem: Problem, promised: Schedule, fate: Fate, retries: int) ->
         InvalidInput: processors share a clock and run times vary: their common clock would have
             to be decided anew, which a plan cannot say.
     """
-    from downclock.kernels import simulate_promises as kernel
-    from downclock.kernels.simulate_tables import Queue
+    from downclock.simulate.kernels import promises as kernel
+    from downclock.simulate.kernels.tables import Queue
 
     _refuse_shared_clocks(problem, promised, fate)
     order, promises = _promises(problem, promised.segments)
@@ -81,7 +81,7 @@ def _refuse_shared_clocks(problem: Problem, promised: Schedule, fate: Fate) -> N
 
 def _promises(problem: Problem, segments: Segments) -> tuple[Ints, Promises]:
     """Rows by start, bundles side by side; and the order they come from."""
-    from downclock.kernels.simulate_tables import Promises
+    from downclock.simulate.kernels.tables import Promises
 
     order = np.lexsort((segments.task, segments.start_s))
     task, start_s = segments.task[order], segments.start_s[order]
@@ -122,7 +122,7 @@ def _fastest(problem: Problem, wanted: bool) -> Fastest:
 
 
 def _tasks(problem: Problem, promised: Schedule, fate: Fate, fast: Fastest) -> TaskBook:
-    from downclock.kernels import simulate_tables as kernel
+    from downclock.simulate.kernels import tables as kernel
 
     n = len(problem.tasks)
     first, before = _predecessors(problem)
@@ -169,7 +169,7 @@ def _without_milestones(problem: Problem) -> tuple[Ints, Ints]:
 
 
 def _machines(problem: Problem, downtimes: Downtimes, promises: Promises) -> Machines:
-    from downclock.kernels.simulate_tables import Machines
+    from downclock.simulate.kernels.tables import Machines
 
     platform = problem.platform
     p = platform.processor_count
@@ -192,7 +192,7 @@ def _machines(problem: Problem, downtimes: Downtimes, promises: Promises) -> Mac
 
 def _log(promises: Promises, fate: Fate, machines: Machines, problem: Problem, retries: int) -> Log:
     """Room for every promise, and for every attempt that may be lost."""
-    from downclock.kernels.simulate_tables import Log
+    from downclock.simulate.kernels.tables import Log
 
     gang = int(problem.tasks.processors.max())
     # Tasks in several segments may lose them all while they do not run; no incident stands for it.
@@ -211,7 +211,7 @@ def _segments(
     problem: Problem, promised: Segments, order: Ints, log: Log, made: int, fast: Fastest
 ) -> tuple[Segments, Ints]:
     """The log as segments, in the order of the promises they come from; and which are guests."""
-    from downclock.kernels import simulate_tables as kernel
+    from downclock.simulate.kernels import tables as kernel
 
     source = order[log.numbers[kernel.ROW, :made]]
     rank = np.argsort(source, kind="stable")
@@ -232,7 +232,7 @@ def _segments(
 def _outcomes(
     problem: Problem, promised: Outcomes, tasks: TaskBook, segments: Segments
 ) -> Outcomes:
-    from downclock.kernels import simulate_tables as kernel
+    from downclock.simulate.kernels import tables as kernel
 
     status, reason = promised.status.copy(), promised.reason.copy()
     ends = tasks.flags[kernel.STATUS]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from downclock.policies.interface import View
-from downclock.policies.reacting import (
+from downclock.engine.policy import View
+from downclock.planners.mapping.reacting import (
     Floor,
     Incident,
     Reactive,

@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from downclock.policies.interface import View, merged
-from downclock.policies.pack_rolling import Rolling
+from downclock.engine.policy import View, merged
+from downclock.planners.cluster.reserve import Rolling
 from downclock.schedule.schedule import DONE, FAILED, REJECTED, Outcomes
 from downclock.simulate.chances import Chances, Fate
 from downclock.simulate.promises import CarriedOut, finish_s, late_text

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from downclock.engine.engine import plan
+from downclock.engine.policy import Policy, View
 from downclock.errors import InvalidInput
-from downclock.policies.interface import Policy, View
-from downclock.policies.pack_rolling import Rolling
-from downclock.policies.reacting import Reactive
+from downclock.planners.cluster.reserve import Rolling
+from downclock.planners.mapping.reacting import Reactive
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import DONE, FAILED, REJECTED, Schedule
 from downclock.simulate.chances import CALM, Chances, draw_fate

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from downclock.exact.graph_model import WorkGraph
+from downclock.planners.chip.model import WorkGraph
 from downclock.problem.graph import Edges
 from downclock.workloads.stg import read_stg
 from downclock.workloads.task_graph import TaskGraph

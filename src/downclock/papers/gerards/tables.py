@@ -6,9 +6,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-from downclock.exact.graph_clocks import ChipPower, global_clocks, single_clock
-from downclock.exact.graph_local import local_clocks
-from downclock.exact.graph_model import WorkGraph
 from downclock.papers.gerards import PAPER, published
 from downclock.papers.gerards.readings import (
     APPLICATIONS,
@@ -20,7 +17,10 @@ from downclock.papers.gerards.readings import (
     random_graphs,
 )
 from downclock.papers.rows import Item, Row, Settings, judged, not_run
-from downclock.policies.graph_lists import list_schedule
+from downclock.planners.chip.clocks import ChipPower, global_clocks, single_clock
+from downclock.planners.chip.lists import list_schedule
+from downclock.planners.chip.local import local_clocks
+from downclock.planners.chip.model import WorkGraph
 from downclock.units import Floats
 
 CORES = tuple(range(2, 13))

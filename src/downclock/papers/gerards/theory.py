@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from downclock.exact.graph_clocks import ChipPower, global_clocks, single_clock
-from downclock.exact.graph_theory import approximation_ratio, largest_saving
 from downclock.papers.gerards import PAPER, published
 from downclock.papers.gerards.readings import CORRECTED, PUBLISHED
 from downclock.papers.rows import Item, Row, Settings, judged
+from downclock.planners.chip.clocks import ChipPower, global_clocks, single_clock
+from downclock.planners.chip.theory import approximation_ratio, largest_saving
 
 
 def example1(_: Settings) -> list[Row]:

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 
-from downclock.exact.cost_model import SlotGraph
 from downclock.papers.rows import Settings
-from downclock.policies.cost_start import shortest_schedule
+from downclock.planners.slots.model import SlotGraph
+from downclock.planners.slots.start import shortest_schedule
 from downclock.units import Floats, Ints
 from downclock.workloads.gerhards import (
     FREQUENCIES,

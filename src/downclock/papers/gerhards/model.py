@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from downclock.exact.cost_model import SlotGraph
-from downclock.exact.cost_printed import solve_program
 from downclock.papers.gerhards import PAPER, published
 from downclock.papers.rows import Item, Row, Settings, judged
-from downclock.policies.cost_solve import solve_slots
+from downclock.planners.slots.model import SlotGraph
+from downclock.planners.slots.printed import solve_program
+from downclock.planners.slots.solve import solve_slots
 from downclock.workloads.gerhards import random_graph
 
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from downclock.papers.gerhards import PAPER, instances, published
 from downclock.papers.rows import Item, Row, Settings, estimate, judged, not_run
-from downclock.policies.cost_budget import binary_search, sweep_search
-from downclock.policies.cost_solve import solve_slots
+from downclock.planners.slots.budget import binary_search, sweep_search
+from downclock.planners.slots.solve import solve_slots
 from downclock.units import Floats
 from downclock.workloads.gerhards import FREQUENCIES
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from downclock.papers.gerhards import PAPER, instances
 from downclock.papers.rows import Item, Row, Settings, judged
-from downclock.policies.cost_budget import binary_search, sweep_search
+from downclock.planners.slots.budget import binary_search, sweep_search
 from downclock.units import Floats
 
 PERCENT = 20.0

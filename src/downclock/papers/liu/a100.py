@@ -8,18 +8,18 @@ from pathlib import Path
 
 import numpy as np
 
+from downclock.engine.policy import View
 from downclock.papers.liu import PAPER
 from downclock.papers.rows import Item, Row, Settings, judged, not_run
-from downclock.policies.interface import View
-from downclock.policies.levels import Levels, levels_of
-from downclock.policies.liu_replan import Replan
+from downclock.planners.mapping.levels import Levels, levels_of
+from downclock.planners.mapping.replan import Replan
 from downclock.power.fit import Fit, fit
 from downclock.power.measurements import read_measurements
 from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.problem import Problem
 from downclock.problem.spread import UNIFORM, Spread
 from downclock.problem.tasks import Tasks
-from downclock.schedule.account import account
+from downclock.schedule.account.account import account
 from downclock.simulate.simulate import simulate
 from downclock.workloads.liu import ACTUAL, LOAD_RANGE, MARGIN
 

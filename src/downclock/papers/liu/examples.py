@@ -6,9 +6,9 @@ from fractions import Fraction
 
 from downclock.papers.liu import PAPER
 from downclock.papers.rows import Item, Row, Settings, judged
-from downclock.policies.liu_mapping import Mapping, Rules
-from downclock.policies.liu_queue import PUBLISHED, SAFE_FREE, Queue, Reading
-from downclock.policies.liu_rules import Job, Number, assign, load, waiting
+from downclock.planners.mapping.mapping import Mapping, Rules
+from downclock.planners.mapping.queue import PUBLISHED, SAFE_FREE, Queue, Reading
+from downclock.planners.mapping.rules import Job, Number, assign, load, waiting
 
 CPU, GPU = 0, 1
 LEVELS = (Fraction(1, 2), Fraction(4, 5), Fraction(1))

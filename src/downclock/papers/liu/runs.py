@@ -9,14 +9,14 @@ from typing import TypeAlias
 
 import numpy as np
 
+from downclock.engine.policy import Policy
 from downclock.papers.rows import Settings
-from downclock.policies.interface import Policy
-from downclock.policies.liu_mapping import Rules
-from downclock.policies.liu_policy import LiuPolicy
-from downclock.policies.liu_queue import LITERAL, SAFE_FREE
-from downclock.policies.liu_replan import Replan
+from downclock.planners.mapping.mapping import Rules
+from downclock.planners.mapping.policy import LiuPolicy
+from downclock.planners.mapping.queue import LITERAL, SAFE_FREE
+from downclock.planners.mapping.replan import Replan
 from downclock.problem.problem import Problem
-from downclock.schedule.account import account
+from downclock.schedule.account.account import account
 from downclock.simulate.simulate import simulate
 from downclock.workloads.liu import FAMILIES, Box, Lengths, job_set
 

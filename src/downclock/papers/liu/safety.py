@@ -13,9 +13,9 @@ import numpy as np
 
 from downclock.papers.liu import PAPER
 from downclock.papers.rows import Item, Row, Settings, judged
-from downclock.policies.liu_mapping import Mapping, Rules
-from downclock.policies.liu_queue import READINGS, Queue, Reading
-from downclock.policies.liu_rules import Job
+from downclock.planners.mapping.mapping import Mapping, Rules
+from downclock.planners.mapping.queue import READINGS, Queue, Reading
+from downclock.planners.mapping.rules import Job
 
 LEVELS = {0: (2 / 3, 1.0), 1: (148 / 850, 500 / 850, 1.0)}
 """Table 2's clocks: CPU and GPU."""

@@ -10,10 +10,10 @@ import numpy as np
 
 from downclock.engine.engine import plan
 from downclock.papers.rows import Row, Settings, estimate, judged
-from downclock.policies.catalog import policy
+from downclock.planners.catalog import policy
 from downclock.problem.problem import Problem
-from downclock.schedule.account import account
-from downclock.schedule.verify import require_valid
+from downclock.schedule.account.account import account
+from downclock.schedule.verify.verify import require_valid
 from downclock.workloads import mei
 
 PAIRS = 4096

@@ -7,7 +7,7 @@ import numpy as np
 from downclock.engine.engine import plan
 from downclock.papers.mei2021 import PAPER, published
 from downclock.papers.rows import Item, Row, Settings, judged, not_run
-from downclock.policies.catalog import policy
+from downclock.planners.catalog import policy
 from downclock.power.frontier import frontier
 from downclock.power.library import Library
 from downclock.power.library_file import built_in_library

@@ -14,7 +14,7 @@ from downclock.report.page.curves import sampled_curves
 from downclock.report.page.judged import Judged
 from downclock.report.page.pack import Pack
 from downclock.report.power_curve import PowerCurve, power_curve
-from downclock.schedule.bill import PARTS
+from downclock.schedule.account.bill import PARTS
 from downclock.schedule.schedule import ASLEEP, STATES, STATUSES, Schedule
 from downclock.schedule.states import States
 from downclock.units import Floats, Ints

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from downclock.errors import InvalidSchedule
-from downclock.policies.catalog import objective_of, policy
+from downclock.planners.bounds import Bounds
+from downclock.planners.catalog import objective_of, policy
 from downclock.problem.problem import Problem
-from downclock.report.bounds import Bounds
 from downclock.report.summary import (
     Planned,
     Summary,
@@ -19,11 +19,11 @@ from downclock.report.summary import (
     with_limits_of,
 )
 from downclock.report.worth import Worth, goal, worth_of
-from downclock.schedule.account import account
-from downclock.schedule.bill import Bill, Boundary
+from downclock.schedule.account.account import account
+from downclock.schedule.account.bill import Bill, Boundary
 from downclock.schedule.schedule import DONE, Schedule
-from downclock.schedule.verdict import Verdict
-from downclock.schedule.verify import verify
+from downclock.schedule.verify.verdict import Verdict
+from downclock.schedule.verify.verify import verify
 from downclock.units import Floats
 
 

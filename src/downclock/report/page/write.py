@@ -18,7 +18,7 @@ from downclock.report.page.judged import Judged, judged, judged_summary
 from downclock.report.page.words import cards, energy, headline, left_out, percent, sentences
 from downclock.report.summary import Summary
 from downclock.report.worth import ENERGY, Worth
-from downclock.schedule.bill import PARTS, Bill, Boundary
+from downclock.schedule.account.bill import PARTS, Bill, Boundary
 from downclock.schedule.schedule import Schedule
 
 SCRIPTS = (

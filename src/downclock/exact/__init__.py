@@ -1,1 +1,0 @@
-"""HOW GOOD COULD IT BE: bounds and optimal solvers."""

@@ -1,0 +1,428 @@
+"""The catalogue: every policy by name, with the papers' names as entries.
+
+A spec is a name with parameters, such as ``edl`` or ``edl:theta=0.9,rho=120``. Parameters that
+several entries share:
+
+- ``rho``: seconds an idle server stays awake; ``break-even``: until idling has cost as much as
+  waking; ``never``: it never falls asleep.
+- ``dvfs``: ``on``; ``off`` runs at default clocks. ``grid``: voltage step of mei2021's public
+  code; 0 is the exact optimum.
+- ``start``: at time 0, ``batch`` places deadline-bound tasks first, each on a processor of its
+  own (mei2021 Algorithm 2), ``stream`` treats time 0 like any other (Algorithm 5).
+- ``group``: ``on`` groups the processors of time 0 into servers by length (Algorithm 3).
+- ``effort``: seconds spent on search, for a batch or spread over the events of a stream.
+- ``slot``: tasks start at multiples of so many seconds; 0: any time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass, replace
+from typing import Any
+
+from downclock.engine.policy import Policy
+from downclock.errors import InvalidInput
+from downclock.planners.cluster.best_of import BestOf
+from downclock.planners.cluster.policy import PlanPolicy
+from downclock.planners.cluster.reserve import checked_reserve
+from downclock.planners.lists.lengths import LeastEnergy, Lengths, OneClock
+from downclock.planners.lists.order import Order
+from downclock.planners.lists.policy import Fit, ListPolicy
+from downclock.planners.lists.sleep import Patience
+from downclock.planners.lists.static_cap import StaticCap
+from downclock.planners.lists.voltage_grid import VoltageGrid
+from downclock.planners.mapping.entries import liu, replanned
+from downclock.planners.offline_solver import WholePolicy
+from downclock.problem.problem import Problem
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One line of the catalogue.
+
+    Attributes:
+        name: what users write.
+        summary: one line for listings.
+        make: builds the policy from the parameters.
+        defaults: every parameter with its default.
+    """
+
+    name: str
+    summary: str
+    make: Callable[..., Policy]
+    defaults: dict[str, Any]
+
+
+def _edl(
+    theta: float, rho: float | str, dvfs: bool, start: str, group: bool, grid: float, slot: float
+) -> Policy:
+    """EDL of mei2021: Algorithms 2 and 3 at time 0 (``start=batch``), else 5 throughout."""
+    batch = _one_of("start", start, ("batch", "stream")) == "batch"
+    return ListPolicy(
+        "edl",
+        theta=_part("theta", theta),
+        patience=_patience(rho),
+        lengths=_lengths(dvfs, grid),
+        group=group and batch,
+        prior_alone=batch,
+        slot_s=slot,
+    )
+
+
+def _fitting(order: Order, by_end: Fit, by_load: Fit) -> Callable[..., Policy]:
+    """EDF-BF, EDF-WF and LPT-FF of mei2021 section 5.3; fullness by end time or by load."""
+
+    def make(
+        rho: float | str, dvfs: bool, start: str, group: bool, grid: float, by: str = "end"
+    ) -> Policy:
+        batch = _one_of("start", start, ("batch", "stream")) == "batch"
+        return ListPolicy(
+            "fitting",
+            order=order,
+            fit=by_end if _one_of("by", by, ("end", "load")) == "end" else by_load,
+            patience=_patience(rho),
+            lengths=_lengths(dvfs, grid),
+            group=group and batch,
+            prior_alone=batch,
+        )
+
+    return make
+
+
+def _bin(rho: float | str, dvfs: bool, start: str, grid: float, slot: float) -> Policy:
+    """Algorithm 6 of mei2021: worst fit at time 0, then first fit.
+
+    The worst fit chooses the least loaded processor; ``start=end-time`` asks only that the task
+    ends in time there, ``start=load`` that the load stays at most 1, as line 6 says.
+    """
+    end = _one_of("start", start, ("end-time", "load")) == "end-time"
+    return ListPolicy(
+        "bin",
+        fit="first",
+        first_fit="worst" if end else "lightest",
+        patience=_patience(rho),
+        lengths=_lengths(dvfs, grid),
+        group=False,
+        slot_s=slot,
+    )
+
+
+def _race(rho: float | str) -> Policy:
+    return ListPolicy("race", lengths=OneClock(), patience=_patience(rho))
+
+
+def _static_cap(rho: float | str) -> Policy:
+    return StaticCap("static-cap", ListPolicy("static-cap", patience=_patience(rho)))
+
+
+def _graph(rule: str, clocks: str, effort: float, seed: float) -> Policy:
+    """Task graphs on one chip by one deadline (gerards); see `plan_graph`."""
+    from downclock.planners.chip.plan import plan_graph, question_of
+    from downclock.planners.chip.search import SearchEffort
+
+    _one_of("rule", rule, ("search", "lpt", "hlf", "heft"))
+    _one_of("clocks", clocks, ("optimal", "single", "single-aware"))
+    how = SearchEffort(seed=int(seed), effort=effort)
+    return WholePolicy(
+        "graph",
+        lambda problem: _refusal(lambda: question_of(problem, clocks)),
+        lambda problem: plan_graph(problem, rule, clocks=clocks, how=how, bound=False),
+    )
+
+
+def _least_cost(objective: str, rounds: float, seconds: float, seed: float) -> Policy:
+    """Task graphs under prices that change (gerhards); see `plan_least_cost`."""
+    from downclock.planners.slots.plan import plan_least_cost
+    from downclock.planners.slots.question import question
+    from downclock.problem.objective import parse_objective
+
+    goal = parse_objective(objective)
+    for name, value, least in (("rounds", rounds, 1.0), ("seconds", seconds, 0.001)):
+        if not value >= least:
+            raise InvalidInput(
+                f"must be at least {least:g}", item="policy 'least-cost'", field=name, value=value
+            )
+    return WholePolicy(
+        "least-cost",
+        lambda problem: _refusal(lambda: question(problem, goal)),
+        lambda problem: plan_least_cost(
+            problem, goal, seconds=seconds, rounds=int(rounds), seed=int(seed)
+        ),
+    )
+
+
+def _thrifty(objective: str, dvfs: bool) -> Policy:
+    """Deadline jobs on servers that sleep, under prices that change; see `ThriftyPolicy`."""
+    from downclock.planners.cluster.price_policy import ThriftyPolicy
+    from downclock.problem.objective import parse_objective
+
+    blind = policy("late"), policy("prompt"), policy("race")
+    return ThriftyPolicy("thrifty", parse_objective(objective), dvfs, blind[0], blind[1:])
+
+
+def _refusal(ask: Callable[[], object]) -> str | None:
+    """What an `InvalidInput` says, or None where there is none."""
+    try:
+        ask()
+    except InvalidInput as error:
+        return error.rule
+    return None
+
+
+def _lengths(dvfs: bool, grid: float) -> Lengths:
+    if not dvfs:
+        return OneClock()
+    return VoltageGrid(grid) if grid else LeastEnergy()
+
+
+def _patience(rho: float | str) -> Patience:
+    if isinstance(rho, str):
+        return "never" if _one_of("rho", rho, ("break-even", "never")) == "never" else "break-even"
+    if not rho >= 0.0:
+        raise InvalidInput("must not be negative", field="rho", value=rho)
+    return float(rho)
+
+
+def _part(field: str, value: float) -> float:
+    if not 0.0 < value <= 1.0:
+        raise InvalidInput("must be above 0 and at most 1", field=field, value=value)
+    return value
+
+
+def _one_of(field: str, value: str, choices: tuple[str, ...]) -> str:
+    if value not in choices:
+        raise InvalidInput(f"must be one of {', '.join(choices)}", field=field, value=value)
+    return value
+
+
+def _late(effort: float, reserve: float) -> Policy:
+    if not 0.0 <= effort < float("inf"):
+        raise InvalidInput("must be finite and not negative", field="effort", value=effort)
+    ours = PlanPolicy("late", effort=effort, reserve=checked_reserve(reserve))
+    return BestOf("late", ours, (_prompt(0.0), _race(0.0)))
+
+
+def _prompt(reserve: float) -> Policy:
+    return PlanPolicy("prompt", late=False, reserve=checked_reserve(reserve))
+
+
+_SHARED: dict[str, Any] = {"rho": 0.0, "dvfs": True, "start": "batch", "group": True, "grid": 0.0}
+
+CATALOG: dict[str, Entry] = {
+    entry.name: entry
+    for entry in (
+        Entry(
+            "late",
+            "ours: least added energy, plans may change until the start",
+            _late,
+            {"effort": 0.0, "reserve": 0.0},
+        ),
+        Entry(
+            "prompt",
+            "ours: least added energy, answered at once and for good",
+            _prompt,
+            {"reserve": 0.0},
+        ),
+        Entry(
+            "thrifty",
+            "ours: least added cost or carbon where prices change; tasks wait for cheap hours",
+            _thrifty,
+            {"objective": "cost", "dvfs": True},
+        ),
+        Entry("race", "default clocks, earliest deadline, soonest free", _race, {"rho": 0.0}),
+        Entry(
+            "static-cap", "the best single clock for all, in hindsight", _static_cap, {"rho": 0.0}
+        ),
+        Entry(
+            "edl",
+            "EDL theta-readjustment (mei2021, mei2017)",
+            _edl,
+            {"theta": 1.0, **_SHARED, "slot": 0.0},
+        ),
+        Entry(
+            "edf-bf",
+            "earliest deadline, best fit (mei2021)",
+            _fitting("deadline", "best", "fullest"),
+            {**_SHARED, "by": "end"},
+        ),
+        Entry(
+            "edf-wf",
+            "earliest deadline, worst fit (mei2021)",
+            _fitting("deadline", "soonest", "worst"),
+            {**_SHARED, "by": "load"},
+        ),
+        Entry(
+            "lpt-ff",
+            "longest task, first fit (mei2021)",
+            _fitting("longest", "first", "first"),
+            _SHARED,
+        ),
+        Entry(
+            "bin",
+            "bin packing: worst fit at time 0, then first fit (mei2021 Algorithm 6)",
+            _bin,
+            {"rho": 0.0, "dvfs": True, "start": "end-time", "grid": 0.0, "slot": 0.0},
+        ),
+        Entry(
+            "liu",
+            "CPU-GPU mapping by load, whole processors slowed (liu), made safe",
+            liu,
+            {"scheme": "dynamic", "rules": "safe", "thr": 0.2},
+        ),
+        Entry(
+            "replan",
+            "CPU-GPU mapping by energy, planned anew at every arrival and completion",
+            replanned,
+            {"until": "horizon", "reserve": 0.0},
+        ),
+        Entry(
+            "graph",
+            "task graphs on one chip by one deadline: search, or gerards' list schedules",
+            _graph,
+            {"rule": "search", "clocks": "optimal", "effort": 1.0, "seed": 0.0},
+        ),
+        Entry(
+            "least-cost",
+            "task graphs in slots under changing prices (gerhards)",
+            _least_cost,
+            {"objective": "cost", "rounds": 100.0, "seconds": 30.0, "seed": 0.0},
+        ),
+    )
+}
+
+DEFAULT = "late"
+"""The policy to use where none is named."""
+
+
+def default_for(problem: Problem, objective: str = "energy") -> str:
+    """The policy to use for a problem where none is named: the first that can plan it.
+
+    For other objectives than energy it is the first that can look at prices.
+
+    Raises:
+        InvalidInput: no policy can plan such a problem by that objective.
+    """
+    if objective != "energy":
+        return _by_objective(problem, objective)
+    by_energy = with_objective("least-cost", "energy")
+    for spec in (DEFAULT, "graph", "least-cost", by_energy, "replan"):
+        if policy(spec).objection(problem) is None:
+            return spec
+    return DEFAULT
+
+
+def _by_objective(problem: Problem, objective: str) -> str:
+    why: list[str] = []
+    solvers_first = sorted(CATALOG.values(), key=lambda entry: entry.name != "least-cost")
+    for entry in solvers_first:
+        if "objective" in entry.defaults:
+            spec = with_objective(entry.name, objective)
+            objection = policy(spec).objection(problem)
+            if objection is None:
+                return spec
+            why.append(f"{entry.name} {objection}")
+    rule = f"has no policy that plans by {objective}: {'; '.join(why)}"
+    raise InvalidInput(rule, item=f"problem '{problem.name}'")
+
+
+def objective_of(spec: str) -> str | None:
+    """The objective a spec plans by; None for a policy that knows of none."""
+    name, _, given = spec.partition(":")
+    if name not in CATALOG or "objective" not in CATALOG[name].defaults:
+        return None
+    told = dict(part.partition("=")[::2] for part in given.split(",") if part)
+    return str(told.get("objective", CATALOG[name].defaults["objective"]))
+
+
+def with_objective(spec: str, objective: str) -> str:
+    """Return the spec with an objective, where its policy has one.
+
+    Raises:
+        InvalidInput: the spec names another one already.
+    """
+    known = objective_of(spec)
+    if known is None or known == objective:
+        return spec
+    if "objective=" in spec:
+        rule = f"asks for another objective than '{objective}'"
+        raise InvalidInput(rule, field="policy", value=spec)
+    return f"{spec}{',' if ':' in spec else ':'}objective={objective}"
+
+
+def without_objective(spec: str) -> str:
+    """Return the spec without its objective, for headings where all share one."""
+    name, _, text = spec.partition(":")
+    kept = [part for part in text.split(",") if part and not part.startswith("objective=")]
+    return f"{name}:{','.join(kept)}" if kept else name
+
+
+def with_parameter(spec: str, key: str, value: str) -> str:
+    """Return the spec with a parameter set, whatever it was.
+
+    Raises:
+        InvalidInput: the policy has no such parameter.
+    """
+    name, _, text = spec.partition(":")
+    if name in CATALOG and key not in CATALOG[name].defaults:
+        having = ", ".join(each for each in CATALOG if key in CATALOG[each].defaults)
+        raise InvalidInput(f"has no {key}; these have: {having}", item=f"policy '{name}'")
+    kept = [part for part in text.split(",") if part and not part.startswith(f"{key}=")]
+    return f"{name}:{','.join([*kept, f'{key}={value}'])}"
+
+
+def policy(spec: str) -> Policy:
+    """Make a policy from its spec; its name is the spec without parameters left at default."""
+    name, _, text = spec.partition(":")
+    if name not in CATALOG:
+        raise InvalidInput(f"is not a policy ({', '.join(CATALOG)})", field="policy", value=name)
+    entry = CATALOG[name]
+    given = dict(_parameter(entry, part) for part in text.split(",") if part)
+    try:
+        made = entry.make(**{**entry.defaults, **given})
+    except InvalidInput as error:
+        item = f"policy '{name}'" if error.item is None else error.item
+        raise InvalidInput(error.rule, item=item, field=error.field, value=error.value) from None
+    return _named(made, _spec(entry, given))
+
+
+def _spec(entry: Entry, given: dict[str, Any]) -> str:
+    told = [
+        f"{key}={_text(given[key])}"
+        for key, default in entry.defaults.items()
+        if key in given and given[key] != default
+    ]
+    return f"{entry.name}:{','.join(told)}" if told else entry.name
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return value if isinstance(value, str) else f"{value:g}"
+
+
+def _named(made: Policy, name: str) -> Policy:
+    """Give a policy that keeps its name in a field the full one."""
+    if is_dataclass(made) and any(spec.name == "name" for spec in fields(made)):
+        renamed: Policy = replace(made, name=name)
+        return renamed
+    return made
+
+
+def _parameter(entry: Entry, part: str) -> tuple[str, Any]:
+    key, equals, text = part.partition("=")
+    item = f"policy '{entry.name}'"
+    if key not in entry.defaults or not equals:
+        known = ", ".join(entry.defaults) or "none"
+        rule = f"is not a parameter of this policy ({known})"
+        raise InvalidInput(rule, item=item, field=key, value=text)
+    default = entry.defaults[key]
+    if isinstance(default, bool):
+        if text not in ("on", "off"):
+            raise InvalidInput("must be on or off", item=item, field=key, value=text)
+        return key, text == "on"
+    try:
+        return key, float(text)
+    except ValueError:
+        if isinstance(default, str) or key == "rho":
+            return key, text
+        raise InvalidInput("must be a number", item=item, field=key, value=text) from None

@@ -1,0 +1,1 @@
+"""Task graphs on one chip (gerards): clocks, search, bounds."""

@@ -1,0 +1,346 @@
+"""Optimal clocks where every core has its own clock (local DVFS), for a given placement.
+
+The order of tasks on each core is kept, start times and clocks are chosen: minimise
+``Σ w_i (c1 u_i^(1-alpha) + c2 + c3 u_i)`` with ``u = 1 / clock`` so that task i takes ``w_i u_i``
+and everything ends by the deadline. Convex; solved by Clarabel with one power cone a task.
+At the optimum the marginal power ``c1 (alpha-1) f^alpha - c3`` flows through graph and core
+order like a current: what enters a task leaves it. A balanced flow gives a lower bound whatever
+solver found it, so every answer carries its own proof (`LocalClocks.bound`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from downclock.errors import InvalidInput, MissingExtra
+from downclock.planners.chip.between import with_pairs
+from downclock.planners.chip.clocks import ChipPower
+from downclock.planners.chip.model import Placement, WorkGraph
+from downclock.problem.graph import Edges
+from downclock.units import TOLERANCE, Floats
+
+_LENGTHS = (100.0, 30.0, 300.0, 10.0, 1000.0)
+"""Deadline in solver units, tried in turn until the proof closes: with the deadline near 1, or in
+cycles, the solver stops several percent too high, and on some graphs one scale alone fails."""
+
+_CLOSED = 2e-7
+"""Relative duality gap at which the first scale is good enough."""
+
+_REDUCE_BELOW = 20_000
+"""Tasks up to which redundant edges are dropped: the bits take n² / 8 bytes."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LocalClocks:
+    """Clock and start time of each task (n,), the energy, and its proof.
+
+    Attributes:
+        clock: clock of each task; 1 where a task has no work.
+        start: start times, as early as the clocks allow.
+        energy: energy of these clocks.
+        bound: no clocks for this placement need less (dual value of ``through``).
+        through: flow of marginal power through each task.
+    """
+
+    clock: Floats
+    start: Floats
+    energy: float
+    bound: float
+    through: Floats
+
+    @property
+    def residual(self) -> float:
+        """Duality gap relative to the energy: 0 where all optimality conditions hold."""
+        return (self.energy - self.bound) / self.energy if self.energy > 0.0 else 0.0
+
+
+def local_clocks(
+    graph: WorkGraph,
+    placement: Placement | None,
+    deadline: float,
+    power: ChipPower,
+    *,
+    slowest: float = 0.0,
+    fastest: float = np.inf,
+    cores: float | None = None,
+) -> LocalClocks:
+    """Optimal clocks in [slowest, fastest]; without a placement, on as many cores as you like.
+
+    ``cores`` limits the busy time to ``cores * deadline``, and that of the tasks between two
+    others likewise: without a placement the answer then is a lower bound for every placement on
+    that many cores.
+
+    Raises:
+        InvalidInput: the deadline cannot be met.
+    """
+    joint = ordered_graph(graph, placement)
+    length = joint.critical_path
+    if length <= 0.0:
+        return _nothing(graph)
+    _check_time(length / fastest if fastest < np.inf else 0.0, deadline)
+    best: LocalClocks | None = None
+    joint, between = (joint, None) if cores is None else with_pairs(joint, cores)
+    for scale in _LENGTHS:
+        model = _Model(joint, deadline, length, power, slowest, fastest, scale, cores, between)
+        found = _proven(joint, model, deadline, power)
+        if best is None or found.residual < best.residual:
+            best = found
+        if best.residual < _CLOSED:
+            break
+    assert best is not None
+    n = len(graph)
+    return replace(best, clock=best.clock[:n], start=best.start[:n], through=best.through[:n])
+
+
+def _proven(graph: WorkGraph, model: _Model, deadline: float, power: ChipPower) -> LocalClocks:
+    """Solve, scale the clocks to end in time, balance the flow, and value both."""
+    slowness, wish, entry = model.solve()
+    through, total, flow = _balanced(graph, wish, entry)
+    slowness = _fit(graph, slowness, deadline, model.low, model.high)
+    rent = 0.0 if model.between is None else model.between.T @ (flow / model.times)
+    bound = _dual(graph, through + rent, total, deadline, power, model.low, model.high)
+    real = graph.work > 0.0
+    clock = np.where(real, 1.0 / slowness, 1.0)
+    start = graph.top_levels(np.where(real, graph.work * slowness, 0.0))
+    return LocalClocks(clock, start, local_energy(graph, clock, power), bound, through)
+
+
+def local_energy(graph: WorkGraph, clock: Floats, power: ChipPower) -> float:
+    """Energy of running every task at its own clock, each core drawing c2 f + c3 by itself."""
+    per_cycle = power.c1 * clock ** (power.alpha - 1.0) + power.c2 + power.c3 / clock
+    return float(graph.work @ per_cycle)
+
+
+def ordered_graph(graph: WorkGraph, placement: Placement | None) -> WorkGraph:
+    """Graph edges plus the order on each core, without edges that longer paths imply."""
+    before, after = graph.before, graph.succ
+    if placement is not None:
+        extra = placement.core_order(graph)
+        before = np.concatenate([before, extra.before])
+        after = np.concatenate([after, extra.after])
+    joint = WorkGraph.of(graph.work, Edges(before, after))
+    return joint if len(graph) > _REDUCE_BELOW else reduced(joint)
+
+
+def reduced(graph: WorkGraph) -> WorkGraph:
+    """Drop every edge that a longer path implies."""
+    from downclock.planners.chip.kernels.paths import needed_edges
+
+    rank = np.empty(len(graph), dtype=np.int64)
+    rank[graph.order] = np.arange(len(graph))
+    before = graph.before
+    by_rank = np.lexsort((rank[graph.succ], before))
+    after = np.ascontiguousarray(graph.succ[by_rank])
+    needed, _ = needed_edges(graph.order, rank, graph.succ_at, after)
+    return WorkGraph.of(graph.work, Edges(before[needed], after[needed]))
+
+
+class _Model:
+    """The cone program. Unknowns: x (relative slowness), v >= x^(1-alpha), start times s.
+
+    Slowness is relative to running the longest path exactly in time, so x is near 1; times are
+    such that the deadline is ``scale``; the objective is divided by the total work.
+    """
+
+    def __init__(
+        self,
+        graph: WorkGraph,
+        deadline: float,
+        length: float,
+        power: ChipPower,
+        slowest: float,
+        fastest: float,
+        scale: float,
+        cores: float | None,
+        between: Any | None,
+    ) -> None:
+        self.graph, self.power, self.scale, self.between = graph, power, scale, between
+        self.times = np.ones(graph.succ.size)
+        if between is not None and cores is not None:
+            self.times[np.diff(between.indptr) > 0] = cores
+        self.unit = deadline / length  # slowness of x = 1
+        self.real = np.flatnonzero(graph.work > 0.0)
+        self.span = graph.work[self.real] * (scale / length)
+        high = np.inf if slowest <= 0.0 else 1.0 / slowest
+        if power.critical > 0.0:
+            high = min(high, max(1.0 / power.critical, 1.0 / fastest))
+        self.low, self.high = 1.0 / fastest, high
+        self.sources = np.flatnonzero(np.diff(graph.pred_at) == 0)
+        self.sinks = np.flatnonzero(np.diff(graph.succ_at) == 0)
+
+    def solve(self) -> tuple[Floats, Floats, Floats]:
+        """Return slowness (n,), the wished flow on edges (m,) and into sources."""
+        try:
+            import clarabel
+        except ImportError:
+            raise MissingExtra("clarabel", "solve", "local DVFS") from None
+        from scipy import sparse
+
+        rows, bounds = self._rows()
+        matrix = sparse.csc_matrix(rows)
+        k = self.real.size
+        quadratic = sparse.csc_matrix((matrix.shape[1], matrix.shape[1]))
+        cones = [clarabel.NonnegativeConeT(matrix.shape[0] - 3 * k)]
+        cones += [clarabel.PowerConeT(1.0 / self.power.alpha)] * k
+        settings = clarabel.DefaultSettings()
+        settings.verbose = False
+        settings.max_threads = 1
+        solver = clarabel.DefaultSolver(
+            quadratic, self._objective(matrix.shape[1]), matrix, bounds, cones, settings
+        )
+        answer = solver.solve()
+        return self._unpack(np.array(answer.x), np.array(answer.z))
+
+    def _objective(self, width: int) -> Floats:
+        """Energy per total work, in units of c1 unit^(1-alpha)."""
+        share = self.graph.work[self.real] / self.graph.total_work
+        cost = np.zeros(width)
+        k = self.real.size
+        cost[:k] = share * self.power.c3 * self.unit**self.power.alpha / self.power.c1
+        cost[k : 2 * k] = share
+        return cost * self.scale
+
+    def _rows(self) -> tuple[Any, Floats]:
+        """Constraint matrix over (x, v, s) and right-hand side, inequalities first."""
+        from scipy import sparse
+
+        graph, k, n = self.graph, self.real.size, len(self.graph)
+        place = np.full(n, -1, dtype=np.int64)
+        place[self.real] = np.arange(k)
+        before, after = graph.before, graph.succ
+        m, sources, sinks = after.size, self.sources, self.sinks
+        count = m + sources.size + sinks.size
+        tail = np.concatenate([before, sinks])
+        tail_row = np.concatenate([np.arange(m), np.arange(m + sources.size, count)])
+        works = place[tail] >= 0
+        x = _entries(tail_row[works], place[tail[works]], self.span[place[tail[works]]], count, k)
+        s = _entries(tail_row, tail, np.ones(tail.size), count, n)
+        s = s - _entries(np.arange(m), after, np.ones(m), count, n)
+        s = s - _entries(m + np.arange(sources.size), sources, np.ones(sources.size), count, n)
+        right = np.zeros(count)
+        right[m + sources.size :] = self.scale
+        x, s = self._crowded(x, s)
+        none = sparse.csr_matrix((count, k))
+        linear = sparse.hstack([x, none, s])
+        boxes, box_right = self._boxes(n)
+        cone, cone_right = self._cones(n)
+        return sparse.vstack([linear, boxes, cone]), np.concatenate([right, box_right, cone_right])
+
+    def _crowded(self, x: Any, s: Any) -> tuple[Any, Any]:
+        """Turn the rows of pairs into: run times between <= cores times the gap."""
+        from scipy import sparse
+
+        if self.between is None:
+            return x, s
+        times = sparse.diags_array(
+            np.concatenate([self.times, np.ones(x.shape[0] - self.times.size)])
+        )
+        busy = self.between[:, self.real] @ sparse.diags_array(self.span)
+        none = sparse.csr_matrix((x.shape[0] - busy.shape[0], busy.shape[1]))
+        return times @ x + sparse.vstack([busy, none]), times @ s
+
+    def _boxes(self, n: int) -> tuple[Any, Floats]:
+        """Rows for x <= high where the deadline alone allows more, and for x >= low."""
+        from scipy import sparse
+
+        k = self.real.size
+        eye = sparse.csr_matrix(sparse.eye_array(k, 2 * k + n))
+        blocks, right = [sparse.csr_matrix((0, 2 * k + n))], [np.zeros(0)]
+        capped = np.flatnonzero(self.high / self.unit < self.scale / self.span)
+        if capped.size:
+            blocks.append(eye[capped])
+            right.append(np.full(capped.size, self.high / self.unit))
+        if self.low > 0.0:
+            blocks.append(-eye)
+            right.append(np.full(k, -self.low / self.unit))
+        return sparse.vstack(blocks), np.concatenate(right)
+
+    def _cones(self, n: int) -> tuple[Any, Floats]:
+        """Rows that put (v, x, 1) into a power cone for each task."""
+        k = self.real.size
+        row = 3 * np.arange(k)
+        width = 2 * k + n
+        minus = -np.ones(k)
+        v = _entries(row, k + np.arange(k), minus, 3 * k, width)
+        x = _entries(row + 1, np.arange(k), minus, 3 * k, width)
+        right = np.zeros(3 * k)
+        right[row + 2] = 1.0
+        return v + x, right
+
+    def _unpack(self, x: Floats, z: Floats) -> tuple[Floats, Floats, Floats]:
+        slowness = np.ones(len(self.graph)) * self.unit
+        k = self.real.size
+        slowness[self.real] = np.clip(x[:k], 1e-12, np.inf) * self.unit
+        m = self.graph.succ.size
+        # The solver's unit of energy is c1 unit^(1-alpha) W / scale, of time deadline / scale.
+        scale = self.power.c1 * self.unit ** (-self.power.alpha) * self.graph.total_work
+        scale /= self.graph.critical_path
+        entry = z[m : m + self.sources.size]
+        return slowness, z[:m] * self.times * scale, entry * scale
+
+
+def _entries(row: Any, column: Any, value: Any, height: int, width: int) -> Any:
+    from scipy import sparse
+
+    return sparse.csr_matrix((value, (row, column)), shape=(height, width))
+
+
+def _fit(graph: WorkGraph, slowness: Floats, deadline: float, low: float, high: float) -> Floats:
+    """Scale the slowness so that the last task ends exactly at the deadline where it may."""
+    slowness = np.clip(slowness, low, high)
+    for _ in range(50):
+        length = graph.bottom_levels(graph.work * slowness).max()
+        if deadline * (1.0 - 1e-12) <= length <= deadline:
+            break
+        scaled = np.clip(slowness * (deadline / length) * (1.0 - 1e-15), low, high)
+        if np.array_equal(scaled, slowness):
+            break
+        slowness = scaled
+    return slowness
+
+
+def _balanced(graph: WorkGraph, wish: Floats, entry: Floats) -> tuple[Floats, float, Floats]:
+    """Return the flow through each task after balancing, the total, and that on each edge."""
+    from downclock.planners.chip.kernels.paths import balance_flow
+
+    through = np.zeros(len(graph))
+    sources = np.flatnonzero(np.diff(graph.pred_at) == 0)
+    through[sources] = np.maximum(entry, 0.0)
+    total = float(through.sum())
+    flow = balance_flow(graph.order, graph.succ_at, graph.succ, wish, through)
+    return through, total, flow
+
+
+def _dual(
+    graph: WorkGraph,
+    through: Floats,
+    total: float,
+    deadline: float,
+    power: ChipPower,
+    low: float,
+    high: float,
+) -> float:
+    """Lower bound of a balanced flow: every task at its best against the price of its time."""
+    price = power.c3 + through
+    with np.errstate(divide="ignore"):
+        best = (power.c1 * (power.alpha - 1.0) / price) ** (1.0 / power.alpha)
+    best = np.clip(best, low, high)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        value = power.c1 * best ** (1.0 - power.alpha) + power.c2
+        value = value + np.where(price > 0.0, price * best, 0.0)
+    return float(graph.work @ value) - total * deadline
+
+
+def _check_time(least: float, deadline: float) -> None:
+    if least > deadline * (1.0 + TOLERANCE):
+        raise InvalidInput(
+            f"is too short: the fastest clock needs {least}", field="deadline", value=deadline
+        )
+
+
+def _nothing(graph: WorkGraph) -> LocalClocks:
+    zero = np.zeros(len(graph))
+    return LocalClocks(np.ones(len(graph)), zero, 0.0, 0.0, zero)

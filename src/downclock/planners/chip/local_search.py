@@ -1,0 +1,120 @@
+"""Search for the order of tasks on cores of least energy where every core has its own clock.
+
+The weighted makespan is the wrong target here. Instead: take run times from a convex program,
+list-schedule them by their levels, solve for the best clocks of that order, give tasks the cores
+that bind least, and repeat with the run times that came out. First run times come from the bound
+program with the busy time of M cores and of fewer (shorter tasks are easier to pack). Every
+answer is exact for its order, so the best one counts.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from downclock.planners.chip.clocks import ChipPower
+from downclock.planners.chip.lists import by_most, greedy
+from downclock.planners.chip.local import LocalClocks, local_clocks
+from downclock.planners.chip.model import Placement, WorkGraph
+from downclock.planners.chip.search import SearchEffort
+from downclock.planners.chip.times import with_cores
+from downclock.units import Floats
+
+_SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+_ROUNDS = 4
+_SHAKES = 40
+
+
+def search_local(
+    graph: WorkGraph,
+    cores: int,
+    deadline: float,
+    power: ChipPower,
+    how: SearchEffort | None = None,
+    *,
+    slowest: float = 0.0,
+    fastest: float = np.inf,
+    progress: Callable[[float, float], None] | None = None,
+) -> tuple[Placement, LocalClocks]:
+    """Return a placement and its optimal clocks; ``progress(elapsed_s, energy)`` on the way."""
+    how = how or SearchEffort()
+    began = time.perf_counter()
+
+    def solve(placed: Placement) -> LocalClocks:
+        return local_clocks(graph, placed, deadline, power, slowest=slowest, fastest=fastest)
+
+    first = greedy(graph, cores, by_most(graph.bottom_levels()))
+    best = _Best(*_recored(graph, first, solve(first), solve))
+    for proposed in _proposals(graph, cores, deadline, power, how, best):
+        if time.perf_counter() - began > how.time_limit_s:
+            break
+        if not _fits(graph, proposed, deadline, fastest):
+            continue
+        placed, clocks = _recored(graph, proposed, solve(proposed), solve)
+        if clocks.energy < best.clocks.energy:
+            best.placed, best.clocks = placed, clocks
+            if progress is not None:
+                progress(time.perf_counter() - began, clocks.energy)
+    return best.placed, best.clocks
+
+
+@dataclass(slots=True)
+class _Best:
+    """The best answer so far, which later proposals start from."""
+
+    placed: Placement
+    clocks: LocalClocks
+
+
+def _proposals(
+    graph: WorkGraph, cores: int, deadline: float, power: ChipPower, how: SearchEffort, best: _Best
+) -> Iterator[Placement]:
+    """Yield placements by the bound's run times, then near the best so far."""
+    for share in _SHARES:
+        relaxed = local_clocks(graph, None, deadline, power, cores=share * cores)
+        for _ in range(_ROUNDS):
+            run_time = graph.work / relaxed.clock
+            placed = _listed(graph, run_time, cores, run_time)
+            yield placed
+            relaxed = local_clocks(graph, placed, deadline, power)
+    rng = np.random.default_rng(how.seed)
+    for k in range(int(_SHAKES * how.effort)):
+        run_time = graph.work / best.clocks.clock
+        noise = rng.lognormal(0.0, (0.02, 0.1, 0.3)[k % 3], len(graph))
+        yield _listed(graph, run_time, cores, run_time * noise)
+
+
+def _listed(graph: WorkGraph, run_time: Floats, cores: int, weight: Floats) -> Placement:
+    """List-schedule tasks of these run times by their longest path in ``weight``."""
+    timed = replace(graph, work=run_time)
+    placed = greedy(timed, cores, by_most(graph.bottom_levels(weight)))
+    return with_cores(graph, placed.start, cores, duration=run_time)
+
+
+def _recored(
+    graph: WorkGraph,
+    placed: Placement,
+    clocks: LocalClocks,
+    solve: Callable[[Placement], LocalClocks],
+) -> tuple[Placement, LocalClocks]:
+    """Keep the times, choose cores that bind least, solve again; until nothing is gained."""
+    for _ in range(_ROUNDS):
+        run_time = graph.work / clocks.clock
+        moved = with_cores(graph, clocks.start, placed.cores, duration=run_time)
+        if np.array_equal(moved.core, placed.core):
+            break
+        again = solve(moved)
+        if again.energy >= clocks.energy * (1.0 - 1e-7):
+            break
+        placed, clocks = moved, again
+    return placed, clocks
+
+
+def _fits(graph: WorkGraph, placed: Placement, deadline: float, fastest: float) -> bool:
+    """Tell whether this order can meet the deadline at the fastest clock."""
+    from downclock.planners.chip.local import ordered_graph
+
+    return ordered_graph(graph, placed).critical_path <= deadline * fastest * (1.0 + 1e-12)

@@ -1,0 +1,115 @@
+"""A task graph as the graph algorithms see it, and a placement of it on equal cores.
+
+Work is counted in clock cycles, so that a placement holds whatever the clocks are (gerards
+section 3.3). Symbols of the paper: ``w`` work, ``W`` total work, ``S`` makespan, ``ω_m`` cycles
+with exactly m active cores, ``S̄`` weighted makespan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from downclock.problem.graph import Edges
+from downclock.units import Floats, Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WorkGraph:
+    """Work (n,) in cycles and edges as ragged columns, both ways.
+
+    Attributes:
+        succ_at, succ: successors of task i are ``succ[succ_at[i]:succ_at[i + 1]]``.
+        pred_at, pred: predecessors likewise.
+        order: a topological order (n,).
+        pieces: tasks may run in pieces, with pauses or elsewhere; bounds then assume less.
+    """
+
+    work: Floats
+    succ_at: Ints
+    succ: Ints
+    pred_at: Ints
+    pred: Ints
+    order: Ints
+    pieces: bool = False
+
+    @classmethod
+    def of(cls, work: Floats, edges: Edges) -> WorkGraph:
+        """Index the edges both ways; raises where they have a cycle or name no task."""
+        work = np.ascontiguousarray(work, dtype=np.float64)
+        n = work.size
+        order = edges.order(n)
+        succ_at, succ = _ragged(n, edges.before, edges.after)
+        pred_at, pred = _ragged(n, edges.after, edges.before)
+        return cls(work, succ_at, succ, pred_at, pred, order)
+
+    def __len__(self) -> int:
+        return self.work.size
+
+    @property
+    def total_work(self) -> float:
+        """W."""
+        return float(self.work.sum())
+
+    @property
+    def before(self) -> Ints:
+        """First task of every edge, in the order of ``succ``."""
+        return np.repeat(np.arange(len(self)), np.diff(self.succ_at))
+
+    def bottom_levels(self, weight: Floats | None = None) -> Floats:
+        """Longest path from each task to the end, itself included; in cycles or ``weight``."""
+        from downclock.kernels.graph_order import longest_from
+
+        length = self.work if weight is None else weight
+        return longest_from(length, self.order, self.succ_at, self.succ)
+
+    def top_levels(self, weight: Floats | None = None) -> Floats:
+        """Longest path to the start of each task, itself not included."""
+        from downclock.kernels.graph_order import longest_from
+
+        length = self.work if weight is None else weight
+        backwards = np.ascontiguousarray(self.order[::-1])
+        return longest_from(length, backwards, self.pred_at, self.pred) - length
+
+    @property
+    def critical_path(self) -> float:
+        """Length of the longest path in cycles."""
+        return float(self.bottom_levels().max(initial=0.0))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Placement:
+    """When each task starts, in cycles, and on which core (-1 where it has no work), (n,)."""
+
+    start: Floats
+    core: Ints
+    cores: int
+
+    def end(self, graph: WorkGraph) -> Floats:
+        """When each task ends, in cycles."""
+        return self.start + graph.work
+
+    def parallelism(self, graph: WorkGraph) -> Floats:
+        """ω (cores + 1,): cycles with exactly m cores at work; gaps are entry 0."""
+        from downclock.planners.chip.kernels.lists import parallelism
+
+        real = np.flatnonzero(graph.work > 0.0)
+        end = self.end(graph)
+        by_start = real[np.argsort(self.start[real], kind="stable")]
+        by_end = real[np.argsort(end[real], kind="stable")]
+        return parallelism(self.start, end, by_start, by_end, self.cores)
+
+    def core_order(self, graph: WorkGraph) -> Edges:
+        """Edges between consecutive tasks of each core."""
+        real = np.flatnonzero(self.core >= 0)
+        queue = real[np.lexsort((graph.work[real], self.start[real], self.core[real]))]
+        same = self.core[queue[1:]] == self.core[queue[:-1]]
+        return Edges(queue[:-1][same], queue[1:][same])
+
+
+def _ragged(n: int, key: Ints, value: Ints) -> tuple[Ints, Ints]:
+    """Group ``value`` by ``key``, both (m,): offsets (n + 1,) and the grouped values."""
+    by_key = np.argsort(key, kind="stable")
+    at = np.searchsorted(key[by_key], np.arange(n + 1)).astype(np.int64)
+    return at, np.ascontiguousarray(value[by_key])

@@ -1,0 +1,275 @@
+"""Plan a task graph with one deadline: placement, clocks, schedule and proof.
+
+One chip-wide clock (gerards' global DVFS) where all processors are one chip; a clock per core
+(local DVFS) where each is its own chip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.planners.chip.bounds import global_bound, local_bound
+from downclock.planners.chip.clocks import ChipPower, global_clocks, level_clocks, single_clock
+from downclock.planners.chip.levels import local_levels
+from downclock.planners.chip.lists import list_schedule
+from downclock.planners.chip.local import local_clocks
+from downclock.planners.chip.local_search import search_local
+from downclock.planners.chip.model import Placement, WorkGraph
+from downclock.planners.chip.search import SearchEffort, search
+from downclock.planners.chip.segments import ClockedRows, chip_rows, core_rows
+from downclock.planners.result import Result, status_of
+from downclock.power.points import ClockRange, ClockTable
+from downclock.power.profiles import CpuProfiles
+from downclock.problem.problem import Problem
+from downclock.schedule.account.account import account
+from downclock.schedule.schedule import ON, REJECTED, Outcomes, PowerSpans, Schedule, Segments
+from downclock.units import Floats
+
+Progress = Callable[[float, float], None]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GraphQuestion:
+    """A problem as the graph planner sees it: one graph, equal cores, one deadline.
+
+    Attributes:
+        graph: work in cycles: seconds at clock 1.
+        cores: how many.
+        deadline_s: of every task; infinite where there is none.
+        power: of one chip.
+        chip_wide: one clock for all cores.
+        clocks: what the cores allow.
+        pieces: whether others may run tasks in pieces; our plans never do.
+    """
+
+    graph: WorkGraph
+    cores: int
+    deadline_s: float
+    power: ChipPower
+    chip_wide: bool
+    clocks: ClockRange | ClockTable
+    pieces: bool
+
+    @property
+    def range(self) -> tuple[float, float]:
+        """Slowest and fastest clock."""
+        if isinstance(self.clocks, ClockTable):
+            return float(self.clocks.points[:, 0].min()), float(self.clocks.points[:, 0].max())
+        return self.clocks.core_min, self.clocks.core_max
+
+
+def plan_graph(
+    problem: Problem,
+    rule: str = "search",
+    *,
+    clocks: str = "optimal",
+    how: SearchEffort | None = None,
+    progress: Progress | None = None,
+    bound: bool = True,
+) -> Result:
+    """Plan all tasks of a problem by its one deadline with the least energy.
+
+    Args:
+        problem: one graph on one chip (or on cores with a clock each), all tasks from time 0.
+        rule: ``search`` or a list rule: ``lpt``, ``hlf``, ``heft``.
+        clocks: ``optimal``; ``single`` (one clock, unaware of static power) or
+            ``single-aware``, the baselines of gerards section 6.
+        how: seed, effort and time limit of the search.
+        progress: told (elapsed seconds, value) of every improvement.
+        bound: compute a lower bound; 0 otherwise.
+
+    Raises:
+        InvalidInput: the problem is not of this form.
+    """
+    question = question_of(problem, clocks)
+    try:
+        rows = _rows(question, rule, clocks, how or SearchEffort(), progress)
+    except InvalidInput as error:
+        if error.field != "deadline":
+            raise
+        return Result(_rejected(problem, error.rule), 0.0, 0.0, "infeasible", rule)
+    schedule = _schedule(problem, question, rows, f"graph:{rule},clocks={clocks}")
+    energy = account(problem, schedule).total_j
+    least = _bound(question) if bound else 0.0
+    least += energy - _graph_energy(question, rows)  # wakes and the like: equal for every schedule
+    return Result(schedule, energy, min(least, energy), status_of(energy, least), rule)
+
+
+def question_of(problem: Problem, clocks: str = "optimal") -> GraphQuestion:
+    """Read a problem as a graph question, or say what does not fit it or the choice of clocks."""
+    tasks, platform = problem.tasks, problem.platform
+    if np.any(tasks.arrival_s > 0.0) or np.any(tasks.processors > 1):
+        raise InvalidInput("graph planning needs tasks that arrive at 0 and use one processor")
+    if np.any(tasks.deadline_s != tasks.deadline_s[0]) or not np.isfinite(tasks.deadline_s[0]):
+        raise InvalidInput("graph planning needs one deadline, the same for all tasks")
+    if len(platform.kinds) != 1 or platform.server_count != 1 or platform.slot_s is not None:
+        raise InvalidInput("graph planning needs one server with one kind of processor, no slots")
+    chips, cores = platform.chip_server.size, platform.processor_count
+    if chips not in (1, cores):
+        raise InvalidInput("graph planning needs one chip, or a chip per processor")
+    if clocks != "optimal" and chips != 1:
+        raise InvalidInput(f"clocks={clocks} needs one clock for all processors")
+    kind = platform.kinds[0]
+    if kind.clock == "locked" and chips == 1:
+        raise InvalidInput("graph planning on one chip needs clocks that may change")
+    time_s, power = _profile(problem, chips == 1)
+    graph = WorkGraph.of(tasks.scale * time_s, problem.edges)
+    start_s = 0.0 if platform.initially_on[0] else float(platform.wake_s[0])
+    deadline_s = float(tasks.deadline_s[0]) - start_s
+    useful = min(cores, len(tasks))
+    pieces = kind.interrupt != "none"
+    return GraphQuestion(graph, useful, deadline_s, power, chips == 1, kind.clocks, pieces)
+
+
+def _profile(problem: Problem, one_chip: bool) -> tuple[Floats, ChipPower]:
+    """Return seconds at clock 1 of each task's unit of work, and the chip's power law."""
+    platform, kind = problem.platform, problem.platform.kinds[0]
+    column = problem.library.kinds.index(kind.name) if kind.name in problem.library.kinds else -1
+    group = problem.library.group[problem.tasks.application, column] if column >= 0 else None
+    if group is None or np.any(group < 0):
+        raise InvalidInput(f"some task has no profile for kind '{kind.name}'")
+    profiles = problem.library.groups[int(group[0])]
+    if np.any(group != group[0]) or not isinstance(profiles, CpuProfiles):
+        raise InvalidInput("graph planning needs CPU profiles (power c1 f^alpha) for every task")
+    rows = problem.library.row[problem.tasks.application, column]
+    c1, alpha = profiles.c1_w[rows], profiles.alpha[rows]
+    if np.any(c1 != c1[0]) or np.any(alpha != alpha[0]) or np.any(profiles.static_w[rows] > 0.0):
+        raise InvalidInput("graph planning needs one c1 and alpha for all tasks, and static_w = 0")
+    if kind.idle_w > 0.0 or (platform.host_w[0] > 0.0 and not one_chip):
+        raise InvalidInput("graph planning needs idle_w = 0, and host_w = 0 without a shared clock")
+    c3 = float(platform.shared_w[0] + platform.host_w[0])
+    c2 = float(platform.shared_w_per_clock[0])
+    return profiles.time_s[rows], ChipPower(float(c1[0]), c2, c3, float(alpha[0]))
+
+
+def _rows(
+    question: GraphQuestion,
+    rule: str,
+    clocks: str,
+    how: SearchEffort,
+    progress: Progress | None,
+) -> ClockedRows:
+    if question.chip_wide:
+        placed = (
+            search(question.graph, question.cores, question.power.alpha, how, progress)
+            if rule == "search"
+            else list_schedule(question.graph, question.cores, rule)
+        )
+        return _chip_rows(question, placed, clocks)
+    return _core_rows(question, rule, how, progress)
+
+
+def _chip_rows(question: GraphQuestion, placed: Placement, clocks: str) -> ClockedRows:
+    """Choose the clocks of a placement under one chip-wide clock."""
+    graph, power = question.graph, question.power
+    omega = placed.parallelism(graph)
+    if clocks in ("single", "single-aware"):
+        aware = clocks == "single-aware"
+        clock = single_clock(omega, question.deadline_s, power, static_aware=aware).clock
+    elif clocks == "optimal" and isinstance(question.clocks, ClockTable):
+        levels = np.unique(question.clocks.points[:, 0])
+        cycles, _ = level_clocks(omega, question.deadline_s, power, levels)
+        return chip_rows(graph, placed, cycles, np.tile(levels, (omega.size, 1)))
+    elif clocks == "optimal":
+        slowest, fastest = question.range
+        clock = global_clocks(
+            omega, question.deadline_s, power, slowest=slowest, fastest=fastest
+        ).clock
+    else:
+        rule = "is not one of optimal, single, single-aware"
+        raise InvalidInput(rule, field="clocks", value=clocks)
+    return chip_rows(graph, placed, omega[:, None], clock[:, None])
+
+
+def _core_rows(
+    question: GraphQuestion, rule: str, how: SearchEffort, progress: Progress | None
+) -> ClockedRows:
+    """Place tasks and choose a clock for each, or two levels where clocks are enumerated."""
+    graph, power, deadline_s = question.graph, question.power, question.deadline_s
+    slowest, fastest = question.range
+    if rule == "search":
+        placed, found = search_local(
+            graph, question.cores, deadline_s, power, how,
+            slowest=slowest, fastest=fastest, progress=progress,
+        )  # fmt: skip
+    else:
+        placed = list_schedule(graph, question.cores, rule)
+        found = local_clocks(graph, placed, deadline_s, power, slowest=slowest, fastest=fastest)
+    if isinstance(question.clocks, ClockTable):
+        levels = np.unique(question.clocks.points[:, 0])
+        return local_levels(graph, placed, deadline_s, power, levels).rows
+    return core_rows(graph, placed, found.start, found.clock)
+
+
+def graph_bound_j(problem: Problem) -> float:
+    """Least energy of any schedule of the graph that meets its deadline, wakes left out."""
+    question = question_of(problem)
+    return _bound(question) if question.graph.critical_path else 0.0
+
+
+def _bound(question: GraphQuestion) -> float:
+    graph = replace(question.graph, pieces=question.pieces)
+    power, clocks = question.power, question.clocks
+    slowest, fastest = question.range
+    if question.chip_wide:
+        if isinstance(clocks, ClockTable):
+            levels = np.unique(clocks.points[:, 0])
+            return global_bound(graph, question.cores, question.deadline_s, power, levels)
+        limits = (slowest, fastest)
+        return global_bound(graph, question.cores, question.deadline_s, power, limits)
+    return local_bound(
+        graph, question.cores, question.deadline_s, power, slowest=slowest, fastest=fastest
+    )
+
+
+def _graph_energy(question: GraphQuestion, rows: ClockedRows) -> float:
+    """Energy of the rows by the formulas of the paper, without wakes."""
+    power, run_s = question.power, rows.end_s - rows.start_s
+    own = float(run_s @ (power.c1 * rows.clock**power.alpha))
+    if not question.chip_wide:
+        return own + float(run_s @ (power.c2 * rows.clock + power.c3))
+    edge = np.unique(np.concatenate([rows.start_s, rows.end_s]))
+    clock = np.zeros(edge.size - 1)
+    first, last = np.searchsorted(edge, rows.start_s), np.searchsorted(edge, rows.end_s)
+    for a, b, f in zip(first, last, rows.clock, strict=True):
+        clock[a:b] = f
+    busy_s = np.diff(edge) * (clock > 0.0)
+    return own + float(busy_s @ (power.c2 * clock + power.c3))
+
+
+def _schedule(
+    problem: Problem, question: GraphQuestion, rows: ClockedRows, policy: str
+) -> Schedule:
+    """Turn rows into a schedule; the server is on from its wake to the last end."""
+    platform = problem.platform
+    wake_s = 0.0 if platform.initially_on[0] else float(platform.wake_s[0])
+    rows = replace(rows, start_s=rows.start_s + wake_s, end_s=rows.end_s + wake_s)
+    points = _points(question, rows.clock)
+    segments = Segments.of(rows.task, rows.core, rows.start_s, rows.end_s, points, share=rows.share)
+    zero = np.zeros(1, dtype=np.int64)
+    end = np.array([rows.end_s.max(initial=0.0)])
+    spans = PowerSpans(zero, zero + ON, np.array([wake_s]), end)
+    return Schedule(segments, spans, Outcomes.all_done(len(problem.tasks)), policy)
+
+
+def _points(question: GraphQuestion, clock: Floats) -> Floats:
+    """Operating points of core clocks: memory and voltage as the kind has them."""
+    if isinstance(question.clocks, ClockTable):
+        table = question.clocks.points
+        near = np.argmin(np.abs(table[None, :, 0] - clock[:, None]), axis=1)
+        return np.asarray(table[near])
+    memory = np.full(clock.size, question.clocks.default[1])
+    return np.column_stack([clock, memory, question.clocks.volt(clock)])
+
+
+def _rejected(problem: Problem, reason: str) -> Schedule:
+    n = len(problem.tasks)
+    none = np.empty(0, dtype=np.int64)
+    empty = np.empty(0)
+    segments = Segments.of(none, none, empty, empty, np.empty((0, 3)))
+    outcomes = Outcomes(np.full(n, REJECTED), np.full(n, f"deadline {reason}", object), np.ones(n))
+    return Schedule(segments, PowerSpans(none, none, empty, empty), outcomes, "graph")

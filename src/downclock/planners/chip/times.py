@@ -1,0 +1,108 @@
+"""Start times and cores of a placement: the best times for a given order, and free cores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from downclock.errors import InvalidSchedule
+from downclock.planners.chip.clocks import ChipPower
+from downclock.planners.chip.model import Placement, WorkGraph
+from downclock.units import Floats, Ints
+
+
+def with_cores(
+    graph: WorkGraph, start: Floats, cores: int, *, duration: Floats | None = None
+) -> Placement:
+    """Give every task with work a core for its time.
+
+    Raises:
+        InvalidSchedule: more tasks run at once than there are cores.
+    """
+    from downclock.planners.chip.kernels.lists import cores_of_intervals
+
+    length = graph.work if duration is None else duration
+    real = np.flatnonzero(graph.work > 0.0)
+    by_start = real[np.argsort(start[real], kind="stable")]
+    slack = 1e-9 * max(1.0, float((start + length).max(initial=0.0)))
+    reach = _reach(graph)
+    core = cores_of_intervals(start, start + length, by_start, reach, cores, slack)
+    if np.any(core[real] < 0):
+        raise InvalidSchedule(f"more than {cores} tasks run at once")
+    return Placement(start, core, cores)
+
+
+def best_times(graph: WorkGraph, placed: Placement, alpha: float = 3.0) -> Placement:
+    """Return the times of least weighted makespan that keep the order of starts and ends.
+
+    A linear program: between two neighbouring events the number of active cores is fixed.
+    """
+    from scipy.optimize import linprog
+
+    real = np.flatnonzero(graph.work > 0.0)
+    events = _event_order(graph, placed, real)
+    rows, right = _order_rows(graph, events)
+    task, is_end = events
+    active = np.cumsum(np.where(is_end, -1, 1))[:-1]
+    weight = ChipPower(alpha=alpha).weight(placed.cores)[active]
+    cost = np.zeros(len(graph))
+    np.add.at(cost, task[1:], weight)
+    np.add.at(cost, task[:-1], -weight)
+    answer = linprog(cost, A_ub=rows, b_ub=right, bounds=(0.0, None), method="highs")
+    if answer.x is None:
+        return placed
+    return with_cores(graph, _without_rounding(graph, answer.x), placed.cores)
+
+
+def _event_order(graph: WorkGraph, placed: Placement, real: Ints) -> tuple[Ints, Any]:
+    """Return (task, is an end) of all events by time; ends before starts at the same time."""
+    end = placed.start + graph.work
+    task = np.concatenate([real, real])
+    is_end = np.repeat([False, True], real.size)
+    moment = np.concatenate([placed.start[real], end[real]])
+    near = np.round(moment / max(moment.max(), 1e-300), 12)
+    order = np.lexsort((~is_end, near))
+    return task[order], is_end[order]
+
+
+def _order_rows(graph: WorkGraph, events: tuple[Ints, Any]) -> tuple[Any, Floats]:
+    """Rows "start_a - start_b <= right" for neighbouring events and for edges."""
+    from scipy import sparse
+
+    task, is_end = events
+    first = np.concatenate([task[:-1], graph.before])
+    second = np.concatenate([task[1:], graph.succ])
+    gap = np.where(is_end[1:], graph.work[task[1:]], 0.0)
+    gap -= np.where(is_end[:-1], graph.work[task[:-1]], 0.0)
+    right = np.concatenate([gap, -graph.work[graph.before]])
+    keep = first != second
+    count = int(keep.sum())
+    row = np.arange(count)
+    plus = sparse.csr_array((np.ones(count), (row, first[keep])), shape=(count, len(graph)))
+    minus = sparse.csr_array((np.ones(count), (row, second[keep])), shape=(count, len(graph)))
+    return plus - minus, right[keep]
+
+
+def _without_rounding(graph: WorkGraph, start: Floats) -> Floats:
+    """Push starts right by the solver's rounding so that every edge holds exactly."""
+    start = start.copy()
+    for i in graph.order:
+        before = graph.pred[graph.pred_at[i] : graph.pred_at[i + 1]]
+        if before.size:
+            start[i] = max(start[i], float((start[before] + graph.work[before]).max()))
+    return start
+
+
+def _reach(graph: WorkGraph) -> Any:
+    """Who precedes whom, as bits (n, words); no words where the graph is large."""
+    from downclock.planners.chip.kernels.paths import needed_edges
+
+    n = len(graph)
+    if n > 20_000:
+        return np.zeros((n, 0), dtype=np.uint64)
+    rank = np.empty(n, dtype=np.int64)
+    rank[graph.order] = np.arange(n)
+    by_rank = np.lexsort((rank[graph.succ], graph.before))
+    after = np.ascontiguousarray(graph.succ[by_rank])
+    return needed_edges(graph.order, rank, graph.succ_at, after)[1]

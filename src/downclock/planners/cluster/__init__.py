@@ -1,0 +1,1 @@
+"""Our planner for clusters: one board, its searches and its bounds."""

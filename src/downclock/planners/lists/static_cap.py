@@ -1,0 +1,132 @@
+"""What operators do today: one clock cap for every job, the best one chosen in hindsight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from downclock.engine.policy import Decisions, View, merged
+from downclock.planners.lists.lengths import OneClock
+from downclock.planners.lists.policy import ListPolicy, State
+from downclock.power.points import ClockRange, Clocks
+from downclock.problem.problem import Problem
+from downclock.schedule.account.account import account
+from downclock.units import Floats, Ints
+
+_STEPS = 9
+"""Caps tried along each clock of a continuous kind, twice."""
+
+_PLANNED = 8
+"""Caps that are planned and billed, those with the least run energy."""
+
+
+@dataclass(frozen=True, slots=True)
+class StaticCap:
+    """Run every job at one clock; a job that needs a faster one to be on time gets it.
+
+    The cap is the one whose plan loses the fewest jobs and then needs the least energy. It is
+    chosen with the whole trace in view, so it flatters this baseline.
+    """
+
+    name: str
+    base: ListPolicy
+
+    def objection(self, problem: Problem) -> str | None:
+        """As the list policy underneath."""
+        return self.base.objection(problem)
+
+    def start(self, view: View) -> State:
+        """As the list policy underneath."""
+        return self.base.start(view)
+
+    def run(
+        self, state: State, view: View, arrived: Ints, until_s: float
+    ) -> tuple[State, Decisions]:
+        """Place with the best cap."""
+        cap = view.once(("static cap", self.base), lambda: best_cap(view, self.base))
+        return replace(self.base, lengths=cap).run(state, view, arrived, until_s)
+
+
+def best_cap(view: View, base: ListPolicy) -> OneClock:
+    """Return the cap whose plan loses the fewest jobs and then needs the least energy.
+
+    Caps are ranked by run energy, on a coarse grid and a fine one around its best where clocks
+    are continuous; the first few, and the default clock, are planned and billed. Cost: tasks
+    times caps.
+    """
+    kinds = view.problem.platform.kinds
+    clocks = [kind.clocks for kind in kinds]
+    needed_j = [view.frontier(k).within(view.window_s).energy_j for k in range(len(kinds))]
+    ranked = _ranked(view, _coarse(clocks), needed_j)
+    fine = _fine(clocks, ranked[0])
+    if fine is not None:
+        ranked = np.concatenate([_ranked(view, fine, needed_j)[:1], ranked])
+    caps = [OneClock(float(core), float(memory)) for core, memory in ranked[:_PLANNED]]
+    return min([*caps, OneClock()], key=lambda cap: _outcome(view, replace(base, lengths=cap)))
+
+
+def _outcome(view: View, policy: ListPolicy) -> tuple[int, float]:
+    """Jobs lost and energy needed by a policy that is told the whole trace."""
+    order = np.argsort(view.problem.tasks.arrival_s, kind="stable")
+    _, decided = policy.run(policy.start(view), view, order, np.inf)
+    schedule = merged(view.problem, [decided], policy.name)
+    return decided.rejected.size, account(view.problem, schedule).total_j
+
+
+def _ranked(view: View, caps: Floats, needed_j: list[Floats]) -> Floats:
+    """Sort caps (c, 2) by the run energy they need."""
+    totals = [_run_energy(view, OneClock(core, memory), needed_j) for core, memory in caps]
+    return np.asarray(caps[np.argsort(totals, kind="stable")])
+
+
+def _coarse(clocks: list[Clocks]) -> Floats:
+    """Every enumerated (core, memory) ratio, and a grid over every range (c, 2)."""
+    rows = [
+        _grid(np.array(_low(kind)), np.array(_high(kind)))
+        if isinstance(kind, ClockRange)
+        else kind.points[:, :2]
+        for kind in clocks
+    ]
+    return np.unique(np.concatenate(rows), axis=0)
+
+
+def _fine(clocks: list[Clocks], best: Floats) -> Floats | None:
+    """A grid one coarse step around the best cap, or None where no clock is continuous."""
+    ranges = [kind for kind in clocks if isinstance(kind, ClockRange)]
+    if not ranges:
+        return None
+    low, high = (
+        np.min([_low(r) for r in ranges], axis=0),
+        np.max([_high(r) for r in ranges], axis=0),
+    )
+    step = (high - low) / (_STEPS - 1)
+    caps = _grid(np.maximum(best - step, low), np.minimum(best + step, high))
+    return np.concatenate([best[None, :], caps])
+
+
+def _low(clocks: ClockRange) -> tuple[float, float]:
+    return clocks.core_min, clocks.memory_min
+
+
+def _high(clocks: ClockRange) -> tuple[float, float]:
+    return clocks.core_max, clocks.memory_max
+
+
+def _grid(low: Floats, high: Floats) -> Floats:
+    axes = np.linspace(low, high, _STEPS)
+    grid = np.meshgrid(np.unique(axes[:, 0]), np.unique(axes[:, 1]), indexing="ij")
+    return np.stack(grid, -1).reshape(-1, 2)
+
+
+def _run_energy(view: View, cap: OneClock, needed_j: list[Floats]) -> float:
+    """Sum over tasks of the cheapest kind's energy at the cap, or at the clock they need."""
+    problem = view.problem
+    n = len(problem.tasks)
+    best = np.full(n, np.inf)
+    for k, kind in enumerate(problem.platform.kinds):
+        points = np.tile(cap.point(kind.clocks), (n, 1))
+        time, power = problem.at(np.arange(n), np.full(n, k), points)
+        energy = np.where(time <= view.window_s, time * power, needed_j[k])
+        best = np.fmin(best, energy)
+    return float(best[np.isfinite(best)].sum())

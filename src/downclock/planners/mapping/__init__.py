@@ -1,0 +1,1 @@
+"""CPU-GPU mapping (liu): static, dynamic, aggressive, ERF, and replanning."""

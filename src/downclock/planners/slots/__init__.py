@@ -1,0 +1,1 @@
+"""Task graphs in slots under prices (gerhards): cuts, proofs, the printed program."""

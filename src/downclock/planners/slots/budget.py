@@ -1,0 +1,81 @@
+"""The budget heuristic of gerhards section 4: sweep and binary search over one budget.
+
+It keeps machines and order of a given schedule at full speed, gives every slot the same budget,
+and runs each task as fast as its slots' remaining budget allows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, SlotPlan
+from downclock.planners.slots.order import machines_of, order_edges
+from downclock.units import Floats, Ints
+
+SIGMA = 2.0
+"""B = sigma times the cost of the given schedule."""
+
+STEPS = 1000
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BudgetResult:
+    """Best cost found, the total budget that gave it, and the cost at every budget tried.
+
+    ``cost`` is that of the given schedule where no budget does better.
+    """
+
+    cost: float
+    budget: float
+    budgets: Floats
+    costs: Floats
+
+
+def sweep_search(
+    graph: SlotGraph, start: Ints, *, steps: int = STEPS, sigma: float = SIGMA
+) -> BudgetResult:
+    """Try ``steps`` equal steps of the budget up to sigma times the cost of S."""
+    from downclock.planners.slots.kernels.budget import sweep_budgets
+
+    own = graph.full_speed_cost(start)
+    budgets = sigma * own * np.arange(1, steps + 1) / steps
+    costs = sweep_budgets(budgets / graph.slots, *_arguments(graph, start))
+    best = int(np.argmin(costs))
+    if not costs[best] < own:
+        return BudgetResult(own, np.nan, budgets, costs)
+    return BudgetResult(float(costs[best]), float(budgets[best]), budgets, costs)
+
+
+def binary_search(graph: SlotGraph, start: Ints, *, sigma: float = SIGMA) -> BudgetResult:
+    """Halve the budgets between 0 and sigma times the cost of S until they meet.
+
+    A middle budget that is feasible and cheaper than the best so far becomes the upper end,
+    any other one the lower end (the paper does not print the rule; this is our reading).
+    """
+    from downclock.planners.slots.kernels.budget import map_by_budget
+
+    own = graph.full_speed_cost(start)
+    arguments = _arguments(graph, start)
+    low, high = 0.0, sigma * own
+    best, at = own, np.nan
+    tried: list[tuple[float, float]] = []
+    while high - low > 1e-4 * own:
+        middle = 0.5 * (low + high)
+        cost, _, _ = map_by_budget(middle / graph.slots, *arguments)
+        tried.append((middle, cost))
+        if cost < best:
+            best, at, high = cost, middle, middle
+        else:
+            low = middle
+    budgets, costs = np.array(tried).T
+    return BudgetResult(float(best), at, budgets, costs)
+
+
+def _arguments(graph: SlotGraph, start: Ints):  # type: ignore[no-untyped-def]
+    """Return what the mapper needs besides the budget: S with its order, and the slots."""
+    index = SlotGraphIndex.of(graph)
+    given = SlotPlan(start, start + index.length - 1, np.nan)
+    before, after = order_edges(index, machines_of(index, given), start)
+    return start, before, after, graph.work, graph.price, graph.units, graph.power

@@ -1,0 +1,279 @@
+"""A task graph in slots with a price per slot, as the cost solvers see it (gerhards section 3).
+
+Choosing a task's first and last slot fixes its cost: the best levels in between depend on nothing
+else. On equal machines any set of intervals of which at most ``machines`` overlap can be placed,
+so neither levels nor machines are variables: one interval a task is all there is to choose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.problem.graph import Edges
+from downclock.units import Bools, Floats, Ints
+
+SLIGHT = 1e-11
+"""Part of the highest price that energy is worth where levels cost the same."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SlotGraph:
+    """What is asked, in slots and whole units of work.
+
+    Attributes:
+        work: units of each task (n,), at least 1.
+        edges: precedence.
+        machines: equal machines.
+        price: cost of one slot at power 1 (slots,), not negative; its size is the deadline.
+        units, power: units done and power drawn in a slot at each level (k,), rising; "off" is
+            not listed and draws nothing.
+        pause: a task may hold its machine in a slot without running.
+        release, due: first and last slot each task may use (n,); all slots by default.
+    """
+
+    work: Ints
+    edges: Edges
+    machines: int
+    price: Floats
+    units: Ints
+    power: Floats
+    pause: bool = True
+    release: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    due: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+
+    def __post_init__(self) -> None:
+        for name in ("work", "units", "release", "due"):
+            column = np.ascontiguousarray(getattr(self, name), dtype=np.int64)
+            object.__setattr__(self, name, column)
+        for name in ("price", "power"):
+            column = np.ascontiguousarray(getattr(self, name), dtype=np.float64)
+            object.__setattr__(self, name, column)
+        n = self.work.size
+        if self.release.size == 0:
+            object.__setattr__(self, "release", np.zeros(n, dtype=np.int64))
+        if self.due.size == 0:
+            object.__setattr__(self, "due", np.full(n, self.slots - 1, dtype=np.int64))
+        self._check()
+
+    def _check(self) -> None:
+        if np.any(self.work < 1):
+            row = int(np.argmax(self.work < 1))
+            raise InvalidInput("must be at least 1", field="work", value=self.work[row], row=row)
+        if not np.all(np.isfinite(self.price) & (self.price >= 0.0)):
+            raise InvalidInput("must be finite and not negative: clip it", field="price")
+        if np.any(np.diff(self.units) <= 0) or np.any(np.diff(self.power) < 0.0):
+            raise InvalidInput("levels must rise in units and power", item="levels")
+        if self.units.size == 0 or self.units[0] < 1 or self.units.size != self.power.size:
+            raise InvalidInput("needs a power for every level of at least one unit", item="levels")
+
+    def __len__(self) -> int:
+        return self.work.size
+
+    @property
+    def slots(self) -> int:
+        """The deadline D': slots 0..slots-1 may be used."""
+        return self.price.size
+
+    @property
+    def least_slots(self) -> Ints:
+        """Slots each task needs at the highest level (n,)."""
+        return np.asarray(-(-self.work // self.units[-1]))
+
+    @property
+    def monge(self) -> bool:
+        """Levels are evenly spaced and every further unit costs at least as much.
+
+        Where tasks may pause, off counts as a level. The cost table is then Monge, and cuts with
+        it are exact.
+        """
+        units = np.concatenate([[0], self.units]) if self.pause else self.units
+        power = np.concatenate([[0.0], self.power]) if self.pause else self.power
+        return bool(np.all(np.diff(units) == 1) and np.all(np.diff(power, 2) >= -1e-15))
+
+    def unit_steps(self) -> Floats:
+        """Power of each further unit in a slot under the convex envelope of power, off included.
+
+        Equal to the true steps for evenly spaced levels of convex power; a lower bound else.
+        """
+        x = np.concatenate([[0], self.units])
+        return np.diff(_lower_hull(x, np.concatenate([[0.0], self.power])))
+
+    def running_hull(self) -> tuple[Ints, Floats]:
+        """Every number of units between the levels and the convex envelope of power there.
+
+        Off is no level here: this is for tasks that may not pause.
+        """
+        return np.arange(self.units[0], self.units[-1] + 1), _lower_hull(self.units, self.power)
+
+    def full_speed_cost(self, first: Ints) -> float:
+        """Cost of running every task at the highest level from ``first`` (n,), as S does.
+
+        The last slot runs at the least sufficient level (gerhards section 3).
+        """
+        total = 0.0
+        for i in range(len(self)):
+            whole, rest = divmod(int(self.work[i]), int(self.units[-1]))
+            total += self.power[-1] * self.price[first[i] : first[i] + whole].sum()
+            if rest:
+                level = int(np.searchsorted(self.units, rest))
+                total += self.power[level] * self.price[first[i] + whole]
+        return float(total)
+
+
+def _lower_hull(x: Ints, y: Floats) -> Floats:
+    """Greatest convex function below points with rising x, at every whole number of their range."""
+    hull = [0]
+    for k in range(1, x.size):
+        while len(hull) > 1 and _above(x, y, hull[-2], hull[-1], k):
+            hull.pop()
+        hull.append(k)
+    return np.interp(np.arange(x[0], x[-1] + 1), x[hull], y[hull])
+
+
+def _above(x: Ints, y: Floats, a: int, b: int, c: int) -> bool:
+    return bool((y[b] - y[a]) * (x[c] - x[a]) >= (y[c] - y[a]) * (x[b] - x[a]))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SlotGraphIndex:
+    """A slot graph with what all algorithms ask of it again and again.
+
+    Attributes:
+        order: topological order (n,); edges of ``before``, ``after`` follow it.
+        pred_at, pred, succ_at, succ: neighbours, ragged.
+        bits: ancestors (see `planners.slots.kernels.lists.ancestor_bits`).
+        length: least slots of each task.
+        works, row: distinct amounts of work and the one of each task.
+    """
+
+    graph: SlotGraph
+    order: Ints
+    before: Ints
+    after: Ints
+    pred_at: Ints
+    pred: Ints
+    succ_at: Ints
+    succ: Ints
+    bits: np.ndarray[tuple[int, ...], np.dtype[np.uint64]]
+    length: Ints
+    works: Ints
+    row: Ints
+
+    @classmethod
+    def of(cls, graph: SlotGraph) -> SlotGraphIndex:
+        """Index a graph; cost n²/64 words."""
+        from downclock.planners.slots.kernels.lists import ancestor_bits
+
+        n = len(graph)
+        order = np.ascontiguousarray(graph.edges.order(n), dtype=np.int64)
+        rank = np.empty(n, dtype=np.int64)
+        rank[order] = np.arange(n)
+        by_rank = np.argsort(rank[graph.edges.before], kind="stable")
+        before, after = graph.edges.before[by_rank], graph.edges.after[by_rank]
+        pred_at, pred = _ragged(n, after, before)
+        succ_at, succ = _ragged(n, before, after)
+        works, row = np.unique(graph.work, return_inverse=True)
+        return cls(
+            graph,
+            order,
+            before,
+            after,
+            pred_at,
+            pred,
+            succ_at,
+            succ,
+            ancestor_bits(order, pred_at, pred),
+            graph.least_slots,
+            works,
+            np.ascontiguousarray(row, dtype=np.int64),
+        )
+
+    def windows(self, before: Ints, after: Ints) -> tuple[Ints, Ints, bool]:
+        """Earliest first and latest last slot of each task under edges in topological order."""
+        from downclock.planners.slots.kernels.lists import slot_windows
+
+        return slot_windows(before, after, self.length, self.graph.release, self.graph.due)
+
+
+def _ragged(n: int, key: Ints, value: Ints) -> tuple[Ints, Ints]:
+    by_key = np.argsort(key, kind="stable")
+    at = np.searchsorted(key[by_key], np.arange(n + 1)).astype(np.int64)
+    return at, np.ascontiguousarray(value[by_key])
+
+
+def cost_table(index: SlotGraphIndex, longest: int, *, envelope: bool = False) -> Floats:
+    """Least cost of each distinct work in each interval of at most ``longest`` slots.
+
+    Shape (works, slots, longest). With ``envelope`` power is replaced by its convex envelope: a
+    lower bound, and always Monge.
+    """
+    from downclock.planners.slots.kernels.tables import any_tables, step_tables
+
+    graph = index.graph
+    if graph.pause and (envelope or graph.monge):
+        return step_tables(graph.price, graph.unit_steps(), index.works, longest, 1)
+    if envelope:
+        units, power = graph.running_hull()
+        return any_tables(graph.price, units, power, index.works, longest, False)
+    return any_tables(graph.price, graph.units, graph.power, index.works, longest, graph.pause)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SlotPlan:
+    """One interval a task: first and last slot (n,), and what all of them cost."""
+
+    first: Ints
+    last: Ints
+    cost: float
+
+
+def interval_costs(index: SlotGraphIndex, table: Floats, first: Ints, last: Ints) -> Floats:
+    """Cost of each task in its interval (n,); longer ones than the table holds are cut."""
+    length = np.minimum(last - first + 1, table.shape[2])
+    return np.asarray(table[index.row, first, length - 1])
+
+
+def plan_cost(index: SlotGraphIndex, table: Floats, first: Ints, last: Ints) -> float:
+    """Cost of all intervals."""
+    return float(interval_costs(index, table, first, last).sum())
+
+
+def levels(graph: SlotGraph, plan: SlotPlan, tasks: Sequence[int] | None = None) -> list[Ints]:
+    """Level of each slot of each (given) task's interval, -1 for off; no more work than needed.
+
+    Among levels of equal cost, as where power is free, those of least energy are taken.
+    """
+    from downclock.planners.slots.kernels.tables import interval_levels
+
+    price = graph.price + SLIGHT * (graph.price.max() or 1.0)
+    every = range(len(graph)) if tasks is None else tasks
+    return [
+        interval_levels(
+            price[plan.first[i] : plan.last[i] + 1],
+            graph.units,
+            graph.power,
+            int(graph.work[i]),
+            graph.pause,
+        )
+        for i in every
+    ]
+
+
+def overlap(plan: SlotPlan, slots: int) -> Ints:
+    """Number of tasks that hold a machine in each slot (slots,)."""
+    change = np.bincount(plan.first, minlength=slots + 1)
+    change = change - np.bincount(plan.last + 1, minlength=slots + 1)
+    return np.asarray(np.cumsum(change)[:slots])
+
+
+def is_valid(graph: SlotGraph, plan: SlotPlan) -> bool:
+    """Check precedence, capacity and windows; levels are checked where they are made."""
+    ordered: Bools = plan.last[graph.edges.before] < plan.first[graph.edges.after]
+    inside = (plan.first >= graph.release) & (plan.last <= graph.due)
+    long = plan.last - plan.first + 1 >= graph.least_slots
+    room = overlap(plan, graph.slots).max(initial=0) <= graph.machines
+    return bool(np.all(ordered) and np.all(inside) and np.all(long) and room)

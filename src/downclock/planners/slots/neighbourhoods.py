@@ -1,0 +1,169 @@
+"""Large graphs, piece by piece: some machines in some slots are a small graph of their own.
+
+What a plan costs above the bound where tasks choose apart is the sum of what each task and each
+idle machine loses (`Apart.losses`), so it is known when it is lost: mostly at both ends, where
+tasks must begin and end together. Pieces are taken from there. All tasks outside keep their slots;
+those that cross the border of a piece are pinned in it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from downclock.planners.slots.cost_quantum import CostLattice
+from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, SlotPlan, plan_cost
+from downclock.planners.slots.order import machines_of
+from downclock.planners.slots.search import CostSearch
+from downclock.planners.slots.separable_bound import Apart
+from downclock.problem.graph import Edges
+from downclock.units import Bools, Floats, Ints
+
+TASKS = 64
+"""Tasks of a piece, about."""
+
+MACHINES = 8
+"""Machines of a piece at most."""
+
+TURNS = 12
+"""Orders that are tried in a piece."""
+
+EVENLY = 0.5
+"""Part of the mean loss of a slot that is added to every slot's, so that all have their turn."""
+
+
+@dataclass(slots=True)
+class Pieces:
+    """Improves the best plan of a search where it loses most."""
+
+    search: CostSearch
+    apart: Apart
+
+    def step(self) -> None:
+        """Cut a piece out of the best plan, improve it, and put it back where it is better."""
+        search = self.search
+        plan = search.best
+        assert plan is not None
+        by_task, by_slot = self.apart.losses(search.index, search.table, plan)
+        begin, end = self._slots(plan, by_slot, by_task)
+        search.rounds += 1
+        machine = machines_of(search.index, plan)
+        busy = np.unique(machine[(plan.first < end) & (plan.last >= begin)])
+        if busy.size == 0:
+            return
+        held = np.isin(machine, search.random.permutation(busy)[:MACHINES])
+        machines = min(MACHINES, search.graph.machines)  # idle ones make up for what is not busy
+        piece = _Piece.of(search, plan, held, machines, begin, end)
+        if not np.any(piece.free):
+            return
+        lost = float(by_task[piece.tasks[piece.free]].sum() + by_slot[begin:end].sum())
+        better = piece.improved(search, lost)
+        if better is not None:
+            search.keep(better)
+
+    def _slots(self, plan: SlotPlan, by_slot: Floats, by_task: Floats) -> tuple[int, int]:
+        """Draw the first slot of a piece and its end: as likely as what is lost there."""
+        graph, random = self.search.graph, self.search.random
+        length = float(np.mean(plan.last - plan.first + 1))
+        span = min(graph.slots, int(np.ceil(TASKS * length / min(MACHINES, graph.machines))))
+        middle = (plan.first + plan.last) // 2
+        lost = by_slot + np.bincount(middle, np.maximum(by_task, 0.0), graph.slots)
+        lost += EVENLY * lost.mean() + 1e-300
+        about = int(random.choice(graph.slots, p=lost / lost.sum()))
+        begin = int(np.clip(about - random.integers(0, span + 1), 0, graph.slots - span))
+        return begin, begin + span
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Piece:
+    """A small graph of some of the tasks.
+
+    Attributes:
+        plan: what it is cut out of.
+        begin: its first slot.
+        tasks: those that hold its machines in its slots.
+        free: which of them lie inside; the others are pinned (of zero cost).
+        index, table: the small graph.
+    """
+
+    plan: SlotPlan
+    begin: int
+    tasks: Ints
+    free: Bools
+    index: SlotGraphIndex
+    table: Floats
+
+    @classmethod
+    def of(
+        cls, search: CostSearch, plan: SlotPlan, held: Bools, machines: int, begin: int, end: int
+    ) -> _Piece:
+        """Cut out the tasks that are ``held`` (n,) by so many machines between two slots."""
+        index, graph = search.index, search.graph
+        tasks = np.flatnonzero(held & (plan.first < end) & (plan.last >= begin))
+        free = (plan.first[tasks] >= begin) & (plan.last[tasks] < end)
+        inside = np.zeros(len(graph), dtype=bool)
+        inside[tasks[free]] = True
+        first, last = np.maximum(plan.first, begin), np.minimum(plan.last, end - 1)
+        release, due = np.where(inside, graph.release, first), np.where(inside, graph.due, last)
+        before, after = index.before, index.after
+        entering, leaving = inside[after] & ~inside[before], inside[before] & ~inside[after]
+        np.maximum.at(release, after[entering], plan.last[before[entering]] + 1)
+        np.minimum.at(due, before[leaving], plan.first[after[leaving]] - 1)
+        own = np.full(len(graph), -1, dtype=np.int64)
+        own[tasks] = np.arange(tasks.size)
+        within = inside[before] & inside[after]
+        small = SlotGraph(
+            np.where(inside, graph.work, graph.units[-1] * (last - first + 1))[tasks],
+            Edges(own[before[within]], own[after[within]]),
+            machines,
+            graph.price[begin:end],
+            graph.units,
+            graph.power,
+            graph.pause,
+            np.maximum(release, begin)[tasks] - begin,
+            np.minimum(due, end - 1)[tasks] - begin,
+        )
+        table = _table_of_piece(search.table, begin, end)
+        row = np.where(free, index.row[tasks], table.shape[0] - 1)
+        return cls(plan, begin, tasks, free, replace(SlotGraphIndex.of(small), row=row), table)
+
+    def improved(self, parent: CostSearch, lost: float) -> SlotPlan | None:
+        """Return a cheaper plan of the whole graph; None where none was found."""
+        end = self.begin + self.index.graph.slots - 1
+        first = np.maximum(self.plan.first[self.tasks], self.begin) - self.begin
+        last = np.minimum(self.plan.last[self.tasks], end) - self.begin
+        cost = plan_cost(self.index, self.table, first, last)
+        search = CostSearch(
+            self.index,
+            self.table,
+            CostLattice(0.0, 0.0),
+            cost - lost,
+            parent.random,
+            clock=parent.clock,
+            limit_s=parent.limit_s - parent.elapsed_s,
+        )
+        present = search.improve(first, last, most=2)
+        for _ in range(TURNS):
+            if present is None or search.late or search.closed:
+                break
+            present = search.disturb(present)
+        if search.best is None or search.best.cost >= cost * (1.0 - 1e-12):
+            return None
+        return self._put_back(parent, search.best)
+
+    def _put_back(self, parent: CostSearch, found: SlotPlan) -> SlotPlan:
+        first, last = self.plan.first.copy(), self.plan.last.copy()
+        first[self.tasks[self.free]] = found.first[self.free] + self.begin
+        last[self.tasks[self.free]] = found.last[self.free] + self.begin
+        return SlotPlan(first, last, plan_cost(parent.index, parent.table, first, last))
+
+
+def _table_of_piece(table: Floats, begin: int, end: int) -> Floats:
+    """Return the table of some slots, with a row of zeros for pinned tasks."""
+    span = end - begin
+    longest = min(span, table.shape[2])
+    part = np.zeros((table.shape[0] + 1, span, longest))
+    part[:-1] = table[:, begin:end, :longest]
+    part[:, np.arange(span)[:, None] + np.arange(longest) >= span] = np.inf
+    return part

@@ -1,0 +1,236 @@
+"""The mixed integer program of gerhards section 4, as printed and corrected.
+
+As printed it is wrong: (7) and (9) are off by one, so that a task may also run in the slot before
+its start and after its stop, and (12) then lets a successor run beside its predecessor; (10) asks
+for at least two slots a task, so that unit tasks on a tight path make it infeasible; (11) only
+counts slots. `FLAWS` lists each with its correction, and each can be switched on alone. It serves
+to reproduce those failures and, corrected, as an oracle on tiny cases: it needs tasks x machines x
+levels x slots binaries.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from downclock.planners.highs import solve_integer
+from downclock.planners.result import Status
+from downclock.planners.slots.model import SlotGraph
+from downclock.units import Floats, Ints
+
+Reading: TypeAlias = Literal["printed", "corrected"] | frozenset[str]
+"""All places as printed, none, or those named (keys of `FLAWS`)."""
+
+LAST = "0 <= l <= D'"
+
+FLAWS = {
+    "(7)": "sums x over l' < l: slot start-1 may be used; corrected to l' <= l",
+    "(9)": "sums x over l' > l: slot stop+1 may be used; corrected to l' >= l",
+    "(10)": "1 + start <= stop asks for two slots a task; corrected to start <= stop",
+    "(11)": "only counts slots; contiguous once (7) and (9) are corrected",
+    "(4)": "a weak row for every pair of machines; one row a machine says the same",
+    LAST: "one slot too many, against 0 <= l < D' in section 3",
+}
+"""What is wrong in the printed program, by equation."""
+
+PRINTED = frozenset(FLAWS) - {LAST}
+"""Places of the reading "printed". The slot D' has no price, so section 3 is followed there."""
+
+
+def _places(reading: Reading) -> frozenset[str]:
+    if isinstance(reading, str):
+        return PRINTED if reading == "printed" else frozenset()
+    return reading
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProgramRun:
+    """What the program returned.
+
+    Attributes:
+        status: "optimal", "infeasible", or "feasible" where time ran out.
+        cost: of the returned schedule; NaN without one.
+        running: slots in which each task runs at a level above off (n, slots).
+        holding: slots in which it is mapped at all, off included (n, slots).
+        rows: number of rows of the program.
+    """
+
+    status: Status
+    cost: float
+    running: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
+    holding: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
+    rows: int = 0
+
+    def broken_edges(self, graph: SlotGraph) -> int:
+        """Count edges whose successor runs before or beside its predecessor."""
+        broken = 0
+        for i, j in zip(graph.edges.before, graph.edges.after, strict=True):
+            ends = np.flatnonzero(self.running[i])
+            starts = np.flatnonzero(self.running[j])
+            broken += bool(ends.size and starts.size and starts[0] <= ends[-1])
+        return broken
+
+    def gaps(self) -> int:
+        """Count tasks that give their machine away between their first and last slot."""
+        held = [np.flatnonzero(row) for row in self.holding]
+        return sum(bool(at.size and at[-1] - at[0] + 1 > at.size) for at in held)
+
+
+@dataclass(frozen=True, slots=True)
+class _Names:
+    """Positions of x[i, j, k, l], z[i, j], y[i, l] and Y[i, l] among the variables."""
+
+    n: int
+    machines: int
+    levels: int
+    slots: int
+
+    def x(self, i: int) -> Ints:
+        """All of one task, shape (machines, levels, slots)."""
+        each = self.machines * self.levels * self.slots
+        return np.arange(i * each, (i + 1) * each).reshape(self.machines, self.levels, self.slots)
+
+    @property
+    def _after_x(self) -> int:
+        return self.n * self.machines * self.levels * self.slots
+
+    def z(self, i: int) -> Ints:
+        """Machine of a task (machines,)."""
+        return self._after_x + i * self.machines + np.arange(self.machines)
+
+    def y(self, i: int) -> Ints:
+        """Start of a task (slots,)."""
+        return self._after_x + self.n * self.machines + i * self.slots + np.arange(self.slots)
+
+    def stop(self, i: int) -> Ints:
+        """Stop of a task (slots,), the paper's capital Y."""
+        return self.y(self.n + i)
+
+    @property
+    def size(self) -> int:
+        """Number of variables."""
+        return self._after_x + self.n * (self.machines + 2 * self.slots)
+
+
+class _Rows:
+    """Rows of the program; each a list of (variables, coefficients)."""
+
+    def __init__(self) -> None:
+        self.entries: list[tuple[Ints, Floats]] = []
+        self.low: list[float] = []
+        self.high: list[float] = []
+
+    def add(self, low: float, high: float, *terms: tuple[Ints, Floats | float]) -> None:
+        columns = [np.ravel(variables) for variables, _ in terms]
+        values = [
+            np.ravel(np.broadcast_to(value, np.shape(variables))) for variables, value in terms
+        ]
+        self.entries.append((np.concatenate(columns), np.concatenate(values)))
+        self.low.append(low)
+        self.high.append(high)
+
+
+def solve_program(graph: SlotGraph, reading: Reading, *, seconds: float = 60.0) -> ProgramRun:
+    """Solve the program of section 4 with HiGHS, as printed or corrected.
+
+    Levels include off (the paper's f_n = 0), so a task may pause on its machine.
+    """
+    from scipy.optimize import Bounds, LinearConstraint
+    from scipy.sparse import csr_array
+
+    if LAST in _places(reading):
+        graph = _one_more_slot(graph)
+    names = _Names(len(graph), graph.machines, graph.units.size + 1, graph.slots)
+    rows = _rows(graph, names, _places(reading))
+    cost = np.zeros(names.size)
+    power = np.concatenate([[0.0], graph.power])
+    for i in range(len(graph)):
+        cost[names.x(i)] = power[None, :, None] * graph.price[None, None, :]
+    at = np.repeat(np.arange(len(rows.low)), [len(column) for column, _ in rows.entries])
+    columns = np.concatenate([column for column, _ in rows.entries])
+    values = np.concatenate([value for _, value in rows.entries])
+    matrix = csr_array((values, (at, columns)), shape=(len(rows.low), names.size))
+    answer = solve_integer(
+        cost,
+        integrality=np.ones(names.size, dtype=np.int64),
+        bounds=Bounds(0.0, 1.0),
+        constraints=LinearConstraint(matrix, np.array(rows.low), np.array(rows.high)),
+        options={"time_limit": seconds, "mip_rel_gap": 0.0},
+    )
+    run = _run(graph, names, answer.status, answer.x, cost)
+    return replace(run, rows=len(rows.low))
+
+
+def _one_more_slot(graph: SlotGraph) -> SlotGraph:
+    """Return the graph with slot D' too, at the last price."""
+    nothing = np.empty(0, dtype=np.int64)
+    price = np.append(graph.price, graph.price[-1])
+    return replace(graph, price=price, release=nothing, due=nothing)
+
+
+def _run(graph: SlotGraph, names: _Names, code: int, x: Floats | None, cost: Floats) -> ProgramRun:
+    shape = (len(graph), graph.slots)
+    running, holding = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+    if x is None:
+        status: Status = "infeasible" if code == 2 else "feasible"
+        return ProgramRun(status, np.nan, running, holding)
+    for i in range(len(graph)):
+        chosen = x[names.x(i)] > 0.5
+        holding[i], running[i] = chosen.any(axis=(0, 1)), chosen[:, 1:].any(axis=(0, 1))
+    total = float(cost @ np.round(x))
+    return ProgramRun("optimal" if code == 0 else "feasible", total, running, holding)
+
+
+def _rows(graph: SlotGraph, names: _Names, places: frozenset[str]) -> _Rows:
+    rows = _Rows()
+    for i in range(len(graph)):
+        _task_rows(rows, graph, names, i, places)
+        _time_rows(rows, names, i, places)
+    for j in range(names.machines):
+        for t in range(names.slots):  # (3)
+            every = np.concatenate([names.x(i)[j, :, t] for i in range(names.n)])
+            rows.add(-np.inf, 1.0, (every, 1.0))
+    slot = np.arange(names.slots, dtype=np.float64)
+    for i, j in zip(graph.edges.before.tolist(), graph.edges.after.tolist(), strict=True):
+        rows.add(1.0, np.inf, (names.y(j), slot), (names.stop(i), -slot))  # (12)
+    return rows
+
+
+def _task_rows(
+    rows: _Rows, graph: SlotGraph, names: _Names, i: int, places: frozenset[str]
+) -> None:
+    """Rows (1), (2), (4) and (5): one level a slot, enough work, one machine."""
+    x, z = names.x(i), names.z(i)
+    units = np.concatenate([[0], graph.units]).astype(np.float64)
+    most = float(names.slots)
+    for j in range(names.machines):
+        for t in range(names.slots):
+            rows.add(-np.inf, 1.0, (x[j, :, t], 1.0))
+        if "(4)" not in places:
+            rows.add(-np.inf, 0.0, (x[j], 1.0), (z[j : j + 1], -most))
+            continue
+        for other in range(names.machines):
+            if other != j:
+                rows.add(-np.inf, most, (x[other], 1.0), (z[j : j + 1], most))
+    rows.add(float(graph.work[i]), np.inf, (x, np.broadcast_to(units[None, :, None], x.shape)))
+    rows.add(1.0, 1.0, (z, 1.0))
+
+
+def _time_rows(rows: _Rows, names: _Names, i: int, places: frozenset[str]) -> None:
+    """Rows (6) to (11): one start, one stop, and the slots between them.
+
+    Row (11) is the same in every reading: what it fails to say, (7) and (9) say once corrected.
+    """
+    x, y, stop = names.x(i), names.y(i), names.stop(i)
+    at_start, at_stop = int("(7)" not in places), int("(9)" not in places)
+    slots = names.slots
+    slot = np.arange(slots, dtype=np.float64)
+    rows.add(1.0, 1.0, (y, 1.0))
+    rows.add(1.0, 1.0, (stop, 1.0))
+    for t in range(slots):
+        rows.add(-np.inf, 0.0, (x[:, :, : t + at_start], 1.0), (y[: t + 1], -float(slots)))
+        rows.add(-np.inf, 0.0, (x[:, :, t + 1 - at_stop :], 1.0), (stop[t:], -float(slots)))
+    rows.add(float("(10)" in places), np.inf, (stop, slot), (y, -slot))
+    rows.add(1.0, 1.0, (x, 1.0), (stop, -slot), (y, slot))

@@ -1,0 +1,179 @@
+"""The interval program: a column per task and interval, steps of first and last slots binary.
+
+``Y[i, t]`` says that task i has started by slot t, ``Z[i, t]`` that it has ended with it:
+``sum z = 1``, ``Y`` and ``Z`` are running sums of ``z`` by first and last slot, ``Y[j, t] <=
+Z[i, t-1]`` on edges and ``sum (Y[i, t] - Z[i, t-1]) <= machines`` in every slot. HiGHS solves it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from downclock.planners.highs import solve_integer
+from downclock.planners.slots.model import SlotGraph
+from downclock.units import Bools, Floats, Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Columns:
+    """Intervals that may be chosen: task, first and last slot and cost (k,)."""
+
+    task: Ints
+    first: Ints
+    last: Ints
+    cost: Floats
+
+    def __len__(self) -> int:
+        return self.task.size
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ProgramAnswer:
+    """Chosen column of each task (n,), or None; a bound; whether the choice is proven best."""
+
+    chosen: Ints | None
+    bound: float
+    proven: bool
+
+
+class _Rows:
+    """Sparse rows with bounds, gathered one by one."""
+
+    def __init__(self) -> None:
+        self.row: list[Ints] = []
+        self.column: list[Ints] = []
+        self.value: list[Floats] = []
+        self.low: list[float] = []
+        self.high: list[float] = []
+
+    def add(self, column: Ints, value: Floats, low: float, high: float) -> None:
+        self.row.append(np.full(column.size, len(self.low)))
+        self.column.append(column)
+        self.value.append(value)
+        self.low.append(low)
+        self.high.append(high)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Steps:
+    """Where the step variables of each task stand: slots low[i]..high[i] from ``base[i]``."""
+
+    base: Ints
+    low: Ints
+    high: Ints
+
+    @classmethod
+    def of(cls, n: int, task: Ints, slot: Ints, base: int) -> _Steps:
+        low, high = np.full(n, np.iinfo(np.int64).max), np.full(n, -1)
+        np.minimum.at(low, task, slot)
+        np.maximum.at(high, task, slot)
+        start = base + np.concatenate([[0], np.cumsum(high - low + 1)])
+        return cls(start[:-1], low, high)
+
+    @property
+    def end(self) -> int:
+        return int(self.base[-1] + self.high[-1] - self.low[-1] + 1)
+
+    def at(self, task: int, slot: int) -> int:
+        """Variable, or -1 where it is surely 0, -2 where surely 1."""
+        if slot < self.low[task]:
+            return -1
+        return int(self.base[task] + slot - self.low[task]) if slot < self.high[task] else -2
+
+
+def solve_intervals(
+    graph: SlotGraph,
+    columns: Columns,
+    *,
+    seconds: float = 60.0,
+    integral: bool = True,
+    most: float = np.inf,
+) -> ProgramAnswer:
+    """Choose one interval a task at least cost; the linear relaxation where not ``integral``.
+
+    Only choices up to the cost ``most`` count: none may be left.
+    """
+    from scipy.optimize import Bounds, LinearConstraint
+
+    n = len(graph)
+    if np.unique(columns.task).size < n:
+        return ProgramAnswer(None, np.inf, True)
+    started = _Steps.of(n, columns.task, columns.first, len(columns))
+    ended = _Steps.of(n, columns.task, columns.last, started.end)
+    matrix, low, high = _matrix(graph, columns, started, ended)
+    size = ended.end
+    binary = np.zeros(size, dtype=np.int64)
+    binary[len(columns) :] = int(integral)
+    # HiGHS judges gaps on the scale of the objective: bring costs to the order of 1000.
+    scale = 1000.0 / max(float(columns.cost.max()) * n, 1e-300)
+    price = np.concatenate([columns.cost * scale, np.zeros(size - len(columns))])
+    rules = [LinearConstraint(matrix, low, high)]
+    if most < np.inf:
+        rules.append(LinearConstraint(price[None, :], -np.inf, most * scale))
+    answer = solve_integer(
+        price,
+        integrality=binary,
+        bounds=Bounds(0.0, 1.0),
+        constraints=rules,
+        options={"time_limit": max(seconds, 0.01), "mip_rel_gap": 1e-7},
+    )
+    if answer.status == 2:
+        return ProgramAnswer(None, np.inf, True)
+    bound = answer.mip_dual_bound if integral else answer.fun
+    bound = -np.inf if bound is None else float(bound) / scale
+    if answer.x is None or not integral:
+        return ProgramAnswer(None, bound, False)
+    return ProgramAnswer(_chosen(n, columns, answer.x), bound, answer.status == 0)
+
+
+def _chosen(n: int, columns: Columns, x: Floats) -> Ints:
+    weight = x[: len(columns)]
+    order = np.lexsort((weight, columns.task))
+    last = np.searchsorted(columns.task[order], np.arange(n), side="right") - 1
+    return np.asarray(order[last])
+
+
+def _matrix(graph: SlotGraph, columns: Columns, started: _Steps, ended: _Steps):  # type: ignore[no-untyped-def]
+    """Return the sparse matrix and the bounds of its rows."""
+    from scipy.sparse import csr_array
+
+    rows = _Rows()
+    for i in range(len(graph)):
+        mine = np.flatnonzero(columns.task == i)
+        rows.add(mine, np.ones(mine.size), 1.0, 1.0)
+        _steps(rows, mine, columns.first[mine], started, i)
+        _steps(rows, mine, columns.last[mine], ended, i)
+    for i, j in zip(graph.edges.before.tolist(), graph.edges.after.tolist(), strict=True):
+        for t in range(int(started.low[j]), int(started.high[j]) + 1):
+            _difference(rows, [(started.at(j, t), 1.0), (ended.at(i, t - 1), -1.0)], 0.0)
+    for t in range(graph.slots):
+        pairs = [(started.at(i, t), 1.0) for i in range(len(graph))]
+        pairs += [(ended.at(i, t - 1), -1.0) for i in range(len(graph))]
+        _difference(rows, pairs, float(graph.machines))
+    size = (len(rows.low), ended.end)
+    entry = (np.concatenate(rows.row), np.concatenate(rows.column))
+    matrix = csr_array((np.concatenate(rows.value), entry), shape=size)
+    return matrix, np.array(rows.low), np.array(rows.high)
+
+
+def _steps(rows: _Rows, mine: Ints, slot: Ints, steps: _Steps, task: int) -> None:
+    """Tie step variables to the columns: each step up is what starts (or ends) in its slot."""
+    for t in range(int(steps.low[task]), int(steps.high[task]) + 1):
+        here: Bools = slot == t
+        column = [*mine[here], steps.base[task] + t - steps.low[task]]
+        value = [-1.0] * int(here.sum()) + [1.0]
+        if t > steps.low[task]:
+            column.append(steps.base[task] + t - 1 - steps.low[task])
+            value.append(-1.0)
+        rows.add(np.array(column, dtype=np.int64), np.array(value), 0.0, 0.0)
+
+
+def _difference(rows: _Rows, pairs: list[tuple[int, float]], high: float) -> None:
+    """Add ``sum of signed steps <= high``; steps known to be 0 or 1 move to the right."""
+    column = [variable for variable, _ in pairs if variable >= 0]
+    value = [sign for variable, sign in pairs if variable >= 0]
+    high -= sum(sign for variable, sign in pairs if variable == -2)
+    if sum(max(sign, 0.0) for sign in value) > high:
+        rows.add(np.array(column, dtype=np.int64), np.array(value), -np.inf, high)

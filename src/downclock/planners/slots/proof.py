@@ -1,0 +1,92 @@
+"""Prove a plan optimal, or find the better one: prices, reduced-cost fixing, HiGHS.
+
+Prices for machines give a bound and, from the residuals of their cut, what every single interval
+costs at least. Intervals dearer than the plan in hand are dropped; what is left is usually a small
+interval program.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+
+from downclock.planners.slots.bounds import SAFE, CapacityPrices
+from downclock.planners.slots.model import SlotPlan
+from downclock.planners.slots.program import Columns, ProgramAnswer, solve_intervals
+from downclock.units import Floats
+
+FIRST = 3e-5
+"""How far above the bound, as a part of it, plans are looked for first."""
+
+SLOW, FAST, EASY = 1.8, 3.5, 0.03
+"""Growth of that part; the fast one where the last question took less than a part of the time."""
+
+
+def surviving(prices: CapacityPrices, upper: float, table: Floats) -> tuple[Columns, float]:
+    """Columns that a plan cheaper than ``upper`` may use, and a bound on such plans.
+
+    ``table`` is the true cost table; the prices may have been found on its envelope.
+    """
+    from downclock.planners.slots.kernels.fixing import fix_intervals, longest_between
+
+    index = prices.index
+    far = longest_between(index.order, index.before, index.after, index.length)
+    value, promised = prices.interval_values(table, upper)
+    bound = fix_intervals(value, far, promised, upper + SAFE * (upper + promised))
+    task, first, last = np.nonzero(np.isfinite(value))
+    cost = table[index.row[task], first, last - first]
+    return Columns(task, first, last, cost), bound - SAFE * (upper + promised)
+
+
+def prove(
+    prices: CapacityPrices,
+    table: Floats,
+    plan: SlotPlan,
+    bound: float,
+    below: float,
+    *,
+    seconds: float,
+    largest: int = 200_000,
+) -> tuple[SlotPlan, float]:
+    """Return the best plan and a bound; they meet where optimality is proven in time.
+
+    Most plans in hand are worse than the bound is wrong. So it is asked first whether there is a
+    plan just above the bound, with the few columns such a plan may use; if there is none the
+    bound has risen, and it is asked for plans somewhat dearer, up to ``below``: what any plan
+    better than the one in hand costs at most.
+    """
+    part, begun, asked, guess = FIRST, time.perf_counter(), 0, -np.inf
+    growth = SLOW
+    while bound < below and guess < below:
+        guess = min(below, prices.bound + part * max(below, plan.cost))
+        part *= growth
+        if guess <= bound:
+            continue
+        columns, least = surviving(prices, guess, table)
+        bound = max(bound, min(least, guess))
+        left = seconds - (time.perf_counter() - begun)
+        if len(columns) > largest or left <= 0.0:
+            break
+        if len(columns) <= 1.1 * asked and guess < below:
+            continue
+        asked = len(columns)
+        answer = solve_intervals(prices.index.graph, columns, seconds=left, most=guess)
+        plan = _better(plan, columns, answer)
+        # Plans with dropped columns cost at least the guess.
+        bound = max(bound, min(answer.bound * (1.0 - SAFE), guess))
+        if not answer.proven:
+            break
+        took = left - (seconds - (time.perf_counter() - begun))
+        growth = FAST if took < EASY * seconds else SLOW
+        bound = max(bound, min(guess, plan.cost) * (1.0 - 1e-7))
+        below = min(below, plan.cost)
+    return plan, min(bound, plan.cost)
+
+
+def _better(plan: SlotPlan, columns: Columns, answer: ProgramAnswer) -> SlotPlan:
+    if answer.chosen is None:
+        return plan
+    first, last = columns.first[answer.chosen], columns.last[answer.chosen]
+    found = SlotPlan(first, last, float(columns.cost[answer.chosen].sum()))
+    return found if found.cost < plan.cost else plan

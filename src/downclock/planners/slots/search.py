@@ -1,0 +1,345 @@
+"""Cheapest schedules of task graphs under a price per slot: an answer at once, then better ones.
+
+Start with a path-stretched list schedule. Place it on machines so that ancestry costs nothing,
+find the best intervals for that order by one minimum cut, and repeat: no step makes it worse.
+Prices for machines (`CapacityPrices`) give the lower bound and new orders; small disturbances of
+the order give the rest. Every answer carries its bound.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from downclock.planners.slots.bounds import CapacityPrices, liquid_bound
+from downclock.planners.slots.cost_quantum import CostLattice
+from downclock.planners.slots.model import (
+    SlotGraph,
+    SlotGraphIndex,
+    SlotPlan,
+    cost_table,
+    is_valid,
+    plan_cost,
+)
+from downclock.planners.slots.order import best_intervals, machines_of, order_edges
+from downclock.planners.slots.proof import prove
+from downclock.planners.slots.separable_bound import Apart
+from downclock.planners.slots.start import (
+    list_schedule,
+    paced,
+    path_levels,
+    path_stretched,
+    shortest_schedule,
+)
+from downclock.units import Floats, Ints
+
+Progress = Callable[[float, float, float], None]
+"""Called with (seconds, cost, bound) whenever one of the two improves."""
+
+SMALL = 100
+"""Up to this many tasks cuts see every slot; above, a window around the present plan."""
+
+MIDDLE = 3000
+"""Above this many tasks the window is one stride to each side: more cuts, each much smaller."""
+
+LARGEST_CUT = 5_000_000
+"""Tasks times slots squared up to which machines are priced with all slots as labels."""
+
+NEAR = 8
+"""Slots on each side of a plan that a disturbed order may use at first."""
+
+STARTS = 6
+"""List schedules of small graphs that are improved before the search goes on from the best."""
+
+SHAKE = 12
+"""Every so many orders all tasks are moved at once, and all slots are tried."""
+
+FEW_COLUMNS = 1500
+"""Columns up to which HiGHS is asked within the time of a search."""
+
+ENOUGH = 3e-7
+"""Relative gap at which cost and bound are equal."""
+
+
+@dataclass(slots=True)
+class CostSearch:
+    """One search: tables, the best plan, the bound, and the clock."""
+
+    index: SlotGraphIndex
+    table: Floats
+    lattice: CostLattice
+    bound: float
+    random: np.random.Generator
+    progress: Progress | None = None
+    clock: Callable[[], float] = time.perf_counter
+    limit_s: float = np.inf
+    best: SlotPlan | None = None
+    apart: Apart | None = None
+    prices: CapacityPrices | None = None
+    rounds: int = 0
+    asked: bool = False
+    first_s: float = np.inf
+    begun: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.begun = self.clock()
+
+    @classmethod
+    def of(
+        cls,
+        graph: SlotGraph,
+        *,
+        seed: int = 0,
+        progress: Progress | None = None,
+        clock: Callable[[], float] = time.perf_counter,
+        limit_s: float = np.inf,
+    ) -> CostSearch:
+        """Index a graph and make its table; the time runs from here."""
+        begun = clock()
+        index = SlotGraphIndex.of(graph)
+        lattice = CostLattice.of(graph)
+        table = cost_table(index, _longest(index))
+        apart = Apart.of(index, table)
+        bound = lattice.least_from(max(apart.bound, liquid_bound(graph)))
+        random = np.random.default_rng(seed)
+        search = cls(index, table, lattice, bound, random, progress, clock, limit_s)
+        search.begun, search.apart = begun, apart
+        return search
+
+    @property
+    def graph(self) -> SlotGraph:
+        """What is asked."""
+        return self.index.graph
+
+    @property
+    def small(self) -> bool:
+        """Cuts may see every slot."""
+        return len(self.graph) <= SMALL
+
+    @property
+    def elapsed_s(self) -> float:
+        """Seconds since the search began."""
+        return self.clock() - self.begun
+
+    @property
+    def late(self) -> bool:
+        """The time is over."""
+        return self.elapsed_s > self.limit_s
+
+    @property
+    def closed(self) -> bool:
+        """Cost and bound are equal but for rounding."""
+        return self.best is not None and self.best.cost <= self.bound * (1.0 + ENOUGH)
+
+    def open(self, start: Ints | None = None) -> bool:
+        """Find a first plan, from ``start`` (first slots at full speed) too; tell whether."""
+        found = [paced(self.index), path_stretched(self.index)]
+        starts = [(first, first + length - 1) for first, length in filter(None, found)]
+        starts.sort(key=lambda plan: plan_cost(self.index, self.table, *plan))
+        for plan in starts if self.small else starts[:1]:
+            self.improve(*plan, most=12 if self.small else 2)
+        if start is not None and (self.best is None or self.small):
+            self.improve(start, start + self.index.length - 1)
+        if self.best is None:
+            first, end = shortest_schedule(self.graph)
+            if end <= self.graph.slots:
+                self.improve(first, first + self.index.length - 1)
+        if self.best is not None and self.small:
+            tried = self.rounds
+            for _ in range(STARTS):
+                self.begin_elsewhere()
+            self.rounds = tried
+        return self.best is not None
+
+    def begin_elsewhere(self) -> None:
+        """Improve a list schedule at full speed whose longest paths go first, but for noise."""
+        if self.late:
+            return
+        length = self.index.length
+        _, bottom = path_levels(self.index, length.astype(np.float64))
+        noise = self.random.normal(0.0, 0.1 * float(bottom.mean()), bottom.size)
+        first, _, end = list_schedule(self.index, -(bottom + noise), length)
+        if end <= self.graph.slots:
+            self.improve(first, first + length - 1, most=3)
+
+    def improve(self, first: Ints, last: Ints, most: int = 12) -> SlotPlan | None:
+        """Alternate machines and cuts from intervals until nothing changes; keep the best."""
+        plan = SlotPlan(first, last, plan_cost(self.index, self.table, first, last))
+        if not is_valid(self.graph, plan):
+            return None
+        for _ in range(most):
+            self.keep(plan)
+            if self.late:
+                break
+            edges = order_edges(self.index, machines_of(self.index, plan), plan.first)
+            better = self._cut(plan, *edges)
+            if better is None or better.cost >= plan.cost * (1.0 - 1e-9):
+                break
+            plan = better
+        self.keep(plan)
+        return plan
+
+    def _cut(self, plan: SlotPlan, before: Ints, after: Ints) -> SlotPlan | None:
+        if self.small:
+            return best_intervals(self.index, self.table, plan, before, after)
+        for stride in (16, 8, 4, 2, 1):
+            if self.late:
+                break
+            reach = 3 if len(self.graph) <= MIDDLE else 1
+            found = best_intervals(
+                self.index, self.table, plan, before, after, reach=reach, stride=stride
+            )
+            if found is not None and found.cost < plan.cost:
+                plan = found
+        return plan
+
+    def keep(self, plan: SlotPlan) -> None:
+        """Remember a valid plan if it is the best."""
+        self.rounds += 1
+        if self.best is None or plan.cost < self.best.cost:
+            self.first_s = min(self.first_s, self.elapsed_s)
+            self.best = plan
+            self._report()
+
+    def raise_bound(self, bound: float) -> None:
+        """Remember a better lower bound."""
+        bound = self.lattice.least_from(bound)
+        if self.best is not None:
+            bound = min(bound, self.best.cost)
+        if bound > self.bound:
+            self.bound = bound
+            self._report()
+
+    def price_step(self, end_s: float | None = None) -> None:
+        """Move the prices of machines some steps, until ``end_s`` at most."""
+        assert self.best is not None
+        if self.prices is None:
+            assert self.apart is not None
+            table = self.table
+            if not self.graph.monge:
+                table = cost_table(self.index, self.graph.slots, envelope=True)
+            self.prices = CapacityPrices(self.index, table, self.apart.price)
+        end_s = self.limit_s if end_s is None else end_s
+        self.prices.step(
+            self.best, self.lattice.below(self.best.cost), late=lambda: self.elapsed_s > end_s
+        )
+        self.raise_bound(self.prices.bound)
+
+    def decode(self) -> None:
+        """Make plans of the order of the prices' relaxed intervals, as they are and disturbed."""
+        if self.prices is None:
+            return
+        bundle = self.prices.bundle
+        average, sample = bundle.average(), bundle.sample(self.random)
+        spread = 0.25 * float(np.mean(average[:, 1] - average[:, 0] + 1))
+        noise = self.random.normal(0.0, spread, len(self.graph))
+        whole = np.rint(average).astype(np.int64)
+        near = SlotPlan(whole[:, 0].copy(), whole[:, 1].copy(), np.nan)
+        middle = average.mean(axis=1)
+        for key in (middle, average[:, 0].copy(), middle + noise, sample.mean(axis=1)):
+            found = self.reorder(key, near)
+            if found is not None and self.best is not None and found.cost < 1.02 * self.best.cost:
+                self.improve(found.first, found.last, most=4)
+
+    def reorder(self, key: Floats, near: SlotPlan, reach: int = -1) -> SlotPlan | None:
+        """Cut for the machine orders of a list schedule; None where they miss the deadline.
+
+        Lengths are those of the plan ``near``, and only slots near it are tried (see
+        `best_intervals`).
+        """
+        length = np.maximum(near.last - near.first + 1, self.index.length)
+        first, machine, _ = list_schedule(self.index, key, length)
+        edges = order_edges(self.index, machine, first)
+        last = first + length - 1
+        if not self.graph.monge and np.all(last <= self.graph.due):
+            # Such a cut is never worse than a plan it starts from, which must be one of this order.
+            near = SlotPlan(first, last, plan_cost(self.index, self.table, first, last))
+        found = best_intervals(self.index, self.table, near, *edges, reach=reach)
+        if found is not None:
+            self.keep(found)
+        return found
+
+    def disturb(self, present: SlotPlan) -> SlotPlan:
+        """Move one to three tasks in the order and cut again; return what to go on from."""
+        key = self._key(present)
+        spread = 1.0 + 0.5 * float(np.mean(present.last - present.first + 1))
+        if self.rounds % SHAKE == 0:
+            key += self.random.normal(0.0, spread, key.size)
+            found = self.reorder(key, present, -1 if self.small else self._near)
+        else:
+            some = self.random.integers(0, key.size, self.random.integers(1, 4))
+            key[some] += self.random.normal(0.0, spread, some.size)
+            found = self.reorder(key, present, self._near)
+        if found is None:
+            return present
+        if found.cost < present.cost:
+            found = self.improve(found.first, found.last, most=3) or found
+        assert self.best is not None
+        warm = 2e-4 * self.best.cost + 0.04 * max(0.0, self.best.cost - self.bound)
+        worse = found.cost - present.cost
+        return found if worse <= 0.0 or self.random.random() < np.exp(-worse / warm) else present
+
+    @property
+    def can_price(self) -> bool:
+        """Cuts over all slots are small enough to price machines."""
+        return len(self.graph) * self.graph.slots**2 <= LARGEST_CUT
+
+    @property
+    def turns_per_price(self) -> int:
+        """Disturbances that take about as long as one step of the prices."""
+        if self.prices is None or self.prices.settled:
+            return 3
+        each = (2 * self._near + 1) ** 2 * len(self.graph)
+        return int(np.clip(self.prices.pairs / each, 1, 20))
+
+    @property
+    def _near(self) -> int:
+        return NEAR if self.small else 3
+
+    @property
+    def worth_a_proof(self) -> bool:
+        """No better prices are known and HiGHS was not asked yet."""
+        return self.prices is not None and self.prices.settled and not self.asked
+
+    def prove(self, seconds: float, largest: int = 200_000) -> None:
+        """Let HiGHS choose among the intervals that the prices leave, if not too many."""
+        assert self.best is not None
+        self.asked = True
+        end = self.elapsed_s + seconds
+        while self.prices is None or not (self.prices.settled or self.closed):
+            self.price_step(end)
+            if self.elapsed_s > end:
+                return
+        seconds = end - self.elapsed_s
+        below = self.lattice.below(self.best.cost)
+        plan, bound = prove(
+            self.prices, self.table, self.best, self.bound, below, seconds=seconds, largest=largest
+        )
+        self.keep(plan)
+        self.raise_bound(bound)
+
+    def _key(self, plan: SlotPlan) -> Floats:
+        """Order tasks by the first slot or the middle of their interval, at random."""
+        by_first = self.random.random() < 0.5
+        return plan.first.astype(np.float64) if by_first else _middle(plan)
+
+    def _report(self) -> None:
+        if self.progress is not None and self.best is not None:
+            self.progress(self.elapsed_s, self.best.cost, self.bound)
+
+
+def _longest(index: SlotGraphIndex) -> int:
+    """Longest interval in the table: every one for small graphs, else what fits memory."""
+    slots = index.graph.slots
+    if len(index.graph) <= SMALL:
+        return slots
+    room = int(3e7 / (slots * index.works.size))
+    return min(slots, max(int(4 * index.length.max()), min(room, 256)))
+
+
+def _middle(plan: SlotPlan) -> Floats:
+    """Return the middle of each interval."""
+    return np.asarray(0.5 * (plan.first + plan.last), dtype=np.float64)

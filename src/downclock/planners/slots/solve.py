@@ -1,0 +1,111 @@
+"""The cheapest plan of a slot graph within a time, with its bound."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from downclock.planners.result import Status
+from downclock.planners.slots.model import SlotGraph, SlotPlan
+from downclock.planners.slots.neighbourhoods import Pieces
+from downclock.planners.slots.search import FEW_COLUMNS, CostSearch, Progress
+from downclock.planners.slots.stages import stage_bound
+from downclock.units import Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SlotResult:
+    """The best plan found, a lower bound and what is known of it.
+
+    Attributes:
+        plan: None where no schedule meets the deadline (or none was found).
+        bound: no schedule costs less.
+        status: "optimal" where the gap is rounding.
+        first_s: when the first valid plan was there.
+        rounds: orders tried.
+    """
+
+    plan: SlotPlan | None
+    bound: float
+    status: Status
+    seconds: float
+    first_s: float
+    rounds: int
+
+    @classmethod
+    def of(cls, search: CostSearch) -> SlotResult:
+        """What a search knows now."""
+        status: Status = "infeasible" if search.best is None else "feasible"
+        return cls(
+            search.best,
+            search.bound,
+            "optimal" if search.closed else status,
+            search.elapsed_s,
+            search.first_s,
+            search.rounds,
+        )
+
+    @property
+    def cost(self) -> float:
+        """Cost of the plan; infinite where there is none."""
+        return np.inf if self.plan is None else self.plan.cost
+
+    @property
+    def gap(self) -> float:
+        """Cost above the bound, as a fraction of the bound."""
+        return self.cost / self.bound - 1.0 if self.bound > 0.0 else float(self.cost > 0.0)
+
+
+def solve_slots(
+    graph: SlotGraph,
+    *,
+    seconds: float = 1.0,
+    proof_s: float = 0.0,
+    rounds: int = 1 << 30,
+    seed: int = 0,
+    start: Ints | None = None,
+    progress: Progress | None = None,
+    clock: Callable[[], float] = time.perf_counter,
+) -> SlotResult:
+    """Search until the gap is closed, the time is over or enough orders were tried.
+
+    Args:
+        graph: what is asked.
+        seconds: time to search; the answer depends on the machine's speed unless ``rounds``
+            ends it.
+        proof_s: time for HiGHS to close the gap afterwards; 0: no proof is tried.
+        rounds: orders to try; with enough seconds the answer depends on the seed only.
+        seed: of the disturbances.
+        start: first slots (n,) of a schedule at full speed, where one is known.
+        progress: called with (seconds, cost, bound) at every improvement.
+        clock: what seconds are measured with; `time.process_time` on a busy computer.
+    """
+    search = CostSearch.of(graph, seed=seed, progress=progress, clock=clock, limit_s=seconds)
+    if search.open(start):
+        search.raise_bound(stage_bound(search.index))
+        _search_on(search, rounds)
+        if proof_s > 0.0 and not search.closed and search.can_price:
+            search.prove(proof_s)
+    return SlotResult.of(search)
+
+
+def _search_on(search: CostSearch, rounds: int) -> None:
+    """Improve plan and bound until they meet, the time is over or enough orders were tried."""
+    present, turn = search.best, 0
+    pieces = None if search.small or search.apart is None else Pieces(search, search.apart)
+    while not search.closed and not search.late and search.rounds < rounds:
+        present = search.best if turn % 80 == 0 else present
+        assert present is not None
+        if turn % (1 + search.turns_per_price) == 0 and search.can_price:
+            search.price_step()
+            search.decode()
+        elif pieces is not None:
+            pieces.step()
+        else:
+            present = search.disturb(present)
+        turn += 1
+        if search.elapsed_s > 0.25 * search.limit_s and search.worth_a_proof:
+            search.prove(0.7 * (search.limit_s - search.elapsed_s), FEW_COLUMNS)

@@ -1,0 +1,1 @@
+"""Hot loops of this folder; arrays in, arrays out."""

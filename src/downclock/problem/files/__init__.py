@@ -1,0 +1,1 @@
+"""The formats of problems: clusters, tasks, prices, libraries of them; errors name their line."""

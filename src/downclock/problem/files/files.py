@@ -1,0 +1,112 @@
+"""Problems from files: the cluster, its tasks, its prices; or everything in one file."""
+
+from __future__ import annotations
+
+from datetime import datetime, tzinfo
+from pathlib import Path
+
+from downclock.errors import InvalidInput
+from downclock.power.library import Library
+from downclock.power.library_file import read_library
+from downclock.problem.calendar import epoch_of, zone_of
+from downclock.problem.files.read_cluster import Cluster, read_cluster
+from downclock.problem.files.read_prices import covering, prices_of, read_prices
+from downclock.problem.files.read_problem import read_problem
+from downclock.problem.files.read_tasks import TaskFile, read_tasks
+from downclock.problem.files.write_problem import write_problem
+from downclock.problem.files.write_tasks import write_tasks
+from downclock.problem.price import Prices
+from downclock.problem.problem import Problem
+from downclock.problem.resolution import refuse_unresolved
+
+__all__ = [
+    "Cluster",
+    "TaskFile",
+    "load_problem",
+    "read_cluster",
+    "read_prices",
+    "read_problem",
+    "read_tasks",
+    "write_problem",
+    "write_tasks",
+]
+
+
+def load_problem(
+    cluster: str | Path | Cluster,
+    tasks: str | Path,
+    *,
+    library: str | Path | Library | None = None,
+    prices: str | Path | Prices | None = None,
+    epoch: str | datetime | None = None,
+    timezone: str | tzinfo | None = None,
+) -> Problem:
+    """Make a problem from a cluster file and a file of tasks.
+
+    Args:
+        cluster: a TOML file (see `read_cluster`), or what was read from one.
+        tasks: CSV, Parquet or JSON (see `read_tasks`).
+        library: a library file or ``builtin:NAME``; by default the one the cluster file names.
+        prices: a CSV file (see `read_prices`); by default the cluster file's.
+            Where the cluster has no epoch, its time 0 is the first row.
+        epoch: instant that times count from; by default the cluster file's, else the tasks'
+            first arrival where they have calendar times.
+        timezone: name of the zone that times without an offset are in; by default the cluster
+            file's, else the epoch's.
+
+    Raises:
+        InvalidInput: with file, line, object, field, value and rule.
+    """
+    if isinstance(library, str | Path):
+        library = read_library(library)
+    where = cluster if isinstance(cluster, Cluster) else read_cluster(cluster, library)
+    zone = where.timezone if timezone is None else zone_of(timezone)
+    start = where.epoch if epoch is None else epoch_of(epoch, zone)
+    applications = _library(where, library)
+    file = read_tasks(tasks, applications, epoch=start, timezone=zone)
+    try:
+        problem = Problem(
+            file.tasks,
+            applications,
+            where.platform_for(applications),
+            file.edges,
+            _prices(where, prices, file.epoch, zone),
+            file.epoch,
+            Path(tasks).stem,
+        )
+        refuse_unresolved(problem)
+    except InvalidInput as error:
+        raise file.blame(error) from None
+    return problem
+
+
+def _library(cluster: Cluster, library: Library | None) -> Library:
+    if library is not None:
+        return library
+    if cluster.library is None:
+        rule = "names no library of applications (key 'applications'), and none is given"
+        raise InvalidInput(rule, source=cluster.source)
+    return cluster.library
+
+
+def _prices(
+    cluster: Cluster,
+    prices: str | Path | Prices | None,
+    epoch: datetime | None,
+    zone: tzinfo | None,
+) -> Prices:
+    if isinstance(prices, Prices):
+        return prices
+    platform = cluster.platform
+    if prices is None:
+        return prices_of(
+            cluster.prices, platform.zones, epoch=epoch, timezone=zone, slot_s=platform.slot_s
+        )
+    read = read_prices(
+        prices,
+        epoch=epoch or "first row",
+        timezone=zone,
+        slot_s=platform.slot_s,
+        zones=platform.zones,
+    )
+    return covering(read, platform.zones, prices)

@@ -1,0 +1,235 @@
+"""Read a cluster: a TOML file of processor kinds, servers and what belongs to them.
+
+    applications = "builtin:gtx1080ti"      # or a library file, relative to this one
+    epoch = 2024-06-10T00:00:00+02:00       # optional: the instant times count from
+    timezone = "Europe/Berlin"              # optional: of times without an offset
+    slot_s = 3600.0                         # optional: starts and ends fall on slots
+
+    [[kind]]
+    name = "gtx1080ti"
+    idle_w = 37.0
+    interrupt = "none"                      # or pause, preempt, migrate
+    clock = "free"                          # or locked
+    interval = "wide"                       # clocks: see below
+
+    [[server]]
+    name = "gpu"
+    count = 8
+    processors = [{ kind = "gtx1080ti", count = 4 }]
+    wake_j = 90.0
+
+    [prices.default]
+    price = "prices.csv"
+    carbon_g_per_kwh = 380.0
+
+How the clocks of a kind are given is the text of `downclock.problem.files.read_clocks`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+from pathlib import Path
+
+from downclock.errors import InvalidInput
+from downclock.power.library import Library
+from downclock.power.library_file import is_built_in, read_library
+from downclock.problem.calendar import epoch_of, zone_of
+from downclock.problem.files.columns import known_suffix
+from downclock.problem.files.document import Document, Fields, read_json, read_toml
+from downclock.problem.files.read_clocks import CLOCK_KEYS, clocks_of
+from downclock.problem.platform import Kind, Platform, ServerSpec
+from downclock.problem.price import CURVES
+
+MOST_PROCESSORS = 10_000_000
+"""More of them in one entry are taken for a mistake: they would not fit in memory."""
+
+KIND_KEYS = ("name", "idle_w", "interrupt", "clock", *CLOCK_KEYS)
+_SERVER_WATTS = ("shared_w", "shared_w_per_clock", "host_w", "sleep_w", "wake_j", "wake_s")
+SERVER_KEYS = (
+    *("name", "count", "zone", "processors", "chip_wide", "initially"),
+    *_SERVER_WATTS,
+)
+PLATFORM_KEYS = ("slot_s", "kind", "server")
+CLUSTER_KEYS = (*PLATFORM_KEYS, "name", "applications", "epoch", "timezone", "prices")
+
+CURVE_NUMBERS = {
+    "price_per_kwh": "price",
+    "carbon_g_per_kwh": "carbon",
+    "price_per_kwh_forecast": "price_forecast",
+    "carbon_g_per_kwh_forecast": "carbon_forecast",
+}
+"""Keys of a zone's prices that hold a constant, and the curve it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class PriceSources:
+    """Where a cluster's prices come from; they are read when the epoch is known.
+
+    Attributes:
+        file: one CSV for all zones, or None.
+        zones: per zone, the file or the constant of each curve.
+        currency: what prices are in, or None for what the files say.
+    """
+
+    file: Path | None = None
+    zones: Mapping[str, Mapping[str, Path | float]] = field(default_factory=dict)
+    currency: str | None = None
+
+    def __bool__(self) -> bool:
+        return self.file is not None or bool(self.zones)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cluster:
+    """What a cluster file holds; all but the platform is optional there.
+
+    The platform's kinds took from ``library`` what they do not say themselves; `platform_for`
+    gives them with another library.
+    """
+
+    platform: Platform
+    library: Library | None = None
+    prices: PriceSources = field(default_factory=PriceSources)
+    epoch: datetime | None = None
+    timezone: tzinfo | None = None
+    name: str = "cluster"
+    source: str | Path = "cluster"
+    document: Document | None = None
+
+    def platform_for(self, library: Library) -> Platform:
+        """Return the platform whose kinds take from ``library`` what the file leaves open."""
+        if self.document is None or library is self.library:
+            return self.platform
+        return platform_of(self.document, self.document.fields(None, CLUSTER_KEYS), library)
+
+
+def read_cluster(path: str | Path, library: Library | None = None) -> Cluster:
+    """Read a cluster from TOML, or from JSON of the same structure.
+
+    Args:
+        path: ``.toml`` or ``.json``.
+        library: applications to use instead of those the file names.
+
+    Raises:
+        InvalidInput: with file, line, object, key, value and rule.
+    """
+    suffix = known_suffix(path, (".toml", ".json"))
+    document = read_toml(path) if suffix == ".toml" else read_json(path)
+    top = document.fields(None, CLUSTER_KEYS)
+    with top.blamed():
+        zone = zone_of(top.text("timezone")) if "timezone" in top else None
+        epoch = epoch_of(_stamp(top), zone) if "epoch" in top else None
+    library = _library(top, Path(path).parent) if library is None else library
+    platform = platform_of(document, top, library)
+    return Cluster(
+        platform,
+        library,
+        _prices(top, platform, Path(path).parent),
+        epoch,
+        zone,
+        top.text("name", Path(path).stem),
+        path,
+        document,
+    )
+
+
+def platform_of(document: Document, top: Fields, library: Library | None = None) -> Platform:
+    """Read the platform from the keys ``kind``, ``server`` and ``slot_s`` of a table.
+
+    Kinds take the voltage law and default clocks that they do not state from ``library``.
+    """
+    kinds = tuple(_kind(fields, library) for fields in top.tables("kind", KIND_KEYS))
+    specs = tuple(_server(fields) for fields in top.tables("server", SERVER_KEYS))
+    with top.blamed():
+        try:
+            return Platform.build(kinds, specs, top.number("slot_s", None))
+        except InvalidInput as error:
+            line = _named_line(document, top, error.item)
+            raise (error if line is None else error.located(document.source, line)) from None
+
+
+def _named_line(document: Document, top: Fields, item: str | None) -> int | None:
+    """Return the line of the kind or server a complaint is about."""
+    for key, known in (("kind", KIND_KEYS), ("server", SERVER_KEYS)):
+        for fields in reversed(top.tables(key, known)):
+            if item is not None and item == fields.item:
+                return document.find_line(fields.place)
+    return None
+
+
+def _stamp(top: Fields) -> str | datetime:
+    stamp = top.raw("epoch")
+    if not isinstance(stamp, str | datetime):
+        raise top.complaint("must be a date and time", "epoch")
+    return stamp
+
+
+def _library(top: Fields, folder: Path) -> Library | None:
+    name = top.text("applications", None)
+    if name is None:
+        return None
+    if not is_built_in(name):
+        return read_library(folder / name)
+    try:
+        return read_library(name)
+    except InvalidInput as error:
+        raise top.complaint(error.rule, "applications") from None
+
+
+def _kind(fields: Fields, library: Library | None) -> Kind:
+    with fields.blamed():
+        return Kind(
+            fields.text("name"),
+            clocks_of(fields, library),
+            fields.number("idle_w", 0.0),
+            fields.raw("interrupt", "none"),
+            fields.raw("clock", "free"),
+        )
+
+
+def _server(fields: Fields) -> ServerSpec:
+    entries = fields.tables("processors", ("kind", "count"), f"{fields.item}, processors")
+    processors = tuple((entry.text("kind"), entry.integer("count", 1)) for entry in entries)
+    count = fields.integer("count", 1)
+    if count * sum(each for _, each in processors) > MOST_PROCESSORS:
+        raise fields.whole_complaint(f"has more than {MOST_PROCESSORS} processors")
+    initially = fields.choice("initially", ("on", "asleep"), "asleep")
+    with fields.blamed():
+        return ServerSpec(
+            fields.text("name"),
+            processors,
+            count,
+            fields.text("zone", "default"),
+            fields.flag("chip_wide", False),
+            initially_on=initially == "on",
+            **{key: fields.number(key, 0.0) for key in _SERVER_WATTS},
+        )
+
+
+def _prices(top: Fields, platform: Platform, folder: Path) -> PriceSources:
+    if "prices" not in top:
+        return PriceSources()
+    known = ("file", "currency", *platform.zones)
+    fields = top.table("prices", "prices", known)
+    zones = {zone: _zone(fields, zone, folder) for zone in platform.zones if zone in fields}
+    file = fields.text("file", None)
+    if file is not None and zones:
+        raise fields.complaint("cannot be given with prices of single zones", "file")
+    return PriceSources(
+        None if file is None else folder / file, zones, fields.text("currency", None)
+    )
+
+
+def _zone(prices: Fields, zone: str, folder: Path) -> dict[str, Path | float]:
+    fields = prices.table(zone, f"prices of zone '{zone}'", (*CURVES, *CURVE_NUMBERS))
+    sources: dict[str, Path | float] = {
+        key: folder / fields.text(key) for key in CURVES if key in fields
+    }
+    for key, curve in CURVE_NUMBERS.items():
+        if key in fields:
+            if curve in sources:
+                raise fields.complaint(f"cannot be given with '{curve}'", key)
+            sources[curve] = fields.number(key)
+    return sources

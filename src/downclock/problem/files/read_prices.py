@@ -1,0 +1,293 @@
+"""Read prices and carbon intensity: a CSV (or Parquet) table, one row a step.
+
+When a value starts to hold is one of the columns ``timestamp`` (ISO 8601), ``time_s`` (seconds
+after the epoch) or ``slot`` (0, 1, 2, ... of a given length). A value holds until the next row;
+the last one for the usual (median) step, or until a given end; a single row holds for ever.
+
+Value columns carry their unit: ``price_per_kwh``, ``price_eur_per_mwh`` (any three-letter
+currency, kWh or MWh), ``carbon_g_per_kwh`` or ``carbon_kg_per_mwh``; each may end in
+``_forecast``. A ``zone`` column tells zones apart. Prices may be negative.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, tzinfo
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.problem.calendar import instants
+from downclock.problem.files.columns import read_table, refuse_both, refuse_unknown_columns
+from downclock.problem.files.read_cluster import PriceSources
+from downclock.problem.price import Curve, Prices, ZonePrices
+from downclock.tabular import Table
+from downclock.units import Floats, Ints
+
+Gaps: TypeAlias = Literal["refuse", "hold"]
+"""What to do where rows are missing: refuse the file, or let the value before hold."""
+
+FirstRow: TypeAlias = Literal["first row"]
+
+TIME_COLUMNS = ("timestamp", "time_s", "slot")
+
+_VALUE = re.compile(
+    r"(?P<what>price|carbon)_((?P<unit>[a-z]{1,3})_)?per_(?P<per>kwh|mwh)(?P<forecast>_forecast)?"
+)
+_PER_KWH = {"kwh": 1.0, "mwh": 1e-3}
+_GRAMS = {"g": 1.0, "kg": 1e3}
+
+
+@dataclass(frozen=True, slots=True)
+class _ValueColumn:
+    """A column of values: the curve it is, its currency, and the factor to our unit per kWh."""
+
+    name: str
+    curve: str
+    currency: str | None
+    factor: float
+
+
+def read_prices(
+    path: str | Path,
+    *,
+    epoch: datetime | FirstRow | None = None,
+    timezone: tzinfo | None = None,
+    slot_s: float | None = None,
+    end_s: float | None = None,
+    zones: Sequence[str] = ("default",),
+    columns: Mapping[str, str] | None = None,
+    gaps: Gaps = "refuse",
+    currency: str | None = None,
+) -> Prices:
+    """Read prices; columns as in the module's text.
+
+    Args:
+        path: ``.csv`` or ``.parquet``.
+        epoch: instant that times count from; needed for time stamps. ``first row``: that of the
+            file's first row, for problems that have no epoch.
+        timezone: of stamps without an offset; the epoch's by default.
+        slot_s: length of a slot; needed for slots.
+        end_s: end of the last value.
+        zones: the zones a file without a zone column is for.
+        columns: our column names to the file's, for files of others; columns it does not name
+            are then not read.
+        gaps: what to do where rows are missing between otherwise regular steps.
+        currency: overrides what the column names say.
+
+    Raises:
+        InvalidInput: with file, line, column, value and rule.
+    """
+    table = _renamed(read_table(path), columns)
+    values = _value_columns(table)
+    if not values:
+        rule = "has no column of values such as 'price_eur_per_mwh' or 'carbon_g_per_kwh'"
+        raise InvalidInput(rule, source=path, line=1)
+    if not len(table):
+        raise InvalidInput("has no rows", source=path)
+    field, start_s = _starts(table, epoch, timezone, slot_s)
+    zone_names, zone = table.codes("zone", "")
+    found: list[tuple[str, ZonePrices]] = []
+    for k, name in enumerate(zone_names):
+        rows = np.flatnonzero(zone == k)
+        _check_steps(table, field, start_s, rows, gaps)
+        prices = _zone(table, values, start_s, rows, end_s)
+        found += [(each, prices) for each in ([name] if name else zones)]
+    named = [value.currency for value in values if value.currency]
+    return Prices(tuple(found), currency or (named[0] if named else "EUR"))
+
+
+def prices_of(
+    sources: PriceSources,
+    zones: Sequence[str],
+    *,
+    epoch: datetime | None,
+    timezone: tzinfo | None,
+    slot_s: float | None,
+) -> Prices:
+    """Read the prices a cluster file names, for the zones of its platform."""
+
+    def read(path: Path, named: Sequence[str]) -> Prices:
+        return covering(
+            read_prices(
+                path,
+                epoch=epoch,
+                timezone=timezone,
+                slot_s=slot_s,
+                zones=named,
+                currency=sources.currency,
+            ),
+            named,
+            path,
+        )
+
+    if sources.file is not None:
+        return read(sources.file, zones)
+    found: list[tuple[str, ZonePrices]] = []
+    currency = sources.currency
+    for zone, curves in sources.zones.items():
+        prices = ZonePrices()
+        for curve, source in curves.items():
+            if isinstance(source, float):
+                prices = replace(prices, **{curve: Curve.constant(source)})
+                continue
+            file = read(source, [zone])
+            currency = currency or file.currency
+            prices = replace(prices, **_taken(file.of(zone), curve, source))
+        found.append((zone, prices))
+    return Prices(tuple(found), currency or "EUR")
+
+
+def covering(prices: Prices, zones: Sequence[str], source: str | Path) -> Prices:
+    """Refuse prices of other zones than those asked for: a zone is probably misspelt."""
+    known = [name for name, _ in prices.zones]
+    for zone in zones:
+        if zone not in known:
+            rule = f"has no rows; the file's zones are: {', '.join(known[:30])}"
+            raise InvalidInput(rule, item=f"zone '{zone}'", source=source)
+    return prices
+
+
+def _taken(prices: ZonePrices, curve: str, source: Path) -> dict[str, Curve]:
+    """Return the curve a cluster file asks a price file for, and its forecast where it has one."""
+    wanted = {curve: getattr(prices, curve)}
+    base = curve.removesuffix("_forecast")
+    if wanted[curve] is None:
+        wanted[curve] = getattr(prices, base)
+    elif curve == base:
+        wanted[f"{base}_forecast"] = getattr(prices, f"{base}_forecast")
+    if wanted[curve] is None:
+        raise InvalidInput(f"has no column of {base} values", source=source, line=1)
+    return {key: value for key, value in wanted.items() if value is not None}
+
+
+def _renamed(table: Table, columns: Mapping[str, str] | None) -> Table:
+    if columns is None:
+        own = [name for name in table.columns if _VALUE.fullmatch(name)]
+        examples = ("price_per_kwh", "price_eur_per_mwh", "carbon_g_per_kwh")
+        refuse_unknown_columns(table, list(dict.fromkeys([*TIME_COLUMNS, "zone", *own, *examples])))
+        return table
+    table.require(list(columns.values()))
+    data = {ours: table.data[theirs] for ours, theirs in columns.items()}
+    return Table(table.source, data, len(table), table.line)
+
+
+def _value_columns(table: Table) -> list[_ValueColumn]:
+    found: dict[str, _ValueColumn] = {}
+    for name in table.columns:
+        match = _VALUE.fullmatch(name)
+        if match is None:
+            continue
+        column = _value_column(table, name, match)
+        if column.curve in found:
+            rule = f"is a second curve beside column '{found[column.curve].name}'"
+            raise InvalidInput(rule, item=f"column '{name}'", source=table.source, line=1)
+        found[column.curve] = column
+    return list(found.values())
+
+
+def _value_column(table: Table, name: str, match: re.Match[str]) -> _ValueColumn:
+    unit, per = match["unit"], _PER_KWH[match["per"]]
+    curve = match["what"] + (match["forecast"] or "")
+    if match["what"] == "price" and (unit is None or len(unit) == 3):
+        return _ValueColumn(name, curve, unit.upper() if unit else None, per)
+    if match["what"] == "carbon" and unit in _GRAMS:
+        return _ValueColumn(name, curve, None, _GRAMS[unit] * per)
+    needed = "a three-letter currency" if match["what"] == "price" else "g or kg"
+    rule = f"needs {needed} as its unit"
+    raise InvalidInput(rule, item=f"column '{name}'", source=table.source, line=1)
+
+
+def _starts(
+    table: Table, epoch: datetime | FirstRow | None, zone: tzinfo | None, slot_s: float | None
+) -> tuple[str, Floats]:
+    """Return the time column's name and the start of each row in seconds after the epoch."""
+    field = refuse_both(table, TIME_COLUMNS)
+    if field is None:
+        rule = f"has no column of times; it must be one of {', '.join(TIME_COLUMNS)}"
+        raise InvalidInput(rule, source=table.source, line=1)
+    if field == "time_s":
+        start_s = table.floats("time_s")
+        if not np.all(np.isfinite(start_s)):
+            row = int(np.argmin(np.isfinite(start_s)))
+            raise table.complaint("must be finite", row=row, field=field, value=start_s[row])
+        return field, start_s
+    if field == "slot":
+        if slot_s is None:
+            raise _needs(table, field, "the length of a slot (slot_s)")
+        return field, table.ints("slot").astype(np.float64) * slot_s
+    if epoch is None:
+        raise _needs(table, field, "the problem's epoch")
+    if epoch == "first row":
+        seconds = instants(table, field, table.text(field), zone or UTC)
+        return field, seconds - np.nanmin(seconds)
+    seconds = instants(table, field, table.text(field), zone or epoch.tzinfo)
+    return field, seconds - epoch.timestamp()
+
+
+def _needs(table: Table, field: str, what: str) -> InvalidInput:
+    return InvalidInput(f"needs {what}", item=f"column '{field}'", source=table.source, line=1)
+
+
+def _check_steps(table: Table, field: str, start_s: Floats, rows: Ints, gaps: Gaps) -> None:
+    """Refuse times that repeat or go back, and missing rows between regular steps."""
+    step_s = np.diff(start_s[rows])
+    if np.any(step_s <= 0.0):
+        at = int(np.argmax(step_s <= 0.0)) + 1
+        earlier = int(np.argmax(start_s[rows] == start_s[rows[at]]))
+        if earlier < at:
+            first = table.line(int(rows[earlier]))
+            rule = "is given twice" + ("" if first is None else f" (first on line {first})")
+        else:
+            rule = "is before the row above"
+        raise table.complaint(
+            rule, row=int(rows[at]), field=field, value=table.cell(field, int(rows[at]))
+        )
+    gap = _first_gap(step_s, consecutive=field == "slot") if gaps == "refuse" else None
+    if gap is not None:
+        usual = float(np.median(step_s))
+        rule = f"is {step_s[gap]:g} s after the row above, where steps are {usual:g} s:"
+        rule += " rows are missing. Add them, with the value before where it holds on"
+        rule += " (in Python, `read_prices(..., gaps='hold')` does that)"
+        row = int(rows[gap + 1])
+        raise table.complaint(rule, row=row, field=field, value=table.cell(field, row))
+
+
+def _first_gap(step_s: Floats, *, consecutive: bool) -> int | None:
+    """Return the first step that skips rows.
+
+    A table of (nearly) equal steps is regular, and a longer step in it a gap; a table of many
+    different steps is a tariff whose values hold as long as they do. Slots must follow each other.
+    """
+    if step_s.size == 0:
+        return None
+    usual = float(step_s.min() if consecutive else np.median(step_s))
+    regular = np.abs(step_s - usual) <= 1e-6 * usual
+    long = step_s > 1.5 * usual
+    is_table = consecutive or (step_s.size >= 8 and np.mean(regular) >= 0.8)
+    return int(np.argmax(long)) if is_table and np.any(long) else None
+
+
+def _zone(
+    table: Table, values: list[_ValueColumn], start_s: Floats, rows: Ints, end_s: float | None
+) -> ZonePrices:
+    start = start_s[rows]
+    if end_s is None:
+        end_s = float(start[-1] + np.median(np.diff(start))) if len(start) > 1 else np.inf
+    curves: dict[str, Curve] = {}
+    for column in values:
+        value = table.floats(column.name)
+        bad = ~np.isfinite(value)
+        if np.any(bad):
+            row = int(np.argmax(bad))
+            raise table.complaint("must be finite", row=row, field=column.name, value=value[row])
+        try:
+            scaled = value[rows] * column.factor
+            curves[column.curve] = Curve(start, scaled, end_s, str(table.source))
+        except InvalidInput as error:
+            raise error.located(table.source) from None
+    return ZonePrices(**curves)

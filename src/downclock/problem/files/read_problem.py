@@ -1,0 +1,112 @@
+"""Read a whole problem from the one JSON file that `write_problem` writes."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.power.library_file import library_of_document
+from downclock.problem.files.document import Document, Fields, read_json, suggestion
+from downclock.problem.files.read_cluster import PLATFORM_KEYS, platform_of
+from downclock.problem.files.read_tasks import TaskFile, tasks_of_rows
+from downclock.problem.files.write_problem import FORMAT
+from downclock.problem.graph import Edges
+from downclock.problem.price import CURVES, Curve, Prices, ZonePrices
+from downclock.problem.problem import Problem
+from downclock.problem.resolution import refuse_unresolved
+
+_KEYS = ("format", "name", "epoch", "platform", "prices", "library", "edges", "tasks")
+
+
+def read_problem(path: str | Path) -> Problem:
+    """Read a problem file.
+
+    Raises:
+        InvalidInput: with file, line, object, field, value and rule.
+    """
+    document = read_json(path)
+    top = document.fields(None, _KEYS)
+    top.choice("format", (FORMAT,))
+    for key in ("platform", "library", "tasks"):
+        top.raw(key)
+    library = library_of_document(top.raw("library"), path)
+    file = tasks_of_rows(document, ("tasks",), library)
+    try:
+        problem = Problem(
+            file.tasks,
+            library,
+            platform_of(document, top.table("platform", "platform", PLATFORM_KEYS), library),
+            _edges(document, top, file),
+            _prices(top),
+            _epoch(top),
+            top.text("name", Path(path).stem),
+        )
+        refuse_unresolved(problem)
+    except InvalidInput as error:
+        raise file.blame(error) from None
+    return problem
+
+
+def _epoch(top: Fields) -> datetime | None:
+    text = top.text("epoch", None)
+    try:
+        return None if text is None else datetime.fromisoformat(text)
+    except ValueError:
+        raise top.complaint("must be an ISO 8601 date and time", "epoch") from None
+
+
+def _edges(document: Document, top: Fields, file: TaskFile) -> Edges:
+    """Read edges as pairs of names; a file may give them as ``after`` of its tasks instead."""
+    pairs = top.raw("edges", [])
+    if not isinstance(pairs, list):
+        raise top.complaint("must be a list of [before, after]", "edges")
+    if not pairs:
+        return file.edges
+    if len(file.edges):
+        raise top.complaint("cannot be given together with 'after' of tasks", "edges", ...)
+    place = {name: row for row, name in enumerate(file.tasks.name)}
+    rows: list[list[int]] = []
+    for k, pair in enumerate(pairs):
+        rows.append(_pair(document, k, pair, place))
+    before, after = np.array(rows, dtype=np.int64).T
+    return Edges(before, after)
+
+
+def _pair(document: Document, k: int, pair: Any, place: dict[str, int]) -> list[int]:
+    where, item = ("edges", k), f"edge {k + 1}"
+    if not (isinstance(pair, list) and len(pair) == 2 and all(isinstance(x, str) for x in pair)):
+        raise document.complaint("must be [before, after]", where, item=item, value=pair)
+    for name in pair:
+        if name not in place:
+            rule = f"names no task{suggestion(name, list(place))}"
+            raise document.complaint(rule, where, item=item, value=name)
+    return [place[name] for name in pair]
+
+
+def _prices(top: Fields) -> Prices:
+    fields = top.table("prices", "prices", ("currency", "zones"))
+    listed = fields.raw("zones", {})
+    names = tuple(listed) if isinstance(listed, dict) else ()
+    zones = fields.table("zones", "prices", names)
+    found = []
+    for name in names:
+        item = f"prices of zone '{name}'"
+        curves = zones.table(name, item, CURVES)
+        found.append((name, ZonePrices(**{c: _curve(curves, c, item) for c in CURVES})))
+    return Prices(tuple(found), fields.text("currency", "EUR"))
+
+
+def _curve(zone: Fields, name: str, item: str) -> Curve | None:
+    if name not in zone:
+        return None
+    fields = zone.table(name, f"{item}, {name}", ("start_s", "value", "end_s"))
+    with fields.blamed():
+        return Curve(
+            np.array(fields.numbers("start_s")),
+            np.array(fields.numbers("value")),
+            fields.number("end_s", np.inf),
+        )

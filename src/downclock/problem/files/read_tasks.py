@@ -1,0 +1,318 @@
+"""Read tasks: CSV, Parquet or JSON, one row a task.
+
+Columns (all but ``application`` optional):
+
+- ``name``: unique; ``t0, t1, ...`` by row where empty.
+- ``application``: its name in the library.
+- ``scale``: units of work, 1 by default.
+- ``arrival_s`` (seconds after the epoch, 0 by default), or ``arrival`` (ISO 8601).
+- ``deadline_s`` (seconds after the epoch), ``within_s`` (seconds after the arrival) or
+  ``deadline`` (ISO 8601); none where empty.
+- ``processors`` or ``gpus``: how many together, 1 by default.
+- ``actual``: spread of actual / estimated run time, such as ``uniform:0.9:1``.
+- ``after``: tasks that must end before, separated by semicolons; without a semicolon by blanks,
+  unless the whole cell is a task's name. In JSON and Parquet it may be a list.
+- ``x_...``: the user's own, not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.power.library import Library
+from downclock.problem.calendar import instants
+from downclock.problem.files.columns import (
+    known_suffix,
+    read_table,
+    refuse_both,
+    refuse_unknown_columns,
+    table_of_rows,
+)
+from downclock.problem.files.document import Document, Place, read_json, suggestion
+from downclock.problem.graph import Edges
+from downclock.problem.spread import Spread
+from downclock.problem.tasks import Tasks
+from downclock.tabular import Table
+from downclock.units import Floats, Ints, Names
+
+FORMAT = "downclock-tasks/1"
+
+TEXT_COLUMNS = ("name", "application", "actual", "arrival", "deadline")
+NUMBER_COLUMNS = ("scale", "arrival_s", "deadline_s", "within_s", "processors", "gpus")
+COLUMNS = (*TEXT_COLUMNS, *NUMBER_COLUMNS, "after")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TaskFile:
+    """What a file of tasks holds.
+
+    Attributes:
+        tasks: the tasks.
+        edges: which must end before which.
+        epoch: instant that times count from; None where the file has no calendar times.
+        source: the file.
+        line: returns the line of a row, None where the format has none.
+    """
+
+    tasks: Tasks
+    edges: Edges
+    epoch: datetime | None
+    source: str | Path
+    line: Callable[[int], int | None]
+
+    def blame(self, error: InvalidInput) -> InvalidInput:
+        """Return a complaint about a task with the file and line the task stands in."""
+        about_task = (error.item or "").startswith("task ")
+        line = self.line(error.row) if about_task and error.row is not None else None
+        return error.located(self.source, line)
+
+
+def read_tasks(
+    path: str | Path,
+    library: Library,
+    *,
+    epoch: datetime | None = None,
+    timezone: tzinfo | None = None,
+) -> TaskFile:
+    """Read a file of tasks by its suffix; columns as in the module's text.
+
+    Args:
+        path: ``.csv``, ``.parquet`` or ``.json``.
+        library: where applications are looked up.
+        epoch: instant that times count from. Where it is None and the file has calendar times,
+            the first arrival is the epoch.
+        timezone: of stamps without an offset; the epoch's by default.
+
+    Raises:
+        InvalidInput: with file, line, task, field, value and rule.
+    """
+    suffix = known_suffix(path, (".csv", ".txt", ".parquet", ".pq", ".json"))
+    if suffix == ".json":
+        document = read_json(path)
+        place: Place = ()
+        if isinstance(document.data, dict):
+            fields = document.fields(None, ("format", "tasks"))
+            fields.choice("format", (FORMAT,), FORMAT)
+            fields.raw("tasks")
+            place = ("tasks",)
+        return tasks_of_rows(document, place, library, epoch=epoch, timezone=timezone)
+    table = read_table(path)
+    refuse_unknown_columns(table, COLUMNS)
+    return _tasks(table, _listed(table), library, epoch, timezone)
+
+
+def tasks_of_rows(
+    document: Document,
+    place: Place,
+    library: Library,
+    *,
+    epoch: datetime | None = None,
+    timezone: tzinfo | None = None,
+) -> TaskFile:
+    """Read tasks from the list of objects at ``place`` of a JSON document."""
+    rows = document.data[place[0]] if place else document.data
+    lists = None
+    if isinstance(rows, list) and any(isinstance(row, dict) and "after" in row for row in rows):
+        lists = [row.get("after") if isinstance(row, dict) else None for row in rows]
+        rows = [_without_after(row) for row in rows]
+    table = table_of_rows(document, rows, place, text=TEXT_COLUMNS, numbers=NUMBER_COLUMNS)
+    return _tasks(table, lists, library, epoch, timezone)
+
+
+def _without_after(row: Any) -> Any:
+    return {k: v for k, v in row.items() if k != "after"} if isinstance(row, dict) else row
+
+
+def _tasks(
+    table: Table,
+    predecessors: list[Any] | None,
+    library: Library,
+    epoch: datetime | None,
+    timezone: tzinfo | None,
+) -> TaskFile:
+    if table.columns:
+        table.require(["application"])
+    if not len(table):
+        raise InvalidInput("there are no tasks", source=table.source)
+    names = _names(table)
+    if timezone is None and epoch is not None:
+        timezone = epoch.tzinfo
+    arrival_s, deadline_s, epoch = _times(table, names, epoch, timezone)
+    application = _applications(table, names, library)
+    try:
+        tasks = Tasks(
+            names,
+            application,
+            table.floats("scale", 1.0),
+            arrival_s,
+            deadline_s,
+            table.ints(refuse_both(table, ("processors", "gpus")) or "processors", 1),
+            _spread(table),
+        )
+    except InvalidInput as error:
+        raise _as_written(table, error) from None
+    edges = _edges(table, names, predecessors)
+    file = TaskFile(tasks, edges, epoch, table.source, table.line)
+    _refuse_cycle(file)
+    return file
+
+
+def _names(table: Table) -> Names:
+    names = table.text("name", "")
+    if len(names) and not np.all(names):
+        for row in np.flatnonzero(names == ""):
+            names[row] = f"t{row}"
+    return names
+
+
+def _applications(table: Table, names: Names, library: Library) -> Ints:
+    """Return the library's index of each row's application."""
+    distinct, code = table.codes("application")
+    place = {name: a for a, name in enumerate(library.names)}
+    index = np.array([place.get(word, -1) for word in distinct], dtype=np.int64)[code]
+    if np.any(index < 0):
+        row = int(np.argmax(index < 0))
+        word = str(distinct[code[row]])
+        rule = f"is not in the library{suggestion(word, [str(name) for name in library.names])}"
+        raise table.complaint(
+            rule, row=row, field="application", value=word, item=_task(names, row)
+        )
+    return index
+
+
+def _times(
+    table: Table, names: Names, epoch: datetime | None, zone: tzinfo | None
+) -> tuple[Floats, Floats, datetime | None]:
+    """Return arrivals and deadlines in seconds after the epoch, and the epoch."""
+    arrival_column = refuse_both(table, ("arrival_s", "arrival"))
+    deadline_column = refuse_both(table, ("deadline_s", "within_s", "deadline"))
+    stamps = {
+        field: instants(table, field, table.text(field, ""), zone)
+        for field in (arrival_column, deadline_column)
+        if field in ("arrival", "deadline")
+    }
+    if stamps and epoch is None:
+        epoch = _first(table, stamps, zone)
+    zero = 0.0 if epoch is None else epoch.timestamp()
+    arrival_s = table.floats("arrival_s", 0.0)
+    if "arrival" in stamps:
+        arrival_s = np.nan_to_num(stamps["arrival"] - zero, nan=0.0)
+        _refuse_negative(table, names, "arrival", arrival_s, f"is before the epoch {epoch}")
+    deadline_s = table.floats("deadline_s", np.inf)
+    if "deadline" in stamps:
+        deadline_s = np.nan_to_num(stamps["deadline"] - zero, nan=np.inf)
+    if deadline_column == "within_s":
+        within_s = table.floats("within_s", np.inf)
+        _refuse_negative(table, names, "within_s", within_s, "must not be negative")
+        deadline_s = arrival_s + within_s
+    return arrival_s, deadline_s, epoch
+
+
+def _first(table: Table, stamps: dict[str, Floats], zone: tzinfo | None) -> datetime:
+    """Return the first arrival as the epoch; deadlines alone do not say when time starts."""
+    seconds = stamps.get("arrival", np.array([np.nan]))
+    if np.all(np.isnan(seconds)):
+        rule = "needs the epoch, or a column 'arrival' with calendar times"
+        raise InvalidInput(rule, item="column 'deadline'", source=table.source, line=1)
+    # timedelta and not fromtimestamp: the latter refuses instants before 1970 on some systems.
+    first = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=float(np.nanmin(seconds)))
+    return first if zone is None else first.astimezone(zone)
+
+
+def _refuse_negative(table: Table, names: Names, field: str, seconds: Floats, rule: str) -> None:
+    if np.any(seconds < 0.0):
+        row = int(np.argmax(seconds < 0.0))
+        value = table.cell(field, row)
+        raise table.complaint(rule, row=row, field=field, value=value, item=_task(names, row))
+
+
+def _as_written(table: Table, error: InvalidInput) -> InvalidInput:
+    """Return a complaint of `Tasks` in the file's words: its line, its columns, its values."""
+    field, rule, row = error.field or "", error.rule, error.row
+    if row is None:
+        return error.located(table.source)
+    if field == "name":
+        earlier = table.line(int(np.argmax(table.text("name", "") == error.value)))
+        rule = rule if earlier is None else f"is already the name of line {earlier}"
+    if field == "deadline_s" and "deadline" in table.columns:
+        field, rule = "deadline", "is before the arrival"
+    if field == "processors" and "gpus" in table.columns:
+        field = "gpus"
+    value = table.cell(field, row) if field in table.data else error.value
+    if isinstance(value, str) and field not in TEXT_COLUMNS:
+        value = error.value
+    return table.complaint(rule, row=row, field=field, value=value, item=error.item)
+
+
+def _spread(table: Table) -> Spread | None:
+    if "actual" not in table.columns:
+        return None
+    distinct, code = table.codes("actual", "exact")
+    try:
+        spread = Spread.parse(list(distinct))
+    except InvalidInput as error:
+        row = int(np.argmax(code == error.row))
+        raise table.complaint(error.rule, row=row, field="actual", value=error.value) from None
+    return Spread(spread.shape[code], spread.a[code], spread.b[code])
+
+
+def _listed(table: Table) -> list[Any] | None:
+    """Return the predecessors a Parquet file holds as lists."""
+    import pyarrow as pa
+
+    if "after" not in table.columns:
+        return None
+    column = table.data["after"]
+    is_list = pa.types.is_list(column.type) or pa.types.is_large_list(column.type)
+    return column.to_pylist() if is_list else list(table.text("after", ""))
+
+
+def _edges(table: Table, names: Names, predecessors: list[Any] | None) -> Edges:
+    if predecessors is None:
+        return Edges()
+    place = {name: row for row, name in enumerate(names)}
+    before: list[int] = []
+    after: list[int] = []
+    for row, cell in enumerate(predecessors):
+        for name in _predecessors(table, row, cell, place):
+            if name not in place:
+                rule = f"names no task of this file{suggestion(name, [str(n) for n in names])}"
+                raise table.complaint(
+                    rule, row=row, field="after", value=name, item=_task(names, row)
+                )
+            before.append(place[name])
+            after.append(row)
+    return Edges(np.array(before, dtype=np.int64), np.array(after, dtype=np.int64))
+
+
+def _predecessors(table: Table, row: int, cell: Any, place: dict[Any, int]) -> Iterator[str]:
+    if not cell:
+        return
+    if isinstance(cell, str):
+        parts = [cell] if cell in place else cell.split(";") if ";" in cell else cell.split()
+        yield from (part.strip() for part in parts if part.strip())
+    elif isinstance(cell, list) and all(isinstance(name, str) for name in cell):
+        yield from cell
+    else:
+        raise table.complaint("must be task names", row=row, field="after", value=cell)
+
+
+def _refuse_cycle(file: TaskFile) -> None:
+    try:
+        file.edges.order(len(file.tasks))
+    except InvalidInput as error:
+        row = error.row or 0
+        name, line = _task(file.tasks.name, row), file.line(row)
+        rule = f"{error.rule} (column 'after')"
+        raise InvalidInput(rule, item=name, row=row, source=file.source, line=line) from None
+
+
+def _task(names: Names, row: int) -> str:
+    return f"task '{names[row]}'"

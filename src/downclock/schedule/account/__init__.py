@@ -1,0 +1,1 @@
+"""The judge of energy: the only place that adds joules."""

@@ -1,0 +1,151 @@
+"""Who draws how much power when: a schedule as constant draws, by part of the bill.
+
+Power at any time (the model, in one place):
+
+- run: each running processor, its profile's power at the point; gross, it replaces idle;
+- shared: ``shared_w + shared_w_per_clock * core`` once per chip while any of its processors
+  runs, at the highest core clock among them (gerards: c3 + c2 f);
+- idle: ``idle_w`` of each processor that does not run, on servers that are on;
+- host: ``host_w`` of servers that are on (liu: system power);
+- sleep: ``sleep_w`` of sleeping servers;
+- wake: ``wake_j`` evenly over ``wake_s``, or at once where a wake takes no time.
+
+A waking server draws its wake power only, a server that is down nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from downclock.problem.platform import Platform
+from downclock.problem.problem import Problem
+from downclock.schedule.schedule import ASLEEP, ON, WAKING, Segments
+from downclock.schedule.states import States
+from downclock.units import Bools, Floats, Ints
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Draws:
+    """Constant draws, rows (n,): a server, from when to when, how many watts.
+
+    Watts may be negative: a processor's idle power is drawn while its server is on, and taken
+    back while it runs.
+    """
+
+    server: Ints
+    start_s: Floats
+    end_s: Floats
+    watts: Floats
+
+
+def run_draws(problem: Problem, segments: Segments) -> tuple[Draws, Floats]:
+    """Return one draw per segment, and the time a whole task takes at its point (n,)."""
+    platform = problem.platform
+    time_s, watts = problem.at(segments.task, platform.kind[segments.processor], segments.points)
+    server = platform.server[segments.processor]
+    return Draws(server, segments.start_s, segments.end_s, watts), time_s
+
+
+def shared_draws(platform: Platform, segments: Segments) -> Draws:
+    """Return what chips add while any of their processors runs."""
+    chip = platform.chip[segments.processor]
+    shares = (platform.shared_w + platform.shared_w_per_clock > 0.0)[chip]
+    alone = np.bincount(platform.chip, minlength=platform.chip_server.size)[chip] == 1
+    single = np.flatnonzero(shares & alone)
+    several = np.flatnonzero(shares & ~alone & (segments.end_s > segments.start_s))
+    chips, start, end, core = _busy_pieces(platform, segments, several)
+    chips = np.concatenate([chip[single], chips])
+    core = np.concatenate([segments.core[single], core])
+    return Draws(
+        platform.chip_server[chips],
+        np.concatenate([segments.start_s[single], start]),
+        np.concatenate([segments.end_s[single], end]),
+        platform.shared_w[chips] + platform.shared_w_per_clock[chips] * core,
+    )
+
+
+def _busy_pieces(
+    platform: Platform, segments: Segments, rows: Ints
+) -> tuple[Ints, Floats, Floats, Floats]:
+    """Return (chip, start, end, highest core) of the busy time of chips with many processors."""
+    if rows.size == 0:
+        none = np.empty(0)
+        return np.empty(0, dtype=np.int64), none, none, none
+    from downclock.schedule.kernels.chip_clock import busy_pieces
+
+    processor = np.tile(segments.processor[rows], 2)
+    time_s = np.concatenate([segments.start_s[rows], segments.end_s[rows]])
+    change = np.repeat(np.array([1, -1], dtype=np.int64), rows.size)
+    chip, core = platform.chip[processor], np.tile(segments.core[rows], 2)
+    order = np.lexsort((change, time_s, chip))
+    first = np.searchsorted(platform.chip, np.arange(platform.chip_server.size + 1))
+    return busy_pieces(
+        time_s[order], change[order], chip[order], processor[order], core[order], first
+    )
+
+
+def idle_draws(platform: Platform, segments: Segments, states: States) -> Draws:
+    """Return idle power of all processors while on, less that of the running ones."""
+    idle_w = platform.idle_w
+    on = states.only(ON)
+    per_server = np.bincount(platform.server, weights=idle_w, minlength=platform.server_count)
+    whole = state_draws(states, ON, per_server.astype(np.float64))
+    rows = np.flatnonzero(idle_w[segments.processor] > 0.0)
+    server = platform.server[segments.processor[rows]]
+    start, end = segments.start_s[rows], segments.end_s[rows]
+    segment, piece = _overlaps(on, platform.server_count, server, start, end)
+    return Draws(
+        np.concatenate([whole.server, server[segment]]),
+        np.concatenate([whole.start_s, np.maximum(on.start_s[piece], start[segment])]),
+        np.concatenate([whole.end_s, np.minimum(on.end_s[piece], end[segment])]),
+        np.concatenate([whole.watts, -idle_w[segments.processor[rows[segment]]]]),
+    )
+
+
+def state_draws(states: States, state: int, watts: Floats) -> Draws:
+    """Return a draw of ``watts`` (servers,) for the time in one state; none where it is 0.
+
+    Leaving out what draws nothing lets a price curve end before the last sleep does.
+    """
+    server = states.server
+    rows = np.flatnonzero((states.state == state) & (watts[server] > 0.0))
+    return Draws(server[rows], states.start_s[rows], states.end_s[rows], watts[server[rows]])
+
+
+def server_draws(platform: Platform, states: States) -> tuple[Draws, Draws, Draws]:
+    """Return host, sleep and wake draws; wakes that come at once are not among them."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        wake_w = np.where(platform.wake_s > 0.0, platform.wake_j / platform.wake_s, 0.0)
+    return (
+        state_draws(states, ON, platform.host_w),
+        state_draws(states, ASLEEP, platform.sleep_w),
+        state_draws(states, WAKING, wake_w),
+    )
+
+
+def _overlaps(
+    on: States, servers: int, server: Ints, start_s: Floats, end_s: Floats
+) -> tuple[Ints, Ints]:
+    """Return every pair (interval, row of ``on``) of one server that share time."""
+    offset = np.searchsorted(on.server, np.arange(servers + 1))
+    low = _search(offset, server, on.end_s, start_s, strict=True)
+    high = _search(offset, server, on.start_s, end_s, strict=False)
+    count = np.maximum(high - low, 0)
+    interval = np.repeat(np.arange(server.size), count)
+    place = np.arange(interval.size) - np.repeat(np.cumsum(count) - count, count)
+    return interval, low[interval] + place
+
+
+def _search(offset: Ints, server: Ints, column: Floats, value: Floats, *, strict: bool) -> Ints:
+    """Return, among each server's rows, the first whose column is above (or at) the value."""
+    low, high = offset[server], offset[server + 1]
+    for _ in range(int(np.diff(offset).max(initial=0)).bit_length()):
+        middle = (low + high) // 2
+        found = column[np.minimum(middle, column.size - 1)]
+        beyond: Bools = found > value if strict else found >= value
+        undecided = low < high
+        low = np.where(undecided & ~beyond, middle + 1, low)
+        high = np.where(undecided & beyond, middle, high)
+    return np.asarray(low)

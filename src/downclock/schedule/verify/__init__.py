@@ -1,0 +1,1 @@
+"""The judge of validity: rules, each independent of everything that makes schedules."""

@@ -1,0 +1,320 @@
+"""What the rules of `verify` look at: the tables sorted, grouped and joined, once for all rules.
+
+Only well-formed rows get here (see `rules_tables`). A task or server with a malformed row is not
+*clear*: rules that need all of its rows leave it alone, so that one mistake is one complaint.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TypeVar
+
+import numpy as np
+
+from downclock.power.points import ClockRange, Clocks
+from downclock.problem.problem import Problem
+from downclock.schedule.schedule import ON, PENDING, STATUSES, Outcomes, PowerSpans, Segments
+from downclock.schedule.verify.verdict import Violation
+from downclock.units import Bools, Floats, Ints, slack
+
+T = TypeVar("T", Segments, PowerSpans)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Runs:
+    """Well-formed segments (m,) by task, attempt, start and processor, in groups.
+
+    A *bundle* is the rows of one attempt that start together: one row, or one per processor of a
+    gang. ``bundle`` (b + 1,) holds the first row of each bundle and the end; ``attempt``
+    (a + 1,) the first bundle of each attempt and the end.
+
+    Attributes:
+        rows: the segments, sorted.
+        kind: processor kind of each row (m,).
+        allowed: the kind's clocks allow the point (m,).
+        full_s: run time of the whole task at the point, as it turned out (m,); NaN where that
+            is not defined.
+        by_processor: row numbers by processor and start (m,).
+        bundle, attempt: group starts, as above.
+    """
+
+    rows: Segments
+    kind: Ints
+    allowed: Bools
+    full_s: Floats
+    by_processor: Ints
+    bundle: Ints
+    attempt: Ints
+
+    @property
+    def first(self) -> Ints:
+        """First row of each bundle (b,)."""
+        return self.bundle[:-1]
+
+    @property
+    def attempt_row(self) -> Ints:
+        """First row of each attempt (a,)."""
+        return self.bundle[self.attempt[:-1]]
+
+    @property
+    def attempt_of_bundle(self) -> Ints:
+        """Attempt of each bundle (b,)."""
+        return np.repeat(np.arange(self.attempt.size - 1), np.diff(self.attempt))
+
+    def distinct(self) -> Ints:
+        """Number of different processors in each bundle (b,); rows are sorted by processor."""
+        again = np.diff(self.rows.processor, prepend=-1) == 0
+        again[self.first] = False
+        repeats = np.add.reduceat(again, self.first, dtype=np.int64) if len(self.rows) else 0
+        return np.asarray(np.diff(self.bundle) - repeats)
+
+    def bundle_end_s(self) -> Floats:
+        """Latest end in each bundle (b,)."""
+        if len(self.rows) == 0:
+            return np.empty(0)
+        return np.maximum.reduceat(self.rows.end_s, self.first)
+
+    def attempt_end_s(self) -> Floats:
+        """Latest end in each attempt (a,)."""
+        if len(self.rows) == 0:
+            return np.empty(0)
+        return np.maximum.reduceat(self.bundle_end_s(), self.attempt[:-1])
+
+    def following(self) -> Ints:
+        """Bundles (k,) that continue an attempt: the one before belongs to it too."""
+        starts = np.zeros(self.first.size, dtype=bool)
+        starts[self.attempt[:-1]] = True
+        return np.flatnonzero(~starts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """A problem and the judgeable part of a schedule.
+
+    Attributes:
+        problem: what was asked.
+        runs: the segments.
+        status, work: outcome of each task (n,), PENDING and 1 where it cannot be read.
+        clear: all rows of a task are well formed (n,).
+        start_s, finish_s: first start and last end of each task (n,); NaN where it never ran.
+        spans: power spans by server and start.
+        server_clear: all spans of a server are well formed (s,).
+    """
+
+    problem: Problem
+    runs: Runs
+    status: Ints
+    work: Floats
+    clear: Bools
+    start_s: Floats
+    finish_s: Floats
+    spans: PowerSpans
+    server_clear: Bools
+
+    def task_name(self, task: int) -> str:
+        """Name a task for a sentence."""
+        return f"task '{self.problem.tasks.name[task]}'"
+
+    def of_row(self, rule: str, row: int, text: str) -> Violation:
+        """Complain about a segment; ``text`` continues "task 't7' on s1/2, 3 s to 5 s, "."""
+        runs = self.runs.rows
+        task, processor = int(runs.task[row]), int(runs.processor[row])
+        platform = self.problem.platform
+        when = f"{seconds(runs.start_s[row])} to {seconds(runs.end_s[row])}"
+        where = f"{self.task_name(task)} on {platform.processor_name(processor)}, {when},"
+        server = int(platform.chip_server[platform.chip[processor]])
+        return Violation(rule, f"{where} {text}", task, processor, server)
+
+    def of_task(self, rule: str, task: int, text: str) -> Violation:
+        """Complain about a task."""
+        return Violation(rule, f"{self.task_name(task)} {text}", task)
+
+    def of_span(self, rule: str, row: int, text: str) -> Violation:
+        """Complain about a power span."""
+        spans = self.spans
+        server = int(spans.server[row])
+        when = f"{seconds(spans.start_s[row])} to {seconds(spans.end_s[row])}"
+        name = self.problem.platform.server_name[server]
+        return Violation(rule, f"server '{name}', {when}, {text}", server=server)
+
+
+def seconds(time_s: float) -> str:
+    """Write a time."""
+    return f"{time_s:.10g} s"
+
+
+def point_text(rows: Segments, row: int) -> str:
+    """Write the operating point of a segment."""
+    core, memory, volt = rows.core[row], rows.memory[row], rows.volt[row]
+    return f"core {core:.6g}, memory {memory:.6g}, volt {volt:.6g}"
+
+
+def latest_earlier(group: Ints, end_s: Floats) -> Ints:
+    """For each row, the earlier row of its group that ends last, or -1 (n,).
+
+    ``group`` must not fall. Ends are compared by rank, so the running maximum over all groups
+    is one integer scan: a higher group outweighs every rank.
+    """
+    n = end_s.size
+    by_end = np.argsort(end_s, kind="stable")
+    rank = np.empty(n, dtype=np.int64)
+    rank[by_end] = np.arange(n)
+    dense = np.cumsum(np.concatenate([[0], np.diff(group) != 0])[:n])
+    leader = by_end[np.maximum.accumulate(dense * n + rank) % max(n, 1)]
+    earlier = np.full(n, -1, dtype=np.int64)
+    if n > 1:
+        earlier[1:] = np.where(group[1:] == group[:-1], leader[:-1], -1)
+    return earlier
+
+
+def build_case(
+    problem: Problem,
+    segments: Segments,
+    spans: PowerSpans,
+    outcomes: Outcomes,
+    hurt: Bools,
+    server_hurt: Bools,
+) -> Case:
+    """Sort and group well-formed rows; ``outcomes`` has a row per task.
+
+    ``hurt`` (n,) and ``server_hurt`` (s,) mark tasks and servers with malformed rows.
+    """
+    known = (outcomes.status >= 0) & (outcomes.status < len(STATUSES))
+    real = np.isfinite(outcomes.work) & (outcomes.work > 0.0)
+    work = np.where(real, outcomes.work, 1.0)
+    clear = ~hurt & known & real
+    runs = _runs(problem, segments, work, clear)
+    start_s, finish_s = _times(runs, len(problem.tasks))
+    order = np.lexsort((spans.end_s, spans.start_s, spans.server))
+    return Case(
+        problem=problem,
+        runs=runs,
+        status=np.where(known, outcomes.status, PENDING),
+        work=work,
+        clear=clear,
+        start_s=start_s,
+        finish_s=finish_s,
+        spans=taken(spans, order),
+        server_clear=~server_hurt,
+    )
+
+
+def taken(table: T, rows: Ints | Bools) -> T:
+    """Return some rows of a table, in the order given."""
+    return type(table)(*(getattr(table, column.name)[rows] for column in fields(table)))
+
+
+def _runs(problem: Problem, segments: Segments, work: Floats, clear: Bools) -> Runs:
+    order = np.lexsort((segments.start_s, segments.attempt, segments.task))
+    rows = taken(segments, order)
+    bundle_of = np.cumsum(_bundle_starts(rows)) - 1
+    if len(rows) and bundle_of[-1] + 1 < len(rows):
+        order = np.lexsort((rows.processor, bundle_of))
+        rows, bundle_of = taken(rows, order), bundle_of[order]
+    bundle = _offsets(np.diff(bundle_of, prepend=-1) > 0)
+    first = bundle[:-1]
+    new_attempt = _changes(rows.task[first]) | _changes(rows.attempt[first])
+    kind = problem.platform.kind[rows.processor]
+    allowed = _allowed(problem, kind, rows)
+    full_s = _full_times(problem, kind, rows, work)
+    full_s[~(allowed & clear[rows.task])] = np.nan
+    by_processor = np.lexsort((rows.start_s, rows.processor))
+    return Runs(rows, kind, allowed, full_s, by_processor, bundle, _offsets(new_attempt))
+
+
+def _bundle_starts(rows: Segments) -> Bools:
+    """Mark the rows that do not start together with the one before."""
+    later = np.diff(rows.start_s, prepend=-np.inf) > slack(rows.start_s)
+    return np.asarray(_changes(rows.task) | _changes(rows.attempt) | later)
+
+
+def _changes(values: Ints) -> Bools:
+    """Mark the rows that differ from the one before; the first does."""
+    changed = np.ones(values.size, dtype=bool)
+    changed[1:] = values[1:] != values[:-1]
+    return changed
+
+
+def _offsets(starts: Bools) -> Ints:
+    return np.append(np.flatnonzero(starts), starts.size).astype(np.int64)
+
+
+def _allowed(problem: Problem, kind: Ints, rows: Segments) -> Bools:
+    allowed = np.zeros(len(rows), dtype=bool)
+    points = rows.points
+    for k, spec in enumerate(problem.platform.kinds):
+        mine = np.flatnonzero(kind == k)
+        allowed[mine] = _allowed_by(spec.clocks, points[mine])
+    return allowed
+
+
+def _allowed_by(clocks: Clocks, points: Floats) -> Bools:
+    """Ask the clocks; a table is asked once for each distinct pair, and sets the voltage."""
+    if isinstance(clocks, ClockRange):
+        return clocks.allows(points)
+    pair, back = np.unique(points[:, 0] + 1j * points[:, 1], return_inverse=True)
+    volt = clocks.volt(pair.real)
+    known = clocks.allows(np.column_stack([pair.real, pair.imag, volt]))
+    return np.asarray(known[back] & (np.abs(points[:, 2] - volt[back]) <= slack(volt[back])))
+
+
+def _full_times(problem: Problem, kind: Ints, rows: Segments, work: Floats) -> Floats:
+    with np.errstate(all="ignore"):  # points nobody allows may divide by zero
+        time_s, _ = problem.at(rows.task, kind, rows.points)
+    return np.asarray(time_s * work[rows.task])
+
+
+def _times(runs: Runs, n: int) -> tuple[Floats, Floats]:
+    """First start of all attempts and end of the last attempt, per task (n,)."""
+    start_s, finish_s = np.full(n, np.nan), np.full(n, np.nan)
+    task = runs.rows.task[runs.attempt_row]
+    first, last = _changes(task), np.append(task[1:] != task[:-1], True)[: task.size]
+    start_s[task[first]] = runs.rows.start_s[runs.attempt_row[first]]
+    finish_s[task[last]] = runs.attempt_end_s()[last]
+    return start_s, finish_s
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Awake:
+    """When servers are on: joined intervals (k,) by server and start."""
+
+    server: Ints
+    start_s: Floats
+    end_s: Floats
+
+
+def awake(case: Case) -> Awake:
+    """Join the ON spans that touch, and what servers that begin on need no span for."""
+    platform, spans = case.problem.platform, case.spans
+    begin = np.flatnonzero(platform.initially_on)
+    place = np.searchsorted(spans.server, begin)
+    has = place < np.searchsorted(spans.server, begin, side="right")
+    until = np.full(begin.size, np.inf)
+    until[has] = spans.start_s[place[has]]
+    on = spans.state == ON
+    server = np.concatenate([begin, spans.server[on]])
+    start_s = np.concatenate([np.zeros(begin.size), spans.start_s[on]])
+    end_s = np.concatenate([until, spans.end_s[on]])
+    order = np.lexsort((end_s, start_s, server))
+    server, start_s, end_s = server[order], start_s[order], end_s[order]
+    before = latest_earlier(server, end_s)
+    joins = (before >= 0) & (start_s <= end_s[before] + slack(start_s))
+    first = np.flatnonzero(~joins)
+    longest = np.maximum.reduceat(end_s, first) if first.size else np.empty(0)
+    return Awake(server[first], start_s[first], longest)
+
+
+def at_or_before(server: Ints, start_s: Floats, which: Ints, time_s: Floats) -> Ints:
+    """Find the last of the rows sorted by (server, start) that starts by a time, or -1.
+
+    Complex numbers sort by real, then imaginary part: one exact search over both keys.
+    """
+    place = np.searchsorted(_key(server, start_s), _key(which, time_s), side="right") - 1
+    found = (place >= 0) & (server[place] == which) if server.size else np.zeros(which.size, bool)
+    return np.where(found, place, -1)
+
+
+def _key(server: Ints, time_s: Floats) -> np.ndarray[tuple[int], np.dtype[np.complex128]]:
+    key = np.empty(server.size, dtype=np.complex128)
+    key.real, key.imag = server, time_s
+    return key

@@ -1,0 +1,66 @@
+"""Rules for the graph: what must be done before what."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
+
+import numpy as np
+
+from downclock.problem.problem import Problem
+from downclock.schedule.schedule import DONE, STATUSES
+from downclock.schedule.verify.evidence import Case, seconds
+from downclock.schedule.verify.verdict import Finding
+from downclock.units import Bools, Floats, Ints, slack
+
+Say: TypeAlias = Callable[[int], str]
+
+
+def milestone_times(problem: Problem, finish_s: Floats, done: Bools) -> Floats:
+    """Return ``finish_s`` with zero-work tasks done as soon as they arrived and may be (n,).
+
+    A milestone behind a task that is not done has no time either (NaN).
+    """
+    finish_s = finish_s.copy()
+    zero = (problem.tasks.scale == 0.0) & done
+    finish_s[zero] = problem.tasks.arrival_s[zero]
+    edges = problem.edges
+    into = np.flatnonzero(zero[edges.after]) if len(edges) else np.empty(0, dtype=np.int64)
+    if into.size:
+        rank = np.empty(len(problem.tasks), dtype=np.int64)
+        rank[edges.order(len(problem.tasks))] = np.arange(len(problem.tasks))
+        into = into[np.argsort(rank[edges.before[into]], kind="stable")]
+        for before, after in zip(edges.before[into], edges.after[into], strict=True):
+            finish_s[after] = np.fmax(finish_s[after], finish_s[before])
+    return finish_s
+
+
+def precedence(case: Case) -> Iterator[Finding]:
+    """A task starts after its predecessors are done, and is not done where one never is."""
+    before, after = case.problem.edges.before, case.problem.edges.after
+    judged = case.clear[before] & case.clear[after]
+    unfinished = judged & (case.status[before] != DONE)
+    done_s, start_s = case.finish_s[before], case.start_s[after]
+    early = judged & ~unfinished & (start_s < done_s - slack(done_s))
+    orphan = unfinished & ((case.status[after] == DONE) | np.isfinite(start_s))
+
+    def say_early(edge: int) -> str:
+        name = case.task_name(int(before[edge]))
+        return (
+            f"starts at {seconds(start_s[edge])}, before {name} is done at {seconds(done_s[edge])}"
+        )
+
+    def say_orphan(edge: int) -> str:
+        name, status = case.task_name(int(before[edge])), STATUSES[case.status[before[edge]]]
+        ran = "" if np.isnan(start_s[edge]) else f" and starts at {seconds(start_s[edge])}"
+        own = STATUSES[case.status[after[edge]]]
+        return f"is {own}{ran}, but {name} before it is {status}, not done"
+
+    yield _found(case, "precedence", after, early, say_early)
+    yield _found(case, "orphan", after, orphan, say_orphan)
+
+
+def _found(case: Case, rule: str, task: Ints, bad: Bools, say: Say) -> Finding:
+    return Finding(
+        rule, np.flatnonzero(bad), lambda edge: case.of_task(rule, int(task[edge]), say(edge))
+    )

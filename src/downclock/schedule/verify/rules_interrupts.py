@@ -1,0 +1,134 @@
+"""Rules for a running task: whether it may stop, move or change its clock (see `Kind`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from downclock.schedule.verify.evidence import Case, point_text, seconds
+from downclock.schedule.verify.rules_processors import other_point
+from downclock.schedule.verify.verdict import Finding
+from downclock.units import Bools, Ints, slack
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Steps:
+    """Pairs (k,) of consecutive bundles of one attempt, the second after the first has ended.
+
+    Attributes:
+        before, after: the two bundles.
+        gap: time passes between them.
+        moved: their processors differ; ``kind_moved``: so do the kinds.
+        rule: interrupt rule of the first one's kind.
+    """
+
+    before: Ints
+    after: Ints
+    gap: Bools
+    moved: Bools
+    kind_moved: Bools
+    rule: np.ndarray[tuple[int], np.dtype[np.str_]]
+
+
+def steps(case: Case) -> Steps:
+    """Find the pairs; what overlaps or is no proper gang is for other rules."""
+    runs, rows = case.runs, case.runs.rows
+    after = runs.following()
+    size = np.diff(runs.bundle)
+    needed = case.problem.tasks.processors[rows.task[runs.first]]
+    proper = case.clear[rows.task[runs.first]] & (size == needed) & (runs.distinct() == needed)
+    end_s, start_s = runs.bundle_end_s(), rows.start_s[runs.first]
+    in_turn = start_s[after] >= end_s[after - 1] - slack(end_s[after - 1])
+    after = after[proper[after] & proper[after - 1] & in_turn]
+    before = after - 1
+    kind = runs.kind[runs.first]
+    rules = np.array([spec.interrupt for spec in case.problem.platform.kinds])
+    return Steps(
+        before,
+        after,
+        start_s[after] > end_s[before] + slack(end_s[before]),
+        _moved(case, before, after),
+        kind[before] != kind[after],
+        rules[kind[before]],
+    )
+
+
+def _moved(case: Case, before: Ints, after: Ints) -> Bools:
+    """Compare two bundles of equal size processor by processor; rows are sorted by it."""
+    runs = case.runs
+    if after.size == 0:
+        return np.zeros(0, dtype=bool)
+    size = np.diff(runs.bundle)[after]
+    offset = np.concatenate([[0], np.cumsum(size)[:-1]])
+    step = np.arange(size.sum()) - np.repeat(offset, size)
+    here = runs.rows.processor[np.repeat(runs.first[after], size) + step]
+    there = runs.rows.processor[np.repeat(runs.first[before], size) + step]
+    return np.asarray(np.logical_or.reduceat(here != there, offset))
+
+
+def interrupts(case: Case) -> Iterator[Finding]:
+    """A task stops, moves and lets others in only where its kind allows it."""
+    pair = steps(case)
+    yield _found(
+        case, pair, "interrupted", pair.gap & (pair.rule == "none"), "continues after a gap"
+    )
+    moved = pair.moved & ((pair.rule != "migrate") | pair.kind_moved)
+    yield _found(case, pair, "moved", moved, "continues on another processor")
+    yield _held(case, pair)
+    yield _locked(case, pair)
+
+
+def _found(case: Case, pair: Steps, rule: str, bad: Bools, text: str) -> Finding:
+    first, end_s = case.runs.first, case.runs.bundle_end_s()
+
+    def say(k: int) -> str:
+        kind = case.problem.platform.kinds[case.runs.kind[first[pair.before[k]]]]
+        since = seconds(end_s[pair.before[k]])
+        allowed = f"kind '{kind.name}' has interrupt '{kind.interrupt}'"
+        return f"{text} (it stopped at {since}), but {allowed}"
+
+    rows = np.flatnonzero(bad)
+    return Finding(rule, rows, lambda k: case.of_row(rule, int(first[pair.after[k]]), say(k)))
+
+
+def _held(case: Case, pair: Steps) -> Finding:
+    """Nobody runs on a processor that a paused task holds: the next there is the task itself."""
+    runs, rows, order = case.runs, case.runs.rows, case.runs.by_processor
+    paused = np.flatnonzero((pair.rule == "pause") & pair.gap & ~pair.moved)
+    size = np.diff(runs.bundle)[pair.before[paused]]
+    starts = runs.first[pair.before[paused]]
+    offset = np.cumsum(size) - size
+    stopped = np.repeat(starts, size) + np.arange(size.sum()) - np.repeat(offset, size)
+    until = np.repeat(rows.start_s[runs.first[pair.after[paused]]], size)
+    place = np.empty(len(rows), dtype=np.int64)
+    place[order] = np.arange(len(rows))
+    guest = order[np.minimum(place[stopped] + 1, len(rows) - 1)] if stopped.size else stopped
+    bad = (rows.task[guest] != rows.task[stopped]) & (rows.start_s[guest] < until - slack(until))
+    bad &= rows.processor[guest] == rows.processor[stopped]
+
+    def say(k: int) -> str:
+        host = case.task_name(int(rows.task[stopped[k]]))
+        since = seconds(rows.end_s[stopped[k]])
+        return f"runs where {host} holds the processor from {since} to {seconds(until[k])}"
+
+    clash = np.flatnonzero(bad)
+    return Finding("held", clash, lambda k: case.of_row("held", int(guest[k]), say(k)))
+
+
+def _locked(case: Case, pair: Steps) -> Finding:
+    """A kind with locked clocks keeps one point for a whole attempt."""
+    runs, rows = case.runs, case.runs.rows
+    before, after = runs.first[pair.before], runs.first[pair.after]
+    locked = np.array([spec.clock == "locked" for spec in case.problem.platform.kinds])
+    bad = locked[runs.kind[before]] & other_point(rows, before, after)
+
+    def say(k: int) -> str:
+        was, now = point_text(rows, before[k]), point_text(rows, after[k])
+        return f"changes the clock from {was} to {now}, but its kind locks it"
+
+    changed = np.flatnonzero(bad)
+    return Finding(
+        "clock-locked", changed, lambda k: case.of_row("clock-locked", int(after[k]), say(k))
+    )

@@ -1,0 +1,186 @@
+"""Rules for tasks: when they may run, how much of them is done, in which attempts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from downclock.schedule.schedule import DONE, REJECTED
+from downclock.schedule.verify.evidence import Case, point_text, seconds
+from downclock.schedule.verify.verdict import Finding
+from downclock.units import Bools, Floats, Ints, slack
+
+
+def arrival(case: Case) -> Iterator[Finding]:
+    """No segment starts before its task arrives."""
+    rows = case.runs.rows
+    arrival_s = case.problem.tasks.arrival_s[rows.task]
+    early = np.flatnonzero(rows.start_s < arrival_s - slack(arrival_s))
+    yield Finding(
+        "arrival",
+        early,
+        lambda row: case.of_row(
+            "arrival", row, f"starts before the task arrives at {seconds(arrival_s[row])}"
+        ),
+    )
+
+
+def deadline(case: Case) -> Iterator[Finding]:
+    """A done task ends by its deadline."""
+    deadline_s = case.problem.tasks.deadline_s
+    done = case.clear & (case.status == DONE)
+    late = np.flatnonzero(done & (case.finish_s > deadline_s + slack(deadline_s)))
+    yield Finding(
+        "deadline",
+        late,
+        lambda task: case.of_task(
+            "deadline",
+            task,
+            f"is done at {seconds(case.finish_s[task])}, after its deadline of"
+            f" {seconds(deadline_s[task])}",
+        ),
+    )
+
+
+def ran_or_not(case: Case) -> Iterator[Finding]:
+    """A rejected task and one without work run nowhere; any other done task runs."""
+    task = case.runs.rows.task
+    has_work = case.problem.tasks.scale > 0.0
+    yield Finding(
+        "rejected-ran",
+        np.flatnonzero(case.status[task] == REJECTED),
+        lambda row: case.of_row("rejected-ran", row, "runs although the task was rejected"),
+    )
+    yield Finding(
+        "zero-work",
+        np.flatnonzero(~has_work[task]),
+        lambda row: case.of_row("zero-work", row, "runs although the task has no work"),
+    )
+    ran = np.zeros(has_work.size, dtype=bool)
+    ran[task] = True
+    idle = case.clear & (case.status == DONE) & has_work & ~ran
+    yield Finding(
+        "not-run",
+        np.flatnonzero(idle),
+        lambda task: case.of_task("not-run", task, "is done but has no segment"),
+    )
+
+
+def point(case: Case) -> Iterator[Finding]:
+    """The kind has a profile of the task and allows the point; a table has measured it."""
+    runs = case.runs
+    profiled = case.problem.runnable()[runs.rows.task, runs.kind]
+    has_work = case.problem.tasks.scale[runs.rows.task] > 0.0
+    timed = np.isfinite(runs.full_s) | ~case.clear[runs.rows.task]
+
+    def found(rule: str, bad: Bools, text: str) -> Finding:
+        def say(row: int) -> str:
+            kind = case.problem.platform.kinds[runs.kind[row]].name
+            return text.format(kind=kind, point=point_text(runs.rows, row))
+
+        return Finding(rule, np.flatnonzero(bad), lambda row: case.of_row(rule, row, say(row)))
+
+    yield found("no-profile", has_work & ~profiled, "cannot run: no profile for kind '{kind}'")
+    yield found("point", ~runs.allowed, "runs at {point}: not a clock of kind '{kind}'")
+    unmeasured = has_work & profiled & runs.allowed & ~timed
+    yield found("unmeasured", unmeasured, "runs at {point}: never measured on kind '{kind}'")
+
+
+def share(case: Case) -> Iterator[Finding]:
+    """A segment's share is its duration / run time of the whole task at its point.
+
+    In the last slot of a task it may be less (but not nothing): the rest of the slot is waste.
+    """
+    runs, rows = case.runs, case.runs.rows
+    duration, free = rows.end_s - rows.start_s, slack(rows.end_s)
+    surplus = duration - rows.share * runs.full_s
+    bad = (np.abs(surplus) > free) & ~((surplus > 0.0) & (surplus < _wasteable_s(case) - free))
+    bad |= rows.share <= 0.0
+    bad &= np.isfinite(runs.full_s) & (runs.full_s > 0.0)
+    yield Finding(
+        "share",
+        np.flatnonzero(bad),
+        lambda row: case.of_row(
+            "share",
+            row,
+            f"does share {rows.share[row]:.9g}; its time is worth"
+            f" {duration[row] / runs.full_s[row]:.9g} of the task",
+        ),
+    )
+
+
+def _wasteable_s(case: Case) -> Floats:
+    """Time at the end of each segment that may pass without work: less than a slot, or none."""
+    rows, slot_s = case.runs.rows, case.problem.platform.slot_s
+    if slot_s is None:
+        return np.zeros(len(rows))
+    last = rows.end_s >= case.finish_s[rows.task] - slack(rows.end_s)
+    return np.where(last, slot_s, 0.0)
+
+
+def work(case: Case) -> Iterator[Finding]:
+    """The last attempt of a done task does all of it; no attempt does more than that."""
+    runs = case.runs
+    task = runs.rows.task[runs.attempt_row]
+    total = _attempt_shares(case)
+    last = np.append(task[1:] != task[:-1], True)[: task.size]
+    must = last & (case.status[task] == DONE)
+    judged = case.clear[task] & (case.problem.tasks.scale[task] > 0.0)
+
+    def found(rule: str, bad: Bools, text: str) -> Finding:
+        def say(k: int) -> str:
+            tried = runs.rows.attempt[runs.attempt_row[k]]
+            return f"does {total[k]:.9g} of the task in attempt {tried}: {text}"
+
+        groups = np.flatnonzero(bad & judged)
+        return Finding(rule, groups, lambda k: case.of_task(rule, int(task[k]), say(k)))
+
+    off = np.abs(total - 1.0) > slack(1.0)
+    yield found("work", must & off, "a done task is done exactly once")
+    excess = ~must & (total > 1.0 + slack(1.0))
+    yield found("excess-work", excess, "an attempt can do at most the whole task")
+
+
+def _attempt_shares(case: Case) -> Floats:
+    """Sum of shares of each attempt; a gang counts once."""
+    runs, rows = case.runs, case.runs.rows
+    if len(rows) == 0:
+        return np.empty(0)
+    counts = case.problem.tasks.processors[rows.task] == 1
+    counts[runs.first] = True
+    return np.add.reduceat(np.where(counts, rows.share, 0.0), runs.attempt_row)
+
+
+def attempts(case: Case) -> Iterator[Finding]:
+    """Attempts are numbered 0, 1, ... and follow each other in time."""
+    runs = case.runs
+    row, end_s = runs.attempt_row, runs.attempt_end_s()
+    task, number, start_s = runs.rows.task[row], runs.rows.attempt[row], runs.rows.start_s[row]
+    place = _place_in_group(task)
+    misnumbered = np.flatnonzero((number != place) & case.clear[task])
+    yield Finding(
+        "attempt-number",
+        misnumbered,
+        lambda k: case.of_row(
+            "attempt-number", int(row[k]), f"is attempt {number[k]}, but attempt {place[k]} is due"
+        ),
+    )
+    before = np.flatnonzero(place > 0) - 1
+    soon = before[start_s[before + 1] < end_s[before] - slack(end_s[before])] + 1
+    yield Finding(
+        "attempt-order",
+        soon,
+        lambda k: case.of_row(
+            "attempt-order",
+            int(row[k]),
+            f"is attempt {number[k]}, but attempt {number[k - 1]} ends at {seconds(end_s[k - 1])}",
+        ),
+    )
+
+
+def _place_in_group(values: Ints) -> Ints:
+    """Position of each row among the equal rows around it, from 0."""
+    place = np.arange(values.size)
+    first = np.flatnonzero(np.append(True, values[1:] != values[:-1])[: values.size])
+    return place - np.repeat(first, np.diff(np.append(first, values.size)))

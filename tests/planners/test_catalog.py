@@ -1,0 +1,63 @@
+"""The catalogue: specs are parsed, checked and named."""
+
+from __future__ import annotations
+
+import pytest
+
+from downclock.engine.policy import Policy
+from downclock.errors import InvalidInput
+from downclock.planners.catalog import CATALOG, DEFAULT, policy
+from downclock.planners.lists.lengths import OneClock
+from downclock.planners.lists.policy import ListPolicy
+from downclock.planners.lists.voltage_grid import VoltageGrid
+
+
+@pytest.mark.parametrize("name", CATALOG)
+def test_every_entry_makes_a_policy_that_keeps_its_name(name: str) -> None:
+    made = policy(name)
+    assert isinstance(made, Policy)
+    assert made.name == name
+    assert CATALOG[name].summary
+
+
+def test_the_default_is_in_the_catalogue() -> None:
+    assert DEFAULT in CATALOG
+
+
+def test_parameters_set_the_parts_and_appear_in_the_name() -> None:
+    made = policy("edl:theta=0.90,rho=120,start=stream,dvfs=on")
+    assert isinstance(made, ListPolicy)
+    assert (made.theta, made.patience, made.group, made.prior_alone) == (0.9, 120.0, False, False)
+    assert made.name == "edl:theta=0.9,rho=120,start=stream"
+    assert policy("edl:dvfs=off,group=off").name == "edl:dvfs=off,group=off"
+
+
+def test_readings_choose_their_parts() -> None:
+    assert policy("edl:grid=0.05").lengths == VoltageGrid(0.05)  # type: ignore[attr-defined]
+    assert policy("edl:dvfs=off").lengths == OneClock()  # type: ignore[attr-defined]
+    assert policy("bin").first_fit == "worst"  # type: ignore[attr-defined]
+    assert policy("bin:start=load").first_fit == "lightest"  # type: ignore[attr-defined]
+    assert policy("edf-bf:by=load").fit == "fullest"  # type: ignore[attr-defined]
+    assert policy("edl:slot=60").slot_s == 60.0  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("spec", "words"),
+    [
+        ("nobody", "policy='nobody' is not a policy (late"),
+        ("edl:beta=1", "policy 'edl': beta='1' is not a parameter of this policy (theta"),
+        ("edl:theta", "policy 'edl': theta='' is not a parameter"),
+        ("edl:theta=2", "policy 'edl': theta=2.0 must be above 0 and at most 1"),
+        ("edl:theta=high", "policy 'edl': theta='high' must be a number"),
+        ("edl:dvfs=maybe", "policy 'edl': dvfs='maybe' must be on or off"),
+        ("edl:start=late", "policy 'edl': start='late' must be one of batch, stream"),
+        ("edl:rho=-1", "policy 'edl': rho=-1.0 must not be negative"),
+        ("edl:rho=soon", "policy 'edl': rho='soon' must be one of break-even, never"),
+        ("edl:grid=-1", "policy 'edl': step=-1.0 must be positive"),
+        ("edf-bf:by=luck", "policy 'edf-bf': by='luck' must be one of end, load"),
+    ],
+)
+def test_a_wrong_spec_is_refused_in_one_sentence(spec: str, words: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        policy(spec)
+    assert words in str(caught.value)
