@@ -40,4 +40,4 @@ docs: .venv/ready
 
 clean:
 	rm -rf .venv out site
-	find src -name '*.nbi' -delete -o -name '*.nbc' -delete
+	find src -name 'kernels-*' -path '*/__pycache__/*' -exec rm -rf {} +
