@@ -19,10 +19,16 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 os.environ.setdefault("NUMBA_OPT", "2")  # as fast as level 3 here, a tenth less to compile
 
-try:
-    import numba as _numba
-except ImportError:
-    _numba = None
+
+def _found() -> Any:
+    try:
+        import numba
+    except ImportError:
+        return None
+    return numba
+
+
+_numba = _found()
 
 PACKAGE = Path(__file__).resolve().parent.parent
 SHARED = (PACKAGE / "kernels", PACKAGE / "power" / "kernels")
