@@ -73,7 +73,7 @@ def plan_least_cost(
     method = f"least {goal}, {found.rounds} orders"
     unit = goal.unit(problem.prices.currency)
     easier, bound = question(problem, goal, relaxed=True).graph, found.bound
-    if np.any(easier.units != asked.graph.units):
+    if not np.array_equal(easier.units, asked.graph.units):
         bound = solve_slots(easier, seconds=0.5 * seconds, rounds=rounds, seed=seed).bound
     bound = min(bound, cost)
     return Result(schedule, cost, bound, status_of(cost, bound), method, unit)

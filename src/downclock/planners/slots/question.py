@@ -163,6 +163,7 @@ def question(
     units, per_slot = whole_units(
         speed, up=relaxed, finest=_finest(tasks.deadline_s / slot_s, full)
     )
+    kept = undominated(units, power_w)
     work = np.ceil(full * speed[-1] * per_slot - 1e-6).astype(np.int64)
     release = np.ceil(tasks.arrival_s[real] / slot_s - TOLERANCE).astype(np.int64)
     due = np.floor(tasks.deadline_s[real] / slot_s + TOLERANCE).astype(np.int64) - 1
@@ -173,10 +174,10 @@ def question(
     pause = platform.kinds[0].interrupt == "pause"
     edges = _between(problem, real)
     graph = SlotGraph(
-        np.maximum(work, 1), edges, platform.processor_count, price, units, power_w, pause,
-        release, due,
+        np.maximum(work, 1), edges, platform.processor_count, price, units[kept], power_w[kept],
+        pause, release, due,
     )  # fmt: skip
-    return SlottedQuestion(graph, real, points, slot_s / time_s)
+    return SlottedQuestion(graph, real, points[kept], slot_s / time_s[:, kept])
 
 
 def _finest(due: Floats, full: Floats) -> int:
@@ -198,6 +199,16 @@ def whole_units(speed: Floats, *, up: bool = False, finest: int = FINEST) -> tup
         per_slot = finest
     whole = np.ceil(speed * per_slot - 1e-6) if up else np.floor(speed * per_slot + 1e-6)
     return whole.astype(np.int64), per_slot
+
+
+def undominated(units: Ints, power: Floats) -> Ints:
+    """Levels, slowest first, that no other one beats: none as quick draws as little.
+
+    Measured levels, and those that differ by less than a unit, may be as quick as each other.
+    """
+    fastest_first = np.lexsort((power, -units))
+    before = np.minimum.accumulate(np.append(np.inf, power[fastest_first]))[:-1]
+    return fastest_first[power[fastest_first] < before][::-1]
 
 
 def _levels(problem: Problem, real: Ints) -> tuple[Floats, Floats, Floats, Floats]:
