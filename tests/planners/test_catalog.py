@@ -37,7 +37,9 @@ def test_readings_choose_their_parts() -> None:
     assert policy("edl:dvfs=off").lengths == OneClock()  # type: ignore[attr-defined]
     assert policy("bin").first_fit == "worst"  # type: ignore[attr-defined]
     assert policy("bin:start=load").first_fit == "lightest"  # type: ignore[attr-defined]
+    assert policy("bin:start=peak").first_fit == "loosest"  # type: ignore[attr-defined]
     assert policy("edf-bf:by=load").fit == "fullest"  # type: ignore[attr-defined]
+    assert policy("edf-bf:by=peak").fit == "tightest"  # type: ignore[attr-defined]
     assert policy("edl:slot=60").slot_s == 60.0  # type: ignore[attr-defined]
 
 
@@ -54,7 +56,7 @@ def test_readings_choose_their_parts() -> None:
         ("edl:rho=-1", "policy 'edl': rho=-1.0 must not be negative"),
         ("edl:rho=soon", "policy 'edl': rho='soon' must be one of break-even, never"),
         ("edl:grid=-1", "policy 'edl': step=-1.0 must be positive"),
-        ("edf-bf:by=luck", "policy 'edf-bf': by='luck' must be one of end, load"),
+        ("edf-bf:by=luck", "policy 'edf-bf': by='luck' must be one of end, load, peak"),
     ],
 )
 def test_a_wrong_spec_is_refused_in_one_sentence(spec: str, words: str) -> None:

@@ -10,6 +10,9 @@ several entries share:
 - ``start``: at time 0, ``batch`` places deadline-bound tasks first, each on a processor of its
   own (mei2021 Algorithm 2), ``stream`` treats time 0 like any other (Algorithm 5).
 - ``group``: ``on`` groups the processors of time 0 into servers by length (Algorithm 3).
+- ``by``: what full means where a fit asks: the ``end`` of the last task; the ``load``, a sum of
+  utilisations; the ``peak`` load, the greatest over its tasks of work so far over deadline
+  (mei2021's public code).
 - ``effort``: seconds spent on search, for a batch or spread over the events of a stream.
 - ``slot``: tasks start at multiples of so many seconds; 0: any time.
 """
@@ -69,8 +72,8 @@ def _edl(
     )
 
 
-def _fitting(order: Order, by_end: Fit, by_load: Fit) -> Callable[..., Policy]:
-    """EDF-BF, EDF-WF and LPT-FF of mei2021 section 5.3; fullness by end time or by load."""
+def _fitting(order: Order, **fits: Fit) -> Callable[..., Policy]:
+    """EDF-BF, EDF-WF and LPT-FF of mei2021 section 5.3; a fit for each meaning of "full"."""
 
     def make(
         rho: float | str, dvfs: bool, start: str, group: bool, grid: float, by: str = "end"
@@ -79,7 +82,7 @@ def _fitting(order: Order, by_end: Fit, by_load: Fit) -> Callable[..., Policy]:
         return ListPolicy(
             "fitting",
             order=order,
-            fit=by_end if _one_of("by", by, ("end", "load")) == "end" else by_load,
+            fit=fits[_one_of("by", by, tuple(fits))],
             patience=_patience(rho),
             lengths=_lengths(dvfs, grid),
             group=group and batch,
@@ -93,13 +96,14 @@ def _bin(rho: float | str, dvfs: bool, start: str, grid: float, slot: float) -> 
     """Algorithm 6 of mei2021: worst fit at time 0, then first fit.
 
     The worst fit chooses the least loaded processor; ``start=end-time`` asks only that the task
-    ends in time there, ``start=load`` that the load stays at most 1, as line 6 says.
+    ends in time there, ``start=load`` that the load stays at most 1, as line 6 says;
+    ``start=peak`` chooses the one with the least peak load, as the public code does.
     """
-    end = _one_of("start", start, ("end-time", "load")) == "end-time"
+    worst: dict[str, Fit] = {"end-time": "worst", "load": "lightest", "peak": "loosest"}
     return ListPolicy(
         "bin",
         fit="first",
-        first_fit="worst" if end else "lightest",
+        first_fit=worst[_one_of("start", start, tuple(worst))],
         patience=_patience(rho),
         lengths=_lengths(dvfs, grid),
         group=False,
@@ -242,19 +246,19 @@ CATALOG: dict[str, Entry] = {
         Entry(
             "edf-bf",
             "earliest deadline, best fit (mei2021)",
-            _fitting("deadline", "best", "fullest"),
+            _fitting("deadline", end="best", load="fullest", peak="tightest"),
             {**_SHARED, "by": "end"},
         ),
         Entry(
             "edf-wf",
             "earliest deadline, worst fit (mei2021)",
-            _fitting("deadline", "soonest", "worst"),
+            _fitting("deadline", end="soonest", load="worst", peak="loosest"),
             {**_SHARED, "by": "load"},
         ),
         Entry(
             "lpt-ff",
             "longest task, first fit (mei2021)",
-            _fitting("longest", "first", "first"),
+            _fitting("longest", end="first"),
             _SHARED,
         ),
         Entry(

@@ -23,7 +23,7 @@ MEANING: Mapping[str, str] = {
     " public code; 0: the exact optimum",
     "slot": "seconds; tasks start at multiples of it; 0: any time",
     "by": "what makes a processor full; end: when its last task ends; load: the part of its time"
-    " that its tasks take",
+    " that its tasks take; peak: the greatest, over its tasks, of work so far over deadline",
     "effort": "seconds of search, for a batch or spread over all events where tasks come later;"
     " counted in moves so that results repeat; 0: none beyond small problems",
     "scheme": "clock levels of the processors; static: those found at time 0 stay; dynamic: they"
@@ -59,7 +59,8 @@ OWN_MEANING: Mapping[tuple[str, str], str] = {
     ("late", "reserve"): _OVERRUN,
     ("prompt", "reserve"): _OVERRUN,
     ("bin", "start"): "what a processor must have room for at time 0; end-time: the task ends in"
-    " time; load: the load stays at most 1 (mei2021 Algorithm 6, line 6)",
+    " time; load: the load stays at most 1 (mei2021 Algorithm 6, line 6); peak: as end-time, but on"
+    " the processor of least peak load (its public code)",
     ("thrifty", "dvfs"): "on: clocks are chosen with time and place; off: default clocks, and only"
     " time and place are chosen",
     ("graph", "effort"): "how long to search, as a factor; 1 is well below a second for 50 tasks",

@@ -7,7 +7,7 @@ and simulated alike.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
 
 import numpy as np
 
@@ -24,12 +24,16 @@ from downclock.units import Bools, Floats, Ints
 if TYPE_CHECKING:
     from downclock.planners.lists.kernels.board import Board, Jobs
 
-Fit: TypeAlias = Literal["soonest", "first", "best", "worst", "fullest", "lightest"]
+Fit: TypeAlias = Literal[
+    "soonest", "first", "best", "worst", "fullest", "lightest", "tightest", "loosest"
+]
 """Which awake processor: free soonest; the first that fits; of those that fit the one free last,
 the one with the least load, the one with the most load; the least loaded one whose load stays at
-most 1. Load is the sum of utilisations (run time over window)."""
+most 1; of those that fit the one with the greatest, the least peak load. Load is the sum of
+utilisations (run time over window); peak load the greatest, over a processor's tasks, of the work
+until the task is done over its deadline (mei2021's public code)."""
 
-_FITS: tuple[Fit, ...] = ("soonest", "first", "best", "worst", "fullest", "lightest")
+_FITS: tuple[Fit, ...] = get_args(Fit)
 
 
 class State(NamedTuple):
@@ -167,7 +171,7 @@ class _Run:
         jobs, out = self._place(flat, tasks, fit, 0.0, alone)
         seats = _seats(platform, kernel.free_s(flat))
         out[kernel.PROCESSOR] = seats[out[kernel.PROCESSOR].astype(np.int64)]
-        kernel.seat(board, jobs, out)
+        kernel.seat(board, jobs, _FITS.index(fit), out)
 
     def _decisions(self, board: Board, gangs: Ints) -> Decisions:
         from downclock.planners.lists.kernels import board as kernel

@@ -14,10 +14,11 @@ from downclock.kernels.compiling import compiled, inner
 from downclock.kernels.least_tree import first_at_most, new_trees, set_key
 from downclock.units import Floats, Ints
 
-SOONEST, FIRST, BEST, WORST, FULLEST, LIGHTEST = 0, 1, 2, 3, 4, 5
+SOONEST, FIRST, BEST, WORST, FULLEST, LIGHTEST, TIGHTEST, LOOSEST = 0, 1, 2, 3, 4, 5, 6, 7
 """Which awake processor a task goes to: the one free soonest; the first that fits; among those
 where it ends in time the one free last, with the least load, with the most load (sum of
-utilisations); the least loaded one whose load stays at most 1."""
+utilisations); the least loaded one whose load stays at most 1; among those where it ends in time
+the one with the greatest, the least peak load."""
 
 PLACED, NO_TIME, NO_ROOM = 0, 1, 2
 """How an attempt to place a task ends: placed; its deadline is too tight for any clock; every
@@ -42,6 +43,10 @@ end where a job was not placed."""
 BLOCK = 64
 """Processors that a scan skips at once where none of them is free in time."""
 
+COUNTED_S = 60.0
+"""A peak load is the greatest, over a processor's tasks, of the work until the task is done over
+its deadline; work counts in whole minutes (mei2021's public code)."""
+
 FOR_EVER = 1e300
 """A time that is later than any, but not never."""
 
@@ -58,7 +63,8 @@ class Board(NamedTuple):
     server: Ints  # (p,)
     first: Ints  # (s + 1,) first processor of each server
     servers: Floats  # (5, s)
-    load: Floats  # (p,) sum of the utilisations given to it since its server woke
+    load: Floats  # (p,) of the tasks since its server woke: sum of utilisations, or peak load
+    work_s: Floats  # (p,) their run times, each in whole minutes
     trees: Floats  # (2 k + 1, tree)
 
 
@@ -94,7 +100,8 @@ def new_board(
         keys[kinds + k, asleep] = wake_s[asleep]
     keys[2 * kinds, :servers][on == 1] = patience_s[on == 1]
     state = np.array([wake_s, patience_s, on, np.full(servers, -1.0), np.zeros(servers)])
-    return Board(kind, server, first, state, np.zeros(processors), new_trees(keys))
+    load, work_s = np.zeros(processors), np.zeros(processors)
+    return Board(kind, server, first, state, load, work_s, new_trees(keys))
 
 
 def free_s(board: Board) -> Floats:
@@ -162,7 +169,7 @@ def _scan(trees: Floats, load: Floats, k: int, latest_s: float, share: float, fi
         if free <= latest_s and (fit != LIGHTEST or score + share <= 1.0 + 1e-12):
             if fit == BEST:
                 score = -free
-            elif fit == FULLEST:
+            elif fit in (FULLEST, TIGHTEST):
                 score = -score
             if score < best_score:
                 best, best_score = p, score
@@ -218,16 +225,20 @@ def wake(board: Board, j: int, now_s: float) -> None:
     servers[AWAKE, j], servers[ON_SINCE_S, j], servers[END_S, j] = 1.0, now_s, ready
     set_key(trees, last, j, ready + servers[PATIENCE_S, j])
     for p in range(board.first[j], board.first[j + 1]):
-        board.load[p] = 0.0
+        board.load[p], board.work_s[p] = 0.0, 0.0
         set_key(trees, kind[p], p, ready)
         set_key(trees, last // 2 + kind[p], j, np.inf)
 
 
 @inner
-def book(board: Board, p: int, end_s: float, share: float) -> None:
-    """Book processor ``p`` until ``end_s``."""
+def book(board: Board, jobs: Jobs, fit: int, i: int, p: int, end_s: float, length_s: float) -> None:
+    """Book processor ``p`` until ``end_s`` for job ``i``."""
     trees, servers, j = board.trees, board.servers, board.server[p]
-    board.load[p] += share
+    board.work_s[p] += _slot(length_s, COUNTED_S)
+    if fit >= TIGHTEST:
+        board.load[p] = max(board.load[p], board.work_s[p] / jobs.times[DEADLINE_S, i])
+    else:
+        board.load[p] += jobs.lengths[SHARE, board.kind[p], i]
     set_key(trees, board.kind[p], p, end_s)
     if end_s > servers[END_S, j]:
         servers[END_S, j] = end_s
@@ -235,7 +246,7 @@ def book(board: Board, p: int, end_s: float, share: float) -> None:
 
 
 @compiled
-def seat(board: Board, jobs: Jobs, out: Floats) -> None:
+def seat(board: Board, jobs: Jobs, fit: int, out: Floats) -> None:
     """Bring placements made on another board onto this one: wake servers, book processors."""
     trees = board.trees
     for i in range(out.shape[1]):
@@ -246,7 +257,7 @@ def seat(board: Board, jobs: Jobs, out: Floats) -> None:
         if board.servers[AWAKE, j] == 0.0:
             wake(board, j, jobs.times[ARRIVAL_S, i])
         end = max(out[START_S, i] + out[LENGTH_S, i], trees[k, trees.shape[1] // 2 + p])
-        book(board, p, end, jobs.lengths[SHARE, k, i])
+        book(board, jobs, fit, i, p, end, out[LENGTH_S, i])
 
 
 @inner
@@ -265,7 +276,7 @@ def _put(
     if asleep:
         wake(board, j, now)
     out[STATUS, i], out[PROCESSOR, i], out[START_S, i], out[LENGTH_S, i] = PLACED, p, start, length
-    book(board, p, start + length, jobs.lengths[SHARE, k, i])
+    book(board, jobs, rules.fit, i, p, start + length, length)
     return True
 
 
