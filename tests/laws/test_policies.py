@@ -35,6 +35,7 @@ READINGS = (
     "edl:theta=0.5,start=stream,rho=120",
     "edl:theta=0.9,group=off,rho=break-even",
     "edl:theta=0.9,grid=0.05,rho=never",
+    "edl:theta=0.9,grid=0.05,slack=on",
     "edl:theta=0.8,slot=60,start=stream",
     "edl:dvfs=off,start=stream",
     "edf-bf:by=load,group=off",

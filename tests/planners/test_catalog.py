@@ -34,6 +34,7 @@ def test_parameters_set_the_parts_and_appear_in_the_name() -> None:
 
 def test_readings_choose_their_parts() -> None:
     assert policy("edl:grid=0.05").lengths == VoltageGrid(0.05)  # type: ignore[attr-defined]
+    assert policy("edl:grid=0.1,slack=on").lengths == VoltageGrid(0.1, slack=True)  # type: ignore[attr-defined]
     assert policy("edl:dvfs=off").lengths == OneClock()  # type: ignore[attr-defined]
     assert policy("bin").first_fit == "worst"  # type: ignore[attr-defined]
     assert policy("bin:start=load").first_fit == "lightest"  # type: ignore[attr-defined]

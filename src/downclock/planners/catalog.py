@@ -6,7 +6,7 @@ several entries share:
 - ``rho``: seconds an idle server stays awake; ``break-even``: until idling has cost as much as
   waking; ``never``: it never falls asleep.
 - ``dvfs``: ``on``; ``off`` runs at default clocks. ``grid``: voltage step of mei2021's public
-  code; 0 is the exact optimum.
+  code; 0 is the exact optimum. ``slack``: ``on`` does not stretch a grid length to the deadline.
 - ``start``: at time 0, ``batch`` places deadline-bound tasks first, each on a processor of its
   own (mei2021 Algorithm 2), ``stream`` treats time 0 like any other (Algorithm 5).
 - ``group``: ``on`` groups the processors of time 0 into servers by length (Algorithm 3).
@@ -57,7 +57,14 @@ class Entry:
 
 
 def _edl(
-    theta: float, rho: float | str, dvfs: bool, start: str, group: bool, grid: float, slot: float
+    theta: float,
+    rho: float | str,
+    dvfs: bool,
+    start: str,
+    group: bool,
+    grid: float,
+    slack: bool,
+    slot: float,
 ) -> Policy:
     """EDL of mei2021: Algorithms 2 and 3 at time 0 (``start=batch``), else 5 throughout."""
     batch = _one_of("start", start, ("batch", "stream")) == "batch"
@@ -65,7 +72,7 @@ def _edl(
         "edl",
         theta=_part("theta", theta),
         patience=_patience(rho),
-        lengths=_lengths(dvfs, grid),
+        lengths=_lengths(dvfs, grid, slack),
         group=group and batch,
         prior_alone=batch,
         slot_s=slot,
@@ -76,7 +83,13 @@ def _fitting(order: Order, **fits: Fit) -> Callable[..., Policy]:
     """EDF-BF, EDF-WF and LPT-FF of mei2021 section 5.3; a fit for each meaning of "full"."""
 
     def make(
-        rho: float | str, dvfs: bool, start: str, group: bool, grid: float, by: str = "end"
+        rho: float | str,
+        dvfs: bool,
+        start: str,
+        group: bool,
+        grid: float,
+        slack: bool,
+        by: str = "end",
     ) -> Policy:
         batch = _one_of("start", start, ("batch", "stream")) == "batch"
         return ListPolicy(
@@ -84,7 +97,7 @@ def _fitting(order: Order, **fits: Fit) -> Callable[..., Policy]:
             order=order,
             fit=fits[_one_of("by", by, tuple(fits))],
             patience=_patience(rho),
-            lengths=_lengths(dvfs, grid),
+            lengths=_lengths(dvfs, grid, slack),
             group=group and batch,
             prior_alone=batch,
         )
@@ -92,7 +105,7 @@ def _fitting(order: Order, **fits: Fit) -> Callable[..., Policy]:
     return make
 
 
-def _bin(rho: float | str, dvfs: bool, start: str, grid: float, slot: float) -> Policy:
+def _bin(rho: float | str, dvfs: bool, start: str, grid: float, slack: bool, slot: float) -> Policy:
     """Algorithm 6 of mei2021: worst fit at time 0, then first fit.
 
     The worst fit chooses the least loaded processor; ``start=end-time`` asks only that the task
@@ -105,7 +118,7 @@ def _bin(rho: float | str, dvfs: bool, start: str, grid: float, slot: float) -> 
         fit="first",
         first_fit=worst[_one_of("start", start, tuple(worst))],
         patience=_patience(rho),
-        lengths=_lengths(dvfs, grid),
+        lengths=_lengths(dvfs, grid, slack),
         group=False,
         slot_s=slot,
     )
@@ -173,10 +186,10 @@ def _refusal(ask: Callable[[], object]) -> str | None:
     return None
 
 
-def _lengths(dvfs: bool, grid: float) -> Lengths:
+def _lengths(dvfs: bool, grid: float, slack: bool) -> Lengths:
     if not dvfs:
         return OneClock()
-    return VoltageGrid(grid) if grid else LeastEnergy()
+    return VoltageGrid(grid, slack) if grid else LeastEnergy()
 
 
 def _patience(rho: float | str) -> Patience:
@@ -210,7 +223,8 @@ def _prompt(reserve: float) -> Policy:
     return PlanPolicy("prompt", late=False, reserve=checked_reserve(reserve))
 
 
-_SHARED: dict[str, Any] = {"rho": 0.0, "dvfs": True, "start": "batch", "group": True, "grid": 0.0}
+_GRID: dict[str, Any] = {"grid": 0.0, "slack": False}
+_SHARED: dict[str, Any] = {"rho": 0.0, "dvfs": True, "start": "batch", "group": True, **_GRID}
 
 CATALOG: dict[str, Entry] = {
     entry.name: entry
@@ -265,7 +279,7 @@ CATALOG: dict[str, Entry] = {
             "bin",
             "bin packing: worst fit at time 0, then first fit (mei2021 Algorithm 6)",
             _bin,
-            {"rho": 0.0, "dvfs": True, "start": "end-time", "grid": 0.0, "slot": 0.0},
+            {"rho": 0.0, "dvfs": True, "start": "end-time", **_GRID, "slot": 0.0},
         ),
         Entry(
             "liu",

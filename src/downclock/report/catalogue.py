@@ -21,6 +21,8 @@ MEANING: Mapping[str, str] = {
     " (mei2021 Algorithm 3); off: in order",
     "grid": "voltage step of a search over clocks (a ratio to the default voltage), as in mei2021's"
     " public code; 0: the exact optimum",
+    "slack": "off: a grid length whose deadline binds is stretched to it; on: it ends when it ends"
+    " (mei2021's published numbers); without a grid, nothing",
     "slot": "seconds; tasks start at multiples of it; 0: any time",
     "by": "what makes a processor full; end: when its last task ends; load: the part of its time"
     " that its tasks take; peak: the greatest, over its tasks, of work so far over deadline",

@@ -99,6 +99,20 @@ def test_the_voltage_grid_keeps_deadlines() -> None:
     assert energy[0] <= energy[1] <= 1.15 * energy[0]
 
 
+def test_with_slack_a_bound_task_ends_before_its_deadline_and_others_run_as_long() -> None:
+    """mei2021's public code takes the best voltage in time and does not stretch it."""
+    problem = mei.offline(2, utilisation=0.2, task_utilisation=(0.6, 1.0))
+    view = View(problem)
+    stretched, loose = (VoltageGrid(0.05, slack=slack).wanted(view, 0) for slack in (False, True))
+    bound = stretched == view.window_s
+    assert 0.1 < bound.mean() < 0.9
+    assert np.all(loose[bound] < view.window_s[bound])
+    assert np.mean(loose == stretched) > 0.1
+    points = VoltageGrid(0.05, slack=True).points(view, 0, np.arange(409), loose)
+    time, _ = problem.at(np.arange(409), np.zeros(409, np.int64), points)
+    assert time == pytest.approx(loose, rel=1e-9)
+
+
 def test_the_best_cap_beats_the_caps_around_it() -> None:
     """With servers of one pair there is nothing but run energy."""
     problem = mei.offline(3, utilisation=0.05, cluster=mei.Cluster(per_server=1, turn_on_j=0.0))
