@@ -9,8 +9,8 @@
 
 The package, from the ground up; a folder imports only from those above it:
 
-- ``errors``, ``units``, ``quantities``, ``files``, ``tabular``: deliberate errors, the one
-  tolerance, quantities as text, files.
+- ``errors``, ``memo``, ``units``, ``quantities``, ``files``, ``tabular``: deliberate errors,
+  answers kept with what they are of, the one tolerance, quantities as text, files.
 - ``kernels``: loops that several folders share; folders keep their own in a ``kernels`` of theirs.
 - ``power``: how fast and how hungry: operating points, profiles, energy-time frontiers, fit.
 - ``problem``: what is asked: tasks, graph, platform, prices; ``files``: their formats.

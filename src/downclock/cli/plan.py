@@ -82,7 +82,7 @@ def command(
 
     Every plan is verified before it is shown or written. Exit code 1: no plan meets the deadlines.
     """
-    from downclock.planners.catalog import default_for, with_objective, with_parameter
+    from downclock.planners.catalog import default_policy, with_objective, with_parameter
     from downclock.report.summary import summarise, with_seed
     from downclock.report.worth import goal
     from downclock.schedule.files import SUFFIXES, write_schedule
@@ -93,7 +93,7 @@ def command(
         problem = options.load(files, library, prices)
     baselines = () if session.quiet and report is None else None
     wanted = objective or "energy"
-    chosen = default_for(problem, wanted) if spec is None else spec
+    chosen = default_policy(problem, wanted).name if spec is None else spec
     chosen = with_seed(with_objective(chosen, objective) if objective else chosen, seed)
     if effort is not None:
         chosen = with_parameter(chosen, "effort", f"{effort:g}")

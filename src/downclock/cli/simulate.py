@@ -90,7 +90,7 @@ def command(
     With --reserve it prints a row per reserve instead: tasks missed, rejected, energy, means of the
     runs; all meet the same fates.
     """
-    from downclock.planners.catalog import default_for, policy
+    from downclock.planners.catalog import default_policy, policy
     from downclock.report.simulated import simulated_page
     from downclock.schedule.files import SUFFIXES, write_schedule
     from downclock.simulate.chances import Chances
@@ -102,7 +102,7 @@ def command(
     with session.working("reading"):
         problem = options.load(files, library, prices)
     seeds = tuple(range(seed, seed + runs))
-    chosen = spec or default_for(problem)
+    chosen = spec or default_policy(problem).name
     if reserve is not None:
         if output is not None:
             raise click.UsageError("--reserve prints a curve and has no schedule for --output")

@@ -32,24 +32,20 @@ Table = TypeVar("Table", Segments, PowerSpans)
 
 
 class View:
-    """What a policy may look at: the problem, and each kind's frontier, solved once."""
+    """What a policy may look at: the problem, and what follows from it alone."""
 
-    __slots__ = ("_known", "problem")
+    __slots__ = ("problem",)
 
     def __init__(self, problem: Problem) -> None:
         self.problem = problem
-        self._known: dict[Hashable, Any] = {}
 
     def frontier(self, kind: int) -> Frontier:
         """Energy-time frontier of every task on a kind."""
-        return self.once(("frontier", kind), lambda: self.problem.frontier(kind))
+        return self.problem.frontier(kind)
 
     def once(self, key: Hashable, compute: Callable[[], T]) -> T:
         """Compute something that depends on the problem alone, the first time it is asked."""
-        if key not in self._known:
-            self._known[key] = compute()
-        known: T = self._known[key]
-        return known
+        return self.problem.once(key, compute)
 
     @property
     def window_s(self) -> Floats:

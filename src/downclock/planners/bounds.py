@@ -59,7 +59,7 @@ class Bounds:
         ``proof`` is the answer of a solver that planned by the objective; its bound holds for
         bills where it saw the prices of bills.
         """
-        from downclock.planners.slots.plan import foresees
+        from downclock.planners.slots.question import foresees
 
         least = self.below(schedule) / J_PER_KWH * objective.energy
         slotted = policy(with_objective("least-cost", str(objective))).objection(self.problem)

@@ -35,7 +35,7 @@ from downclock.planners.lists.sleep import Patience
 from downclock.planners.lists.static_cap import StaticCap
 from downclock.planners.lists.voltage_grid import VoltageGrid
 from downclock.planners.mapping.entries import liu, replanned
-from downclock.planners.offline_solver import WholePolicy
+from downclock.planners.offline_solver import OfflinePolicy
 from downclock.problem.problem import Problem
 
 
@@ -134,38 +134,27 @@ def _static_cap(rho: float | str) -> Policy:
 
 def _graph(rule: str, clocks: str, effort: float, seed: float) -> Policy:
     """Task graphs on one chip by one deadline (gerards); see `plan_graph`."""
-    from downclock.planners.chip.plan import plan_graph, question_of
+    from downclock.planners.chip.plan import GraphSolver
     from downclock.planners.chip.search import SearchEffort
 
     _one_of("rule", rule, ("search", "lpt", "hlf", "heft"))
     _one_of("clocks", clocks, ("optimal", "single", "single-aware"))
     how = SearchEffort(seed=int(seed), effort=effort)
-    return WholePolicy(
-        "graph",
-        lambda problem: _refusal(lambda: question_of(problem, clocks)),
-        lambda problem: plan_graph(problem, rule, clocks=clocks, how=how, bound=False),
-    )
+    return OfflinePolicy("graph", GraphSolver(rule, clocks, how))
 
 
 def _least_cost(objective: str, rounds: float, seconds: float, seed: float) -> Policy:
     """Task graphs under prices that change (gerhards); see `plan_least_cost`."""
-    from downclock.planners.slots.plan import plan_least_cost
-    from downclock.planners.slots.question import question
+    from downclock.planners.slots.plan import LeastCostSolver
     from downclock.problem.objective import parse_objective
 
-    goal = parse_objective(objective)
     for name, value, least in (("rounds", rounds, 1.0), ("seconds", seconds, 0.001)):
         if not value >= least:
             raise InvalidInput(
                 f"must be at least {least:g}", item="policy 'least-cost'", field=name, value=value
             )
-    return WholePolicy(
-        "least-cost",
-        lambda problem: _refusal(lambda: question(problem, goal)),
-        lambda problem: plan_least_cost(
-            problem, goal, seconds=seconds, rounds=int(rounds), seed=int(seed)
-        ),
-    )
+    solver = LeastCostSolver(parse_objective(objective), seconds, int(rounds), int(seed))
+    return OfflinePolicy("least-cost", solver)
 
 
 def _thrifty(objective: str, dvfs: bool) -> Policy:
@@ -175,15 +164,6 @@ def _thrifty(objective: str, dvfs: bool) -> Policy:
 
     blind = policy("late"), policy("prompt"), policy("race")
     return ThriftyPolicy("thrifty", parse_objective(objective), dvfs, blind[0], blind[1:])
-
-
-def _refusal(ask: Callable[[], object]) -> str | None:
-    """What an `InvalidInput` says, or None where there is none."""
-    try:
-        ask()
-    except InvalidInput as error:
-        return error.rule
-    return None
 
 
 def _lengths(dvfs: bool, grid: float, slack: bool) -> Lengths:
@@ -312,7 +292,7 @@ DEFAULT = "late"
 """The policy to use where none is named."""
 
 
-def default_for(problem: Problem, objective: str = "energy") -> str:
+def default_policy(problem: Problem, objective: str = "energy") -> Policy:
     """The policy to use for a problem where none is named: the first that can plan it.
 
     For other objectives than energy it is the first that can look at prices.
@@ -323,21 +303,19 @@ def default_for(problem: Problem, objective: str = "energy") -> str:
     if objective != "energy":
         return _by_objective(problem, objective)
     by_energy = with_objective("least-cost", "energy")
-    for spec in (DEFAULT, "graph", "least-cost", by_energy, "replan"):
-        if policy(spec).objection(problem) is None:
-            return spec
-    return DEFAULT
+    made = (policy(spec) for spec in (DEFAULT, "graph", "least-cost", by_energy, "replan"))
+    return next((each for each in made if each.objection(problem) is None), policy(DEFAULT))
 
 
-def _by_objective(problem: Problem, objective: str) -> str:
+def _by_objective(problem: Problem, objective: str) -> Policy:
     why: list[str] = []
     solvers_first = sorted(CATALOG.values(), key=lambda entry: entry.name != "least-cost")
     for entry in solvers_first:
         if "objective" in entry.defaults:
-            spec = with_objective(entry.name, objective)
-            objection = policy(spec).objection(problem)
+            made = policy(with_objective(entry.name, objective))
+            objection = made.objection(problem)
             if objection is None:
-                return spec
+                return made
             why.append(f"{entry.name} {objection}")
     rule = f"has no policy that plans by {objective}: {'; '.join(why)}"
     raise InvalidInput(rule, item=f"problem '{problem.name}'")

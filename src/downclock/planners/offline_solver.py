@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 
-from downclock.engine.policy import Decisions, View
+from downclock.engine.engine import plan
+from downclock.engine.policy import Decisions, Policy, View
 from downclock.errors import InvalidInput
 from downclock.planners.result import Result
 from downclock.problem.problem import Problem
@@ -15,30 +17,40 @@ from downclock.schedule.schedule import REJECTED, Outcomes, PowerSpans, Schedule
 from downclock.units import Ints
 
 
+class Solver(Protocol):
+    """What a room of solvers offers: a value that holds its parameters."""
+
+    def objection(self, problem: Problem) -> str | None:
+        """Say why it cannot take a problem, or None."""
+        ...
+
+    def solve(self, problem: Problem) -> Result:
+        """Solve it; a problem that it cannot meet is an `InvalidInput`."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
-class WholePolicy:
+class OfflinePolicy:
     """Plan the whole problem with a solver when its tasks arrive.
 
     Attributes:
         name: name in the catalogue.
-        doubt: says why the solver cannot take a problem, or None.
-        solve: the solver; a problem it cannot meet is an `InvalidInput`, and rejects every task.
+        solver: plans; where it finds nothing every task is rejected.
     """
 
     name: str
-    doubt: Callable[[Problem], str | None]
-    solve: Callable[[Problem], Result]
+    solver: Solver
 
     def objection(self, problem: Problem) -> str | None:
         """Solvers want to see every task at once."""
         if np.any(problem.tasks.arrival_s > 0.0):
             return "tasks arrive later; this policy plans what is there at time 0"
-        return self.doubt(problem)
+        return self.solver.objection(problem)
 
     def solved(self, problem: Problem) -> Result:
         """The solver's answer with its proof; one that rejects every task where there is none."""
         try:
-            result = self.solve(problem)
+            result = self.solver.solve(problem)
         except InvalidInput as error:
             return Result(_rejecting(len(problem.tasks), error.rule), 0.0, 0.0, "infeasible")
         return replace(result, schedule=replace(result.schedule, policy=self.name))
@@ -52,6 +64,23 @@ class WholePolicy:
         if state or arrived.size == 0:
             return state, _nothing()
         return True, _decided(self.solved(view.problem).schedule)
+
+
+def planned_with_proof(problem: Problem, policy: Policy) -> tuple[Schedule, Result | None]:
+    """Plan, and return the solver's proof where a solver planned."""
+    if isinstance(policy, OfflinePolicy) and policy.objection(problem) is None:
+        result = policy.solved(problem)
+        return result.schedule, result
+    return plan(problem, policy), None
+
+
+def refusal(ask: Callable[[], object]) -> str | None:
+    """What an `InvalidInput` says, or None where there is none."""
+    try:
+        ask()
+    except InvalidInput as error:
+        return error.rule
+    return None
 
 
 def _rejecting(tasks: int, reason: str) -> Schedule:

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from datetime import datetime
 from html import escape
+from typing import TypeVar
 
 import numpy as np
 
 from downclock.errors import InvalidInput
+from downclock.memo import Memo
 from downclock.power.frontier import Frontier, frontier
 from downclock.power.library import Library
 from downclock.problem.graph import Edges
@@ -17,6 +20,8 @@ from downclock.problem.price import Prices
 from downclock.problem.tasks import Tasks
 from downclock.quantities import count
 from downclock.units import Bools, Floats, Ints
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -30,6 +35,7 @@ class Problem:
     prices: Prices = field(default_factory=Prices)
     epoch: datetime | None = None
     name: str = "problem"
+    _memo: Memo = field(default_factory=Memo, init=False)
 
     def __post_init__(self) -> None:
         n = len(self.tasks)
@@ -52,8 +58,15 @@ class Problem:
                 table[:, k] = self.library.group[self.tasks.application, column] >= 0
         return table
 
+    def once(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Compute something that depends on the problem alone, the first time it is asked."""
+        return self._memo.once(key, compute)
+
     def frontier(self, kind: int) -> Frontier:
-        """Energy-time frontier of every task on one kind; a row per task."""
+        """Energy-time frontier of every task on one kind; a row per task. Computed once."""
+        return self.once(("frontier", int(kind)), lambda: self._frontier(kind))
+
+    def _frontier(self, kind: int) -> Frontier:
         spec = self.platform.kinds[kind]
         return frontier(
             self.library, spec.name, spec.clocks, self.tasks.application, self.tasks.scale

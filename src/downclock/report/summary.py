@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from downclock.engine.engine import plan
-from downclock.engine.policy import Policy
 from downclock.planners.bounds import Bounds
 from downclock.planners.catalog import (
     CATALOG,
@@ -21,8 +19,7 @@ from downclock.planners.catalog import (
     with_parameter,
     without_objective,
 )
-from downclock.planners.offline_solver import WholePolicy
-from downclock.planners.result import Result
+from downclock.planners.offline_solver import OfflinePolicy, planned_with_proof
 from downclock.problem.objective import Objective
 from downclock.problem.problem import Problem
 from downclock.quantities import count, duration, energy, money, percent, prefixed
@@ -110,7 +107,7 @@ def planned(
     chosen, own = policy(spec), goal(objective_of(spec))
     objective = objective or own
     start = time.perf_counter()
-    schedule, proof = _planned(problem, chosen)
+    schedule, proof = planned_with_proof(problem, chosen)
     planning_s = time.perf_counter() - start
     require_valid(problem, schedule)
     bounds = bounds or Bounds.of(problem)
@@ -120,14 +117,6 @@ def planned(
         return plain
     bound = bounds.value_below(schedule, objective, proof if own == objective else None)
     return replace(plain, worth=worth_of(bill, objective, bound))
-
-
-def _planned(problem: Problem, chosen: Policy) -> tuple[Schedule, Result | None]:
-    """Return the plan, and the proof where a solver has one."""
-    if isinstance(chosen, WholePolicy) and chosen.objection(problem) is None:
-        result = chosen.solved(problem)
-        return result.schedule, result
-    return plan(problem, chosen), None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,7 +159,7 @@ class Summary:
     @property
     def hopeless(self) -> str | None:
         """Why a solver that plans all or nothing has no plan; None where it has one."""
-        whole = isinstance(policy(self.plan.policy), WholePolicy)
+        whole = isinstance(policy(self.plan.policy), OfflinePolicy)
         if not whole or self.plan.done or not self.plan.rejected.size:
             return None
         return str(self.plan.schedule.outcomes.reason[self.plan.rejected[0]])

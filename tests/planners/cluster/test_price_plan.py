@@ -14,7 +14,7 @@ import pytest
 
 from downclock.engine.engine import plan
 from downclock.errors import InvalidInput
-from downclock.planners.catalog import default_for, policy
+from downclock.planners.catalog import default_policy, policy
 from downclock.planners.cluster.price_bound import expected, price_bound, tariff_of
 from downclock.planners.per_task import per_task_bound_j
 from downclock.problem.files.read_prices import read_prices
@@ -216,7 +216,7 @@ def test_a_curve_that_ends_with_the_last_deadline_is_enough() -> None:
 def test_a_zone_without_a_price_is_refused_by_name() -> None:
     problem = replace(small_day(1), prices=Prices())
     assert "zone 'default'" in str(policy("thrifty").objection(problem))
-    assert default_for(small_day(1), "cost") == "thrifty"
+    assert default_policy(small_day(1), "cost").name == "thrifty"
 
 
 def test_a_scarce_cluster_loses_no_job_that_the_price_blind_plan_keeps() -> None:

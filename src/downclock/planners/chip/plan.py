@@ -21,6 +21,7 @@ from downclock.planners.chip.local_search import search_local
 from downclock.planners.chip.model import Placement, WorkGraph
 from downclock.planners.chip.search import SearchEffort, search
 from downclock.planners.chip.segments import ClockedRows, chip_rows, core_rows
+from downclock.planners.offline_solver import refusal
 from downclock.planners.result import Result, status_of
 from downclock.power.points import ClockRange, ClockTable
 from downclock.power.profiles import CpuProfiles
@@ -62,6 +63,23 @@ class GraphQuestion:
         return self.clocks.core_min, self.clocks.core_max
 
 
+@dataclass(frozen=True, slots=True)
+class GraphSolver:
+    """`plan_graph` with its parameters: what the catalogue's ``graph`` plans with."""
+
+    rule: str
+    clocks: str
+    how: SearchEffort
+
+    def objection(self, problem: Problem) -> str | None:
+        """Say why a problem is none of a chip, or None."""
+        return refusal(lambda: as_chip_problem(problem, self.clocks))
+
+    def solve(self, problem: Problem) -> Result:
+        """Plan without a bound of its own: bounds are asked of the problem."""
+        return plan_graph(problem, self.rule, clocks=self.clocks, how=self.how, bound=False)
+
+
 def plan_graph(
     problem: Problem,
     rule: str = "search",
@@ -85,7 +103,7 @@ def plan_graph(
     Raises:
         InvalidInput: the problem is not of this form.
     """
-    question = question_of(problem, clocks)
+    question = as_chip_problem(problem, clocks)
     try:
         rows = _rows(question, rule, clocks, how or SearchEffort(), progress)
     except InvalidInput as error:
@@ -99,8 +117,15 @@ def plan_graph(
     return Result(schedule, energy, min(least, energy), status_of(energy, least), rule)
 
 
-def question_of(problem: Problem, clocks: str = "optimal") -> GraphQuestion:
+def as_chip_problem(problem: Problem, clocks: str = "optimal") -> GraphQuestion:
     """Read a problem as a graph question, or say what does not fit it or the choice of clocks."""
+    question = problem.once("chip problem", lambda: _question(problem))
+    if clocks != "optimal" and not question.chip_wide:
+        raise InvalidInput(f"clocks={clocks} needs one clock for all processors")
+    return question
+
+
+def _question(problem: Problem) -> GraphQuestion:
     tasks, platform = problem.tasks, problem.platform
     if np.any(tasks.arrival_s > 0.0) or np.any(tasks.processors > 1):
         raise InvalidInput("graph planning needs tasks that arrive at 0 and use one processor")
@@ -111,8 +136,6 @@ def question_of(problem: Problem, clocks: str = "optimal") -> GraphQuestion:
     chips, cores = platform.chip_server.size, platform.processor_count
     if chips not in (1, cores):
         raise InvalidInput("graph planning needs one chip, or a chip per processor")
-    if clocks != "optimal" and chips != 1:
-        raise InvalidInput(f"clocks={clocks} needs one clock for all processors")
     kind = platform.kinds[0]
     if kind.clock == "locked" and chips == 1:
         raise InvalidInput("graph planning on one chip needs clocks that may change")
@@ -207,7 +230,7 @@ def _core_rows(
 
 def graph_bound_j(problem: Problem) -> float:
     """Least energy of any schedule of the graph that meets its deadline, wakes left out."""
-    question = question_of(problem)
+    question = as_chip_problem(problem)
     return _bound(question) if question.graph.critical_path else 0.0
 
 

@@ -55,7 +55,7 @@ def objection_to_levels(problem: Problem) -> str | None:
             ' (initially = "on")'
         )
     for k, kind in enumerate(platform.kinds):
-        if _levels(problem, k).points.shape[0] == 0:
+        if levels_of(View(problem), k).points.shape[0] == 0:
             return f"its tasks have no clock of kind '{kind.name}' in common, which levels need"
     return None
 

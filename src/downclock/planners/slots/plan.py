@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from downclock.errors import InvalidInput
+from downclock.planners.offline_solver import refusal
 from downclock.planners.result import Result, status_of
 from downclock.planners.slots.mixed_cut import MixedMachines
 from downclock.planners.slots.mixed_search import solve_mixed
 from downclock.planners.slots.question import (
     SlottedQuestion,
     classes,
+    foresees,
     of_class,
     question,
     schedule_of,
@@ -26,6 +30,26 @@ NAME = "least-cost"
 
 ORDERS = 20
 """Orders on unequal machines that count as one round: each is quick, and moves little."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeastCostSolver:
+    """`plan_least_cost` with its parameters: what the catalogue's ``least-cost`` plans with."""
+
+    objective: Objective
+    seconds: float
+    rounds: int
+    seed: int
+
+    def objection(self, problem: Problem) -> str | None:
+        """Say why a problem has no slot model, or None."""
+        return refusal(lambda: question(problem, self.objective))
+
+    def solve(self, problem: Problem) -> Result:
+        """Search, without a proof by HiGHS."""
+        return plan_least_cost(
+            problem, self.objective, seconds=self.seconds, rounds=self.rounds, seed=self.seed
+        )
 
 
 def plan_least_cost(
@@ -107,13 +131,18 @@ def _plan_mixed(
 def _mixed(
     problem: Problem, goal: Objective, *, actual: bool = False, relaxed: bool = False
 ) -> tuple[list[SlottedQuestion], MixedMachines]:
-    """Return the question of each class of processors, and all of them together."""
-    groups, of = classes(problem)
-    asked = [
-        question(of_class(problem, *group), goal, actual=actual, relaxed=relaxed)
-        for group in groups
-    ]
-    return asked, MixedMachines.of([each.graph for each in asked], of)
+    """Return the question of each class of processors, and all of them together; asked once."""
+
+    def compute() -> tuple[list[SlottedQuestion], MixedMachines]:
+        groups, of = classes(problem)
+        asked = [
+            question(of_class(problem, *group), goal, actual=actual, relaxed=relaxed)
+            for group in groups
+        ]
+        return asked, MixedMachines.of([each.graph for each in asked], of)
+
+    actual = actual and not foresees(problem, goal)
+    return problem.once(("mixed question", goal, actual, relaxed), compute)
 
 
 def least_cost_bound(
@@ -128,14 +157,3 @@ def least_cost_bound(
         return _mixed(problem, objective, actual=True, relaxed=True)[1].bound()
     asked = question(problem, objective, actual=True, relaxed=True)
     return solve_slots(asked.graph, seconds=seconds, rounds=rounds).bound
-
-
-def foresees(problem: Problem, objective: Objective) -> bool:
-    """Tell whether plans see the prices that bills use: no forecast of them stands between."""
-    for _, zone in problem.prices.zones:
-        blurred = (objective.cost and zone.price_forecast is not None) or (
-            objective.carbon and zone.carbon_forecast is not None
-        )
-        if blurred:
-            return False
-    return True
