@@ -9,8 +9,8 @@ import numpy as np
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import windows_s
 from downclock.schedule.account.bill import PARTS, Boundary
-from downclock.schedule.account.draws import (
-    Draws,
+from downclock.schedule.account.power_draws import (
+    PowerDraws,
     idle_draws,
     run_draws,
     server_draws,
@@ -79,7 +79,7 @@ def power_curve(
     return PowerCurve(edges, _calm(watts), instants, platform.wake_j[at_once], states, exact)
 
 
-def _edges(draws: tuple[Draws, ...]) -> Floats:
+def _edges(draws: tuple[PowerDraws, ...]) -> Floats:
     """Return every time at which something changes; a second where nothing ever does."""
     times = [np.zeros(1)]
     for part in draws:
@@ -88,7 +88,7 @@ def _edges(draws: tuple[Draws, ...]) -> Floats:
     return edges if edges.size > 1 else np.array([0.0, 1.0])
 
 
-def _energy_until(draws: Draws, edges: Floats) -> Floats:
+def _energy_until(draws: PowerDraws, edges: Floats) -> Floats:
     """Return what the draws add up to until each edge."""
     steps = np.zeros(edges.size)
     np.add.at(steps, np.searchsorted(edges, draws.start_s), draws.watts)

@@ -1,7 +1,7 @@
 """The accountant: the one place that adds joules, money and CO2.
 
 ``run + shared + idle + host + sleep + wake`` is the integral of the power function that
-`downclock.schedule.account.draws` states, over what the boundary leaves in:
+`downclock.schedule.account.power_draws` states, over what the boundary leaves in:
 
 - The window of a server is [0, end]. ``"last-task"`` ends it with the server's last segment (a
   server that runs nothing has an empty window), ``"makespan"`` with the schedule's last segment,
@@ -22,14 +22,14 @@ import numpy as np
 from downclock.errors import InvalidInput, InvalidSchedule
 from downclock.problem.problem import Problem
 from downclock.schedule.account.bill import PARTS, Bill, Boundary
-from downclock.schedule.account.draws import (
-    Draws,
+from downclock.schedule.account.meters import Meter, carbon_meter, energy_meter, price_meter
+from downclock.schedule.account.power_draws import (
+    PowerDraws,
     idle_draws,
     run_draws,
     server_draws,
     shared_draws,
 )
-from downclock.schedule.account.meters import Meter, carbon_meter, energy_meter, price_meter
 from downclock.schedule.schedule import STATES, Schedule
 from downclock.schedule.states import Wakes, server_states
 from downclock.units import TOLERANCE, Bools, Floats, Ints
@@ -94,7 +94,7 @@ class _Book:
         wake_j, zone: per server.
     """
 
-    draws: tuple[Draws, ...]
+    draws: tuple[PowerDraws, ...]
     task: Ints
     waste: Floats
     wakes: Wakes
@@ -183,7 +183,7 @@ def _read(book: _Book, tasks: int, meter: Meter) -> tuple[Floats, Floats]:
     return table, _sums(book.task, run, tasks)
 
 
-def _amounts(book: _Book, draws: Draws, meter: Meter) -> Floats:
+def _amounts(book: _Book, draws: PowerDraws, meter: Meter) -> Floats:
     return draws.watts * meter.over(book.zone[draws.server], draws.start_s, draws.end_s)
 
 
@@ -193,7 +193,7 @@ def _forbid_gain_from_waste(book: _Book, meter: Meter, amounts: Floats) -> None:
     if rows.size == 0 or not meter.may_earn:
         return
     run, waste = book.draws[0], book.waste[rows]
-    wasted = Draws(run.server[rows], run.start_s[rows], run.end_s[rows], run.watts[rows])
+    wasted = PowerDraws(run.server[rows], run.start_s[rows], run.end_s[rows], run.watts[rows])
     clipped = _amounts(book, wasted, meter.clipped())
     amounts[rows] = (1.0 - waste) * amounts[rows] + waste * clipped
 

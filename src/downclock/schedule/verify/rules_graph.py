@@ -9,7 +9,7 @@ import numpy as np
 
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import DONE, STATUSES
-from downclock.schedule.verify.evidence import Case, seconds
+from downclock.schedule.verify.parsed_schedule import ParsedSchedule, seconds
 from downclock.schedule.verify.verdict import Finding
 from downclock.units import Bools, Floats, Ints, slack
 
@@ -35,32 +35,32 @@ def milestone_times(problem: Problem, finish_s: Floats, done: Bools) -> Floats:
     return finish_s
 
 
-def precedence(case: Case) -> Iterator[Finding]:
+def precedence(parsed: ParsedSchedule) -> Iterator[Finding]:
     """A task starts after its predecessors are done, and is not done where one never is."""
-    before, after = case.problem.edges.before, case.problem.edges.after
-    judged = case.clear[before] & case.clear[after]
-    unfinished = judged & (case.status[before] != DONE)
-    done_s, start_s = case.finish_s[before], case.start_s[after]
+    before, after = parsed.problem.edges.before, parsed.problem.edges.after
+    judged = parsed.clear[before] & parsed.clear[after]
+    unfinished = judged & (parsed.status[before] != DONE)
+    done_s, start_s = parsed.finish_s[before], parsed.start_s[after]
     early = judged & ~unfinished & (start_s < done_s - slack(done_s))
-    orphan = unfinished & ((case.status[after] == DONE) | np.isfinite(start_s))
+    orphan = unfinished & ((parsed.status[after] == DONE) | np.isfinite(start_s))
 
     def say_early(edge: int) -> str:
-        name = case.task_name(int(before[edge]))
+        name = parsed.task_name(int(before[edge]))
         return (
             f"starts at {seconds(start_s[edge])}, before {name} is done at {seconds(done_s[edge])}"
         )
 
     def say_orphan(edge: int) -> str:
-        name, status = case.task_name(int(before[edge])), STATUSES[case.status[before[edge]]]
+        name, status = parsed.task_name(int(before[edge])), STATUSES[parsed.status[before[edge]]]
         ran = "" if np.isnan(start_s[edge]) else f" and starts at {seconds(start_s[edge])}"
-        own = STATUSES[case.status[after[edge]]]
+        own = STATUSES[parsed.status[after[edge]]]
         return f"is {own}{ran}, but {name} before it is {status}, not done"
 
-    yield _found(case, "precedence", after, early, say_early)
-    yield _found(case, "orphan", after, orphan, say_orphan)
+    yield _found(parsed, "precedence", after, early, say_early)
+    yield _found(parsed, "orphan", after, orphan, say_orphan)
 
 
-def _found(case: Case, rule: str, task: Ints, bad: Bools, say: Say) -> Finding:
+def _found(parsed: ParsedSchedule, rule: str, task: Ints, bad: Bools, say: Say) -> Finding:
     return Finding(
-        rule, np.flatnonzero(bad), lambda edge: case.of_task(rule, int(task[edge]), say(edge))
+        rule, np.flatnonzero(bad), lambda edge: parsed.of_task(rule, int(task[edge]), say(edge))
     )

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from downclock.schedule.verify.evidence import Case, point_text, seconds
+from downclock.schedule.verify.parsed_schedule import ParsedSchedule, point_text, seconds
 from downclock.schedule.verify.rules_processors import other_point
 from downclock.schedule.verify.verdict import Finding
 from downclock.units import Bools, Ints, slack
@@ -32,32 +32,32 @@ class Steps:
     rule: np.ndarray[tuple[int], np.dtype[np.str_]]
 
 
-def steps(case: Case) -> Steps:
+def steps(parsed: ParsedSchedule) -> Steps:
     """Find the pairs; what overlaps or is no proper gang is for other rules."""
-    runs, rows = case.runs, case.runs.rows
+    runs, rows = parsed.runs, parsed.runs.rows
     after = runs.following()
     size = np.diff(runs.bundle)
-    needed = case.problem.tasks.processors[rows.task[runs.first]]
-    proper = case.clear[rows.task[runs.first]] & (size == needed) & (runs.distinct() == needed)
+    needed = parsed.problem.tasks.processors[rows.task[runs.first]]
+    proper = parsed.clear[rows.task[runs.first]] & (size == needed) & (runs.distinct() == needed)
     end_s, start_s = runs.bundle_end_s(), rows.start_s[runs.first]
     in_turn = start_s[after] >= end_s[after - 1] - slack(end_s[after - 1])
     after = after[proper[after] & proper[after - 1] & in_turn]
     before = after - 1
     kind = runs.kind[runs.first]
-    rules = np.array([spec.interrupt for spec in case.problem.platform.kinds])
+    rules = np.array([spec.interrupt for spec in parsed.problem.platform.kinds])
     return Steps(
         before,
         after,
         start_s[after] > end_s[before] + slack(end_s[before]),
-        _moved(case, before, after),
+        _moved(parsed, before, after),
         kind[before] != kind[after],
         rules[kind[before]],
     )
 
 
-def _moved(case: Case, before: Ints, after: Ints) -> Bools:
+def _moved(parsed: ParsedSchedule, before: Ints, after: Ints) -> Bools:
     """Compare two bundles of equal size processor by processor; rows are sorted by it."""
-    runs = case.runs
+    runs = parsed.runs
     if after.size == 0:
         return np.zeros(0, dtype=bool)
     size = np.diff(runs.bundle)[after]
@@ -68,34 +68,34 @@ def _moved(case: Case, before: Ints, after: Ints) -> Bools:
     return np.asarray(np.logical_or.reduceat(here != there, offset))
 
 
-def interrupts(case: Case) -> Iterator[Finding]:
+def interrupts(parsed: ParsedSchedule) -> Iterator[Finding]:
     """A task stops, moves and lets others in only where its kind allows it."""
-    pair = steps(case)
+    pair = steps(parsed)
     yield _found(
-        case, pair, "interrupted", pair.gap & (pair.rule == "none"), "continues after a gap"
+        parsed, pair, "interrupted", pair.gap & (pair.rule == "none"), "continues after a gap"
     )
     moved = pair.moved & ((pair.rule != "migrate") | pair.kind_moved)
-    yield _found(case, pair, "moved", moved, "continues on another processor")
-    yield _held(case, pair)
-    yield _locked(case, pair)
+    yield _found(parsed, pair, "moved", moved, "continues on another processor")
+    yield _held(parsed, pair)
+    yield _locked(parsed, pair)
 
 
-def _found(case: Case, pair: Steps, rule: str, bad: Bools, text: str) -> Finding:
-    first, end_s = case.runs.first, case.runs.bundle_end_s()
+def _found(parsed: ParsedSchedule, pair: Steps, rule: str, bad: Bools, text: str) -> Finding:
+    first, end_s = parsed.runs.first, parsed.runs.bundle_end_s()
 
     def say(k: int) -> str:
-        kind = case.problem.platform.kinds[case.runs.kind[first[pair.before[k]]]]
+        kind = parsed.problem.platform.kinds[parsed.runs.kind[first[pair.before[k]]]]
         since = seconds(end_s[pair.before[k]])
         allowed = f"kind '{kind.name}' has interrupt '{kind.interrupt}'"
         return f"{text} (it stopped at {since}), but {allowed}"
 
     rows = np.flatnonzero(bad)
-    return Finding(rule, rows, lambda k: case.of_row(rule, int(first[pair.after[k]]), say(k)))
+    return Finding(rule, rows, lambda k: parsed.of_row(rule, int(first[pair.after[k]]), say(k)))
 
 
-def _held(case: Case, pair: Steps) -> Finding:
+def _held(parsed: ParsedSchedule, pair: Steps) -> Finding:
     """Nobody runs on a processor that a paused task holds: the next there is the task itself."""
-    runs, rows, order = case.runs, case.runs.rows, case.runs.by_processor
+    runs, rows, order = parsed.runs, parsed.runs.rows, parsed.runs.by_processor
     paused = np.flatnonzero((pair.rule == "pause") & pair.gap & ~pair.moved)
     size = np.diff(runs.bundle)[pair.before[paused]]
     starts = runs.first[pair.before[paused]]
@@ -109,19 +109,19 @@ def _held(case: Case, pair: Steps) -> Finding:
     bad &= rows.processor[guest] == rows.processor[stopped]
 
     def say(k: int) -> str:
-        host = case.task_name(int(rows.task[stopped[k]]))
+        host = parsed.task_name(int(rows.task[stopped[k]]))
         since = seconds(rows.end_s[stopped[k]])
         return f"runs where {host} holds the processor from {since} to {seconds(until[k])}"
 
     clash = np.flatnonzero(bad)
-    return Finding("held", clash, lambda k: case.of_row("held", int(guest[k]), say(k)))
+    return Finding("held", clash, lambda k: parsed.of_row("held", int(guest[k]), say(k)))
 
 
-def _locked(case: Case, pair: Steps) -> Finding:
+def _locked(parsed: ParsedSchedule, pair: Steps) -> Finding:
     """A kind with locked clocks keeps one point for a whole attempt."""
-    runs, rows = case.runs, case.runs.rows
+    runs, rows = parsed.runs, parsed.runs.rows
     before, after = runs.first[pair.before], runs.first[pair.after]
-    locked = np.array([spec.clock == "locked" for spec in case.problem.platform.kinds])
+    locked = np.array([spec.clock == "locked" for spec in parsed.problem.platform.kinds])
     bad = locked[runs.kind[before]] & other_point(rows, before, after)
 
     def say(k: int) -> str:
@@ -130,5 +130,5 @@ def _locked(case: Case, pair: Steps) -> Finding:
 
     changed = np.flatnonzero(bad)
     return Finding(
-        "clock-locked", changed, lambda k: case.of_row("clock-locked", int(after[k]), say(k))
+        "clock-locked", changed, lambda k: parsed.of_row("clock-locked", int(after[k]), say(k))
     )

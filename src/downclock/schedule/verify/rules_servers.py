@@ -10,14 +10,20 @@ from collections.abc import Iterator
 import numpy as np
 
 from downclock.schedule.schedule import ASLEEP, DOWN, ON, STATES, WAKING
-from downclock.schedule.verify.evidence import Case, at_or_before, awake, latest_earlier, seconds
+from downclock.schedule.verify.parsed_schedule import (
+    ParsedSchedule,
+    at_or_before,
+    awake,
+    latest_earlier,
+    seconds,
+)
 from downclock.schedule.verify.verdict import Finding
 from downclock.units import Bools, Floats, Ints, slack
 
 
-def span_overlap(case: Case) -> Iterator[Finding]:
+def span_overlap(parsed: ParsedSchedule) -> Iterator[Finding]:
     """A server is in one state at a time."""
-    spans = case.spans
+    spans = parsed.spans
     before = latest_earlier(spans.server, spans.end_s)
     clash = (before >= 0) & (spans.start_s < spans.end_s[before] - slack(spans.start_s))
 
@@ -28,35 +34,35 @@ def span_overlap(case: Case) -> Iterator[Finding]:
         return f"{mine}, overlaps its span '{theirs}' that lasts until {until}"
 
     rows = np.flatnonzero(clash)
-    yield Finding("span-overlap", rows, lambda row: case.of_span("span-overlap", row, say(row)))
+    yield Finding("span-overlap", rows, lambda row: parsed.of_span("span-overlap", row, say(row)))
 
 
-def awake_while_running(case: Case) -> Iterator[Finding]:
+def awake_while_running(parsed: ParsedSchedule) -> Iterator[Finding]:
     """A server is on, not asleep, waking or down, as long as a segment runs on it."""
-    platform, rows, order = case.problem.platform, case.runs.rows, case.runs.by_processor
+    platform, rows, order = parsed.problem.platform, parsed.runs.rows, parsed.runs.by_processor
     server = platform.server[rows.processor[order]]
     start_s, end_s = rows.start_s[order], rows.end_s[order]
-    on = awake(case)
+    on = awake(parsed)
     place = at_or_before(on.server, on.start_s, server, start_s + slack(start_s))
     until = _end_of(on.end_s, place)
-    bad = np.flatnonzero((until < end_s - slack(end_s)) & case.server_clear[server])
+    bad = np.flatnonzero((until < end_s - slack(end_s)) & parsed.server_clear[server])
     moment = np.maximum(start_s[bad], until[bad])
-    state = _state(case, server[bad], moment)
+    state = _state(parsed, server[bad], moment)
     for code in (ASLEEP, WAKING, DOWN):
-        yield _not_on(case, STATES[code], order[bad[state == code]], moment[state == code])
+        yield _not_on(parsed, STATES[code], order[bad[state == code]], moment[state == code])
 
 
-def _not_on(case: Case, rule: str, rows: Ints, moment: Floats) -> Finding:
+def _not_on(parsed: ParsedSchedule, rule: str, rows: Ints, moment: Floats) -> Finding:
     def say(k: int) -> str:
         return f"runs while its server is {rule} at {seconds(moment[k])}"
 
     each = np.arange(rows.size)
-    return Finding(rule, each, lambda k: case.of_row(rule, int(rows[k]), say(k)))
+    return Finding(rule, each, lambda k: parsed.of_row(rule, int(rows[k]), say(k)))
 
 
-def _state(case: Case, server: Ints, time_s: Floats) -> Ints:
+def _state(parsed: ParsedSchedule, server: Ints, time_s: Floats) -> Ints:
     """State of servers that are known not to be on, just after each time."""
-    spans = case.spans
+    spans = parsed.spans
     late = time_s + slack(time_s)
     place = at_or_before(spans.server, spans.start_s, server, late)
     covered = np.flatnonzero(_end_of(spans.end_s, place) > late)
@@ -70,37 +76,39 @@ def _end_of(end_s: Floats, place: Ints) -> Floats:
     return np.append(end_s, -np.inf)[place]
 
 
-def waking(case: Case) -> Iterator[Finding]:
+def waking(parsed: ParsedSchedule) -> Iterator[Finding]:
     """From sleep or down a server wakes for its wake time, then is on; a crash may end it."""
-    spans = case.spans
-    wake_s = case.problem.platform.wake_s[spans.server]
-    judged = case.server_clear[spans.server]
-    came_from, goes_to = _neighbours(case)
+    spans = parsed.spans
+    wake_s = parsed.problem.platform.wake_s[spans.server]
+    judged = parsed.server_clear[spans.server]
+    came_from, goes_to = _neighbours(parsed)
     unready = (spans.state == ON) & (wake_s > 0.0) & (came_from != ON) & (came_from != WAKING)
-    yield _found(case, "wake-missing", judged & unready, "on, comes from '{before}' without waking")
+    yield _found(
+        parsed, "wake-missing", judged & unready, "on, comes from '{before}' without waking"
+    )
     is_waking = judged & (spans.state == WAKING)
     length = spans.end_s - spans.start_s
     off = np.abs(length - wake_s) > slack(spans.start_s)
     cut = (goes_to == DOWN) & (length < wake_s)
-    yield _found(case, "wake-length", is_waking & off & ~cut, "waking, must take {wake} exactly")
+    yield _found(parsed, "wake-length", is_waking & off & ~cut, "waking, must take {wake} exactly")
     lost = is_waking & (goes_to != ON) & (goes_to != DOWN)
-    yield _found(case, "wake-lost", lost, "waking, is followed by '{after}' instead of 'on'")
+    yield _found(parsed, "wake-lost", lost, "waking, is followed by '{after}' instead of 'on'")
 
 
-def _found(case: Case, rule: str, bad: Bools, text: str) -> Finding:
-    came_from, goes_to = _neighbours(case)
+def _found(parsed: ParsedSchedule, rule: str, bad: Bools, text: str) -> Finding:
+    came_from, goes_to = _neighbours(parsed)
 
     def say(row: int) -> str:
-        wake_s = case.problem.platform.wake_s[case.spans.server[row]]
+        wake_s = parsed.problem.platform.wake_s[parsed.spans.server[row]]
         before, after = STATES[came_from[row]], STATES[goes_to[row]]
         return text.format(before=before, after=after, wake=seconds(wake_s))
 
-    return Finding(rule, np.flatnonzero(bad), lambda row: case.of_span(rule, row, say(row)))
+    return Finding(rule, np.flatnonzero(bad), lambda row: parsed.of_span(rule, row, say(row)))
 
 
-def _neighbours(case: Case) -> tuple[Ints, Ints]:
+def _neighbours(parsed: ParsedSchedule) -> tuple[Ints, Ints]:
     """State of the server directly before and directly after each span (n,)."""
-    spans = case.spans
+    spans = parsed.spans
     n = len(spans)
     came_from, goes_to = np.full(n, ASLEEP), np.full(n, ASLEEP)
     same = spans.server[1:] == spans.server[:-1]
@@ -108,5 +116,5 @@ def _neighbours(case: Case) -> tuple[Ints, Ints]:
     came_from[1:][touches] = spans.state[:-1][touches]
     goes_to[:-1][touches] = spans.state[1:][touches]
     first = np.append(True, ~same)[:n]
-    came_from[first & case.problem.platform.initially_on[spans.server]] = ON
+    came_from[first & parsed.problem.platform.initially_on[spans.server]] = ON
     return came_from, goes_to

@@ -21,7 +21,7 @@ from downclock.schedule.schedule import (
     Schedule,
     Segments,
 )
-from downclock.schedule.verify.evidence import seconds
+from downclock.schedule.verify.parsed_schedule import seconds
 from downclock.schedule.verify.verdict import Finding, Violation
 from downclock.units import Bools, Ints
 

@@ -7,79 +7,79 @@ from collections.abc import Iterator
 import numpy as np
 
 from downclock.schedule.schedule import DONE, REJECTED
-from downclock.schedule.verify.evidence import Case, point_text, seconds
+from downclock.schedule.verify.parsed_schedule import ParsedSchedule, point_text, seconds
 from downclock.schedule.verify.verdict import Finding
 from downclock.units import Bools, Floats, Ints, slack
 
 
-def arrival(case: Case) -> Iterator[Finding]:
+def arrival(parsed: ParsedSchedule) -> Iterator[Finding]:
     """No segment starts before its task arrives."""
-    rows = case.runs.rows
-    arrival_s = case.problem.tasks.arrival_s[rows.task]
+    rows = parsed.runs.rows
+    arrival_s = parsed.problem.tasks.arrival_s[rows.task]
     early = np.flatnonzero(rows.start_s < arrival_s - slack(arrival_s))
     yield Finding(
         "arrival",
         early,
-        lambda row: case.of_row(
+        lambda row: parsed.of_row(
             "arrival", row, f"starts before the task arrives at {seconds(arrival_s[row])}"
         ),
     )
 
 
-def deadline(case: Case) -> Iterator[Finding]:
+def deadline(parsed: ParsedSchedule) -> Iterator[Finding]:
     """A done task ends by its deadline."""
-    deadline_s = case.problem.tasks.deadline_s
-    done = case.clear & (case.status == DONE)
-    late = np.flatnonzero(done & (case.finish_s > deadline_s + slack(deadline_s)))
+    deadline_s = parsed.problem.tasks.deadline_s
+    done = parsed.clear & (parsed.status == DONE)
+    late = np.flatnonzero(done & (parsed.finish_s > deadline_s + slack(deadline_s)))
     yield Finding(
         "deadline",
         late,
-        lambda task: case.of_task(
+        lambda task: parsed.of_task(
             "deadline",
             task,
-            f"is done at {seconds(case.finish_s[task])}, after its deadline of"
+            f"is done at {seconds(parsed.finish_s[task])}, after its deadline of"
             f" {seconds(deadline_s[task])}",
         ),
     )
 
 
-def ran_or_not(case: Case) -> Iterator[Finding]:
+def ran_or_not(parsed: ParsedSchedule) -> Iterator[Finding]:
     """A rejected task and one without work run nowhere; any other done task runs."""
-    task = case.runs.rows.task
-    has_work = case.problem.tasks.scale > 0.0
+    task = parsed.runs.rows.task
+    has_work = parsed.problem.tasks.scale > 0.0
     yield Finding(
         "rejected-ran",
-        np.flatnonzero(case.status[task] == REJECTED),
-        lambda row: case.of_row("rejected-ran", row, "runs although the task was rejected"),
+        np.flatnonzero(parsed.status[task] == REJECTED),
+        lambda row: parsed.of_row("rejected-ran", row, "runs although the task was rejected"),
     )
     yield Finding(
         "zero-work",
         np.flatnonzero(~has_work[task]),
-        lambda row: case.of_row("zero-work", row, "runs although the task has no work"),
+        lambda row: parsed.of_row("zero-work", row, "runs although the task has no work"),
     )
     ran = np.zeros(has_work.size, dtype=bool)
     ran[task] = True
-    idle = case.clear & (case.status == DONE) & has_work & ~ran
+    idle = parsed.clear & (parsed.status == DONE) & has_work & ~ran
     yield Finding(
         "not-run",
         np.flatnonzero(idle),
-        lambda task: case.of_task("not-run", task, "is done but has no segment"),
+        lambda task: parsed.of_task("not-run", task, "is done but has no segment"),
     )
 
 
-def point(case: Case) -> Iterator[Finding]:
+def point(parsed: ParsedSchedule) -> Iterator[Finding]:
     """The kind has a profile of the task and allows the point; a table has measured it."""
-    runs = case.runs
-    profiled = case.problem.runnable()[runs.rows.task, runs.kind]
-    has_work = case.problem.tasks.scale[runs.rows.task] > 0.0
-    timed = np.isfinite(runs.full_s) | ~case.clear[runs.rows.task]
+    runs = parsed.runs
+    profiled = parsed.problem.runnable()[runs.rows.task, runs.kind]
+    has_work = parsed.problem.tasks.scale[runs.rows.task] > 0.0
+    timed = np.isfinite(runs.full_s) | ~parsed.clear[runs.rows.task]
 
     def found(rule: str, bad: Bools, text: str) -> Finding:
         def say(row: int) -> str:
-            kind = case.problem.platform.kinds[runs.kind[row]].name
+            kind = parsed.problem.platform.kinds[runs.kind[row]].name
             return text.format(kind=kind, point=point_text(runs.rows, row))
 
-        return Finding(rule, np.flatnonzero(bad), lambda row: case.of_row(rule, row, say(row)))
+        return Finding(rule, np.flatnonzero(bad), lambda row: parsed.of_row(rule, row, say(row)))
 
     yield found("no-profile", has_work & ~profiled, "cannot run: no profile for kind '{kind}'")
     yield found("point", ~runs.allowed, "runs at {point}: not a clock of kind '{kind}'")
@@ -87,21 +87,21 @@ def point(case: Case) -> Iterator[Finding]:
     yield found("unmeasured", unmeasured, "runs at {point}: never measured on kind '{kind}'")
 
 
-def share(case: Case) -> Iterator[Finding]:
+def share(parsed: ParsedSchedule) -> Iterator[Finding]:
     """A segment's share is its duration / run time of the whole task at its point.
 
     In the last slot of a task it may be less (but not nothing): the rest of the slot is waste.
     """
-    runs, rows = case.runs, case.runs.rows
+    runs, rows = parsed.runs, parsed.runs.rows
     duration, free = rows.end_s - rows.start_s, slack(rows.end_s)
     surplus = duration - rows.share * runs.full_s
-    bad = (np.abs(surplus) > free) & ~((surplus > 0.0) & (surplus < _wasteable_s(case) - free))
+    bad = (np.abs(surplus) > free) & ~((surplus > 0.0) & (surplus < _wasteable_s(parsed) - free))
     bad |= rows.share <= 0.0
     bad &= np.isfinite(runs.full_s) & (runs.full_s > 0.0)
     yield Finding(
         "share",
         np.flatnonzero(bad),
-        lambda row: case.of_row(
+        lambda row: parsed.of_row(
             "share",
             row,
             f"does share {rows.share[row]:.9g}; its time is worth"
@@ -110,23 +110,23 @@ def share(case: Case) -> Iterator[Finding]:
     )
 
 
-def _wasteable_s(case: Case) -> Floats:
+def _wasteable_s(parsed: ParsedSchedule) -> Floats:
     """Time at the end of each segment that may pass without work: less than a slot, or none."""
-    rows, slot_s = case.runs.rows, case.problem.platform.slot_s
+    rows, slot_s = parsed.runs.rows, parsed.problem.platform.slot_s
     if slot_s is None:
         return np.zeros(len(rows))
-    last = rows.end_s >= case.finish_s[rows.task] - slack(rows.end_s)
+    last = rows.end_s >= parsed.finish_s[rows.task] - slack(rows.end_s)
     return np.where(last, slot_s, 0.0)
 
 
-def work(case: Case) -> Iterator[Finding]:
+def work(parsed: ParsedSchedule) -> Iterator[Finding]:
     """The last attempt of a done task does all of it; no attempt does more than that."""
-    runs = case.runs
+    runs = parsed.runs
     task = runs.rows.task[runs.attempt_row]
-    total = _attempt_shares(case)
+    total = _attempt_shares(parsed)
     last = np.append(task[1:] != task[:-1], True)[: task.size]
-    must = last & (case.status[task] == DONE)
-    judged = case.clear[task] & (case.problem.tasks.scale[task] > 0.0)
+    must = last & (parsed.status[task] == DONE)
+    judged = parsed.clear[task] & (parsed.problem.tasks.scale[task] > 0.0)
 
     def found(rule: str, bad: Bools, text: str) -> Finding:
         def say(k: int) -> str:
@@ -134,7 +134,7 @@ def work(case: Case) -> Iterator[Finding]:
             return f"does {total[k]:.9g} of the task in attempt {tried}: {text}"
 
         groups = np.flatnonzero(bad & judged)
-        return Finding(rule, groups, lambda k: case.of_task(rule, int(task[k]), say(k)))
+        return Finding(rule, groups, lambda k: parsed.of_task(rule, int(task[k]), say(k)))
 
     off = np.abs(total - 1.0) > slack(1.0)
     yield found("work", must & off, "a done task is done exactly once")
@@ -142,27 +142,27 @@ def work(case: Case) -> Iterator[Finding]:
     yield found("excess-work", excess, "an attempt can do at most the whole task")
 
 
-def _attempt_shares(case: Case) -> Floats:
+def _attempt_shares(parsed: ParsedSchedule) -> Floats:
     """Sum of shares of each attempt; a gang counts once."""
-    runs, rows = case.runs, case.runs.rows
+    runs, rows = parsed.runs, parsed.runs.rows
     if len(rows) == 0:
         return np.empty(0)
-    counts = case.problem.tasks.processors[rows.task] == 1
+    counts = parsed.problem.tasks.processors[rows.task] == 1
     counts[runs.first] = True
     return np.add.reduceat(np.where(counts, rows.share, 0.0), runs.attempt_row)
 
 
-def attempts(case: Case) -> Iterator[Finding]:
+def attempts(parsed: ParsedSchedule) -> Iterator[Finding]:
     """Attempts are numbered 0, 1, ... and follow each other in time."""
-    runs = case.runs
+    runs = parsed.runs
     row, end_s = runs.attempt_row, runs.attempt_end_s()
     task, number, start_s = runs.rows.task[row], runs.rows.attempt[row], runs.rows.start_s[row]
     place = _place_in_group(task)
-    misnumbered = np.flatnonzero((number != place) & case.clear[task])
+    misnumbered = np.flatnonzero((number != place) & parsed.clear[task])
     yield Finding(
         "attempt-number",
         misnumbered,
-        lambda k: case.of_row(
+        lambda k: parsed.of_row(
             "attempt-number", int(row[k]), f"is attempt {number[k]}, but attempt {place[k]} is due"
         ),
     )
@@ -171,7 +171,7 @@ def attempts(case: Case) -> Iterator[Finding]:
     yield Finding(
         "attempt-order",
         soon,
-        lambda k: case.of_row(
+        lambda k: parsed.of_row(
             "attempt-order",
             int(row[k]),
             f"is attempt {number[k]}, but attempt {number[k - 1]} ends at {seconds(end_s[k - 1])}",

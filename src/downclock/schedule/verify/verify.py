@@ -24,13 +24,13 @@ from downclock.schedule.verify import (
     rules_tables,
     rules_tasks,
 )
-from downclock.schedule.verify.evidence import Case, build_case, taken
+from downclock.schedule.verify.parsed_schedule import ParsedSchedule, parse_schedule, taken
 from downclock.schedule.verify.verdict import Finding, Verdict, Violation
 from downclock.units import Bools, Ints
 
 __all__ = ["Verdict", "Violation", "require_valid", "verify"]
 
-RULES: tuple[Callable[[Case], Iterator[Finding]], ...] = (
+RULES: tuple[Callable[[ParsedSchedule], Iterator[Finding]], ...] = (
     rules_tasks.arrival,
     rules_tasks.deadline,
     rules_tasks.ran_or_not,
@@ -66,8 +66,8 @@ def verify(problem: Problem, schedule: Schedule, *, most: int | None = 1000) -> 
     return Verdict(violations, tuple((f.rule, f.rows.size) for f in broken), checked)
 
 
-def require_valid(problem: Problem, schedule: Schedule) -> None:
-    """Do nothing where the schedule is valid.
+def require_valid(problem: Problem, schedule: Schedule) -> Verdict:
+    """Return the verdict where the schedule is valid.
 
     Raises:
         InvalidSchedule: it is not; the text lists the first violations.
@@ -75,6 +75,7 @@ def require_valid(problem: Problem, schedule: Schedule) -> None:
     verdict = verify(problem, schedule, most=20)
     if not verdict.ok:
         raise InvalidSchedule(str(verdict))
+    return verdict
 
 
 def _findings(problem: Problem, schedule: Schedule) -> Iterator[Finding]:
@@ -86,7 +87,7 @@ def _findings(problem: Problem, schedule: Schedule) -> Iterator[Finding]:
     yield from rules_tables.outcome_rows(problem, schedule.outcomes)
     outcomes, missing = _one_per_task(problem, schedule.outcomes)
     bad_segment, bad_span = _marked(of_segments, len(segments)), _marked(of_spans, len(spans))
-    case = build_case(
+    parsed = parse_schedule(
         problem,
         taken(segments, ~bad_segment),
         taken(spans, ~bad_span),
@@ -94,10 +95,10 @@ def _findings(problem: Problem, schedule: Schedule) -> Iterator[Finding]:
         missing | _named(segments.task[bad_segment], len(problem.tasks)),
         _named(spans.server[bad_span], problem.platform.server_count),
     )
-    finish_s = rules_graph.milestone_times(problem, case.finish_s, case.status == DONE)
-    case = replace(case, finish_s=finish_s)
+    finish_s = rules_graph.milestone_times(problem, parsed.finish_s, parsed.status == DONE)
+    parsed = replace(parsed, finish_s=finish_s)
     for rule in RULES:
-        yield from rule(case)
+        yield from rule(parsed)
 
 
 def _one_per_task(problem: Problem, outcomes: Outcomes) -> tuple[Outcomes, Bools]:

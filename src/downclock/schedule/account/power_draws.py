@@ -27,7 +27,7 @@ from downclock.units import Bools, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Draws:
+class PowerDraws:
     """Constant draws, rows (n,): a server, from when to when, how many watts.
 
     Watts may be negative: a processor's idle power is drawn while its server is on, and taken
@@ -40,15 +40,15 @@ class Draws:
     watts: Floats
 
 
-def run_draws(problem: Problem, segments: Segments) -> tuple[Draws, Floats]:
+def run_draws(problem: Problem, segments: Segments) -> tuple[PowerDraws, Floats]:
     """Return one draw per segment, and the time a whole task takes at its point (n,)."""
     platform = problem.platform
     time_s, watts = problem.at(segments.task, platform.kind[segments.processor], segments.points)
     server = platform.server[segments.processor]
-    return Draws(server, segments.start_s, segments.end_s, watts), time_s
+    return PowerDraws(server, segments.start_s, segments.end_s, watts), time_s
 
 
-def shared_draws(platform: Platform, segments: Segments) -> Draws:
+def shared_draws(platform: Platform, segments: Segments) -> PowerDraws:
     """Return what chips add while any of their processors runs."""
     chip = platform.chip[segments.processor]
     shares = (platform.shared_w + platform.shared_w_per_clock > 0.0)[chip]
@@ -58,7 +58,7 @@ def shared_draws(platform: Platform, segments: Segments) -> Draws:
     chips, start, end, core = _busy_pieces(platform, segments, several)
     chips = np.concatenate([chip[single], chips])
     core = np.concatenate([segments.core[single], core])
-    return Draws(
+    return PowerDraws(
         platform.chip_server[chips],
         np.concatenate([segments.start_s[single], start]),
         np.concatenate([segments.end_s[single], end]),
@@ -86,7 +86,7 @@ def _busy_pieces(
     )
 
 
-def idle_draws(platform: Platform, segments: Segments, states: States) -> Draws:
+def idle_draws(platform: Platform, segments: Segments, states: States) -> PowerDraws:
     """Return idle power of all processors while on, less that of the running ones."""
     idle_w = platform.idle_w
     on = states.only(ON)
@@ -96,7 +96,7 @@ def idle_draws(platform: Platform, segments: Segments, states: States) -> Draws:
     server = platform.server[segments.processor[rows]]
     start, end = segments.start_s[rows], segments.end_s[rows]
     segment, piece = _overlaps(on, platform.server_count, server, start, end)
-    return Draws(
+    return PowerDraws(
         np.concatenate([whole.server, server[segment]]),
         np.concatenate([whole.start_s, np.maximum(on.start_s[piece], start[segment])]),
         np.concatenate([whole.end_s, np.minimum(on.end_s[piece], end[segment])]),
@@ -104,17 +104,17 @@ def idle_draws(platform: Platform, segments: Segments, states: States) -> Draws:
     )
 
 
-def state_draws(states: States, state: int, watts: Floats) -> Draws:
+def state_draws(states: States, state: int, watts: Floats) -> PowerDraws:
     """Return a draw of ``watts`` (servers,) for the time in one state; none where it is 0.
 
     Leaving out what draws nothing lets a price curve end before the last sleep does.
     """
     server = states.server
     rows = np.flatnonzero((states.state == state) & (watts[server] > 0.0))
-    return Draws(server[rows], states.start_s[rows], states.end_s[rows], watts[server[rows]])
+    return PowerDraws(server[rows], states.start_s[rows], states.end_s[rows], watts[server[rows]])
 
 
-def server_draws(platform: Platform, states: States) -> tuple[Draws, Draws, Draws]:
+def server_draws(platform: Platform, states: States) -> tuple[PowerDraws, PowerDraws, PowerDraws]:
     """Return host, sleep and wake draws; wakes that come at once are not among them."""
     with np.errstate(divide="ignore", invalid="ignore"):
         wake_w = np.where(platform.wake_s > 0.0, platform.wake_j / platform.wake_s, 0.0)

@@ -88,7 +88,7 @@ class Runs:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Case:
+class ParsedSchedule:
     """A problem and the judgeable part of a schedule.
 
     Attributes:
@@ -167,14 +167,14 @@ def latest_earlier(group: Ints, end_s: Floats) -> Ints:
     return earlier
 
 
-def build_case(
+def parse_schedule(
     problem: Problem,
     segments: Segments,
     spans: PowerSpans,
     outcomes: Outcomes,
     hurt: Bools,
     server_hurt: Bools,
-) -> Case:
+) -> ParsedSchedule:
     """Sort and group well-formed rows; ``outcomes`` has a row per task.
 
     ``hurt`` (n,) and ``server_hurt`` (s,) mark tasks and servers with malformed rows.
@@ -186,7 +186,7 @@ def build_case(
     runs = _runs(problem, segments, work, clear)
     start_s, finish_s = _times(runs, len(problem.tasks))
     order = np.lexsort((spans.end_s, spans.start_s, spans.server))
-    return Case(
+    return ParsedSchedule(
         problem=problem,
         runs=runs,
         status=np.where(known, outcomes.status, PENDING),
@@ -283,9 +283,9 @@ class Awake:
     end_s: Floats
 
 
-def awake(case: Case) -> Awake:
+def awake(parsed: ParsedSchedule) -> Awake:
     """Join the ON spans that touch, and what servers that begin on need no span for."""
-    platform, spans = case.problem.platform, case.spans
+    platform, spans = parsed.problem.platform, parsed.spans
     begin = np.flatnonzero(platform.initially_on)
     place = np.searchsorted(spans.server, begin)
     has = place < np.searchsorted(spans.server, begin, side="right")
