@@ -75,7 +75,7 @@ def gap(problem: Problem, spec: str) -> tuple[float, float, float]:
     """Return (gap %, gap to the tighter bound %, seconds)."""
     energy, seconds = planned(problem, spec)
     task_j = per_task_bound_j(problem)
-    tighter_j = cluster_bound_j(problem, task_j)
+    tighter_j = cluster_bound_j(problem)
     return 100 * (energy / float(task_j.sum()) - 1), 100 * (energy / tighter_j - 1), seconds
 
 

@@ -18,6 +18,7 @@ from typing import Any
 from downclock.engine.engine import plan
 from downclock.planners.catalog import policy
 from downclock.report.page import write_report
+from downclock.study.summary import judge
 from downclock.workloads import mei
 
 TARGET_MB, TARGET_DRAW_S, TARGET_FPS = 12.0, 1.0, 30.0
@@ -72,7 +73,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         page = Path(folder) / "report.html"
         start = time.perf_counter()
-        write_report(problem, schedule, page, baselines=())
+        write_report(judge(problem, schedule, baselines=()), page)
         size = page.stat().st_size / 1e6
         print(f"{len(problem.tasks):,} tasks: {size:.1f} MB in {time.perf_counter() - start:.1f} s")
         browser = playwright.chromium.launch(executable_path=chromium, args=list(FLAGS))

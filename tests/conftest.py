@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+import downclock as dc
+
 settings.register_profile("downclock", deadline=None, derandomize=True)
 settings.load_profile("downclock")
 
@@ -21,6 +23,14 @@ def shared_data() -> Path:
     if not folder.is_dir():
         pytest.skip("public data absent: set DOWNCLOCK_DATA to its folder")
     return folder
+
+
+@pytest.fixture(scope="session")
+def day() -> tuple[dc.Problem, dc.Schedule]:
+    """The example: 140 jobs with deadlines, prices that go below 0, carbon, a calendar."""
+    folder = ROOT / "examples" / "gpu-day"
+    problem = dc.load_problem(folder / "cluster.toml", folder / "jobs.csv")
+    return problem, dc.plan(problem, dc.policy("edl"))
 
 
 @pytest.fixture(autouse=True)

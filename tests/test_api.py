@@ -95,5 +95,7 @@ def test_a_summary_prints_and_renders(monkeypatch):
     summary = dc.summarise(problem, "edl", baselines=["race"])
     assert summary.plan.bill.total_j < summary.baselines[0].bill.total_j
     assert summary.plan.gap >= 0.0
-    assert "total energy" in str(summary)
-    assert "<table>" in summary._repr_html_()
+    assert "edl: 8" in str(summary)
+    page = dc.show(summary)
+    assert "total energy" in str(page)
+    assert "<table>" in page._repr_html_()

@@ -20,7 +20,8 @@ The package, from the ground up; a folder imports only from those above it:
 - ``planners``: how to decide and how good could it be; a room for each family: ``lists``,
   ``cluster``, ``chip``, ``slots``, ``mapping``.
 - ``simulate``: real run times, failures.
-- ``report``: what people see; ``plot``: figures of it.
+- ``study``: runs and their comparison: a plan beside baselines and bound, many policies.
+- ``report``: what people see, never plans; ``plot``: figures of it.
 - ``papers``: the papers' experiments and their verdicts.
 - ``cli``: one verb a command.
 
@@ -72,13 +73,10 @@ if TYPE_CHECKING:
     from downclock.problem.problem import Problem as Problem
     from downclock.problem.spread import Spread as Spread
     from downclock.problem.tasks import Tasks as Tasks
-    from downclock.report.compare import Comparison as Comparison
-    from downclock.report.compare import compare as compare
     from downclock.report.explain import Explanation as Explanation
     from downclock.report.explain import explain as explain
     from downclock.report.page import write_report as write_report
-    from downclock.report.summary import Summary as Summary
-    from downclock.report.summary import summarise as summarise
+    from downclock.report.show import show as show
     from downclock.schedule.account.account import account as account
     from downclock.schedule.account.bill import Bill as Bill
     from downclock.schedule.files import read_schedule as read_schedule
@@ -91,6 +89,11 @@ if TYPE_CHECKING:
     from downclock.schedule.verify.verdict import Violation as Violation
     from downclock.schedule.verify.verify import require_valid as require_valid
     from downclock.schedule.verify.verify import verify as verify
+    from downclock.study.compare import Comparison as Comparison
+    from downclock.study.compare import compare as compare
+    from downclock.study.summary import Summary as Summary
+    from downclock.study.summary import judge as judge
+    from downclock.study.summary import summarise as summarise
 
     __version__: str
 
@@ -114,16 +117,17 @@ _HOMES = {
     "problem.problem": "Problem",
     "problem.spread": "Spread",
     "problem.tasks": "Tasks",
-    "report.compare": "Comparison compare",
     "report.explain": "Explanation explain",
     "report.page": "write_report",
-    "report.summary": "Summary summarise",
+    "report.show": "show",
     "schedule.account.account": "account",
     "schedule.account.bill": "Bill",
     "schedule.files": "read_schedule write_schedule",
     "schedule.schedule": "Outcomes PowerSpans Schedule Segments",
     "schedule.verify.verdict": "Verdict Violation",
     "schedule.verify.verify": "require_valid verify",
+    "study.compare": "Comparison compare",
+    "study.summary": "Summary judge summarise",
 }
 _HOME = {name: f"downclock.{home}" for home, names in _HOMES.items() for name in names.split()}
 

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from downclock.report import figures
-from downclock.report.compare import Comparison
 from downclock.report.figures import save_figure as save
+from downclock.study.compare import Comparison
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

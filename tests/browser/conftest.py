@@ -13,6 +13,7 @@ import pytest
 from downclock.problem.problem import Problem
 from downclock.report.page import write_report
 from downclock.schedule.schedule import Schedule
+from downclock.study.summary import judge
 
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"),
@@ -62,7 +63,7 @@ def open_report(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Opened]]
 
     def opened(problem: Problem, schedule: Schedule, **options: Any) -> Opened:
         path = tmp_path / f"report-{len(pages)}.html"
-        write_report(problem, schedule, path)
+        write_report(judge(problem, schedule), path)
         context = browser.new_context(**{"viewport": {"width": 1200, "height": 900}, **options})
         contexts.append(context)
         mine = Opened(context.new_page())

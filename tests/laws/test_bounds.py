@@ -22,4 +22,4 @@ def test_no_random_schedule_needs_less_than_the_bound(seed: int) -> None:
     problem = replace(drawn, tasks=replace(drawn.tasks, scale=drawn.tasks.scale * work))
     schedule = replace(schedule, outcomes=replace(schedule.outcomes, work=np.ones(work.size)))
     assert verify(problem, schedule).ok
-    assert account(problem, schedule).total_j >= Bounds.of(problem).below(schedule) * (1.0 - 1e-9)
+    assert account(problem, schedule).total_j >= Bounds(problem).below(schedule) * (1.0 - 1e-9)

@@ -138,7 +138,7 @@ def test_bills_add_up_and_respect_the_bound(seed: int, spec: str) -> None:
     bill = account(problem, schedule)
     assert sum(bill.energy_j.values()) == pytest.approx(bill.total_j, rel=1e-12)
     assert bill.task_j.sum() == pytest.approx(bill.energy_j["run"], rel=1e-12)
-    assert bill.total_j >= Bounds.of(problem).below(schedule) * (1.0 - 1e-9)
+    assert bill.total_j >= Bounds(problem).below(schedule) * (1.0 - 1e-9)
 
 
 @each_case

@@ -7,12 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from downclock.engine.engine import plan
-from downclock.planners.catalog import policy
-from downclock.problem.files.files import load_problem
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import REJECTED, Outcomes, PowerSpans, Schedule, Segments
-from tests.conftest import ROOT
 from tests.generated import random_problem
 from tests.generated_schedule import random_schedule
 
@@ -26,14 +22,6 @@ NASTY = (
     "{{data}} ${x} `tick`",
     "\u202eright to left",
 )
-
-
-@pytest.fixture(scope="session")
-def day() -> Case:
-    """The example: 140 jobs with deadlines, prices that go below 0, carbon, a calendar."""
-    folder = ROOT / "examples" / "gpu-day"
-    problem = load_problem(folder / "cluster.toml", folder / "jobs.csv")
-    return problem, plan(problem, policy("edl"))
 
 
 def nothing_runs(problem: Problem) -> Schedule:

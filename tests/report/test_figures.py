@@ -12,10 +12,10 @@ import pytest
 from downclock import plot
 from downclock.cli import main
 from downclock.errors import InvalidInput, MissingExtra
-from downclock.report.compare import compare
 from downclock.report.trace import schedule_trace
 from downclock.schedule.account.account import account
 from downclock.schedule.files import write_schedule
+from downclock.study.compare import compare
 from tests.conftest import ROOT
 
 GPU_DAY = ROOT / "examples" / "gpu-day"

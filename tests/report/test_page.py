@@ -14,11 +14,11 @@ import pytest
 from downclock.errors import InvalidInput
 from downclock.planners.per_task import per_task_bound_j
 from downclock.report.page import report_html, write_report
-from downclock.report.page.judged import judged
 from downclock.report.page.pack import Pack
 from downclock.report.page.words import cards, headline, left_out, sentences
-from downclock.report.summary import planned
 from downclock.schedule.account.account import account
+from downclock.study.planned import planned
+from downclock.study.summary import judge
 from tests.report.conftest import NASTY
 
 KINDS = {"u8": "<u1", "u16": "<u2", "u32": "<u4", "f32": "<f4"}
@@ -68,7 +68,7 @@ def unpacked(text: str) -> tuple[dict, dict[str, np.ndarray]]:
 
 def test_the_data_are_the_schedule(odd) -> None:
     problem, schedule = odd
-    page = Blocks(report_html(problem, schedule, baselines=()))
+    page = Blocks(report_html(judge(problem, schedule, baselines=())))
     header, columns = unpacked(page.scripts["data"])
     segments = schedule.segments
     order = np.lexsort((segments.start_s, segments.processor))
@@ -90,7 +90,7 @@ def test_the_data_are_the_schedule(odd) -> None:
 
 def test_the_curves_are_the_frontiers(day) -> None:
     problem, schedule = day
-    page = Blocks(report_html(problem, schedule, baselines=()))
+    page = Blocks(report_html(judge(problem, schedule, baselines=())))
     _, columns = unpacked(page.scripts["curves"])
     used = np.unique(problem.tasks.application)
     frontier = problem.frontier(0)
@@ -105,11 +105,11 @@ def test_the_curves_are_the_frontiers(day) -> None:
 
 
 def test_the_same_plan_gives_the_same_page(day) -> None:
-    assert report_html(*day) == report_html(*day)
+    assert report_html(judge(*day)) == report_html(judge(*day))
 
 
 def test_every_odd_schedule_becomes_a_page(odd, tmp_path) -> None:
-    write_report(*odd, tmp_path / "page.html")
+    write_report(judge(*odd), tmp_path / "page.html")
     html = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert html.startswith("<!doctype html>")
     assert html.count("</html>") == 1
@@ -118,7 +118,7 @@ def test_every_odd_schedule_becomes_a_page(odd, tmp_path) -> None:
 
 def test_names_stay_text(odd) -> None:
     problem, schedule = odd
-    page = Blocks(report_html(problem, schedule, command=["downclock", NASTY[0]]))
+    page = Blocks(report_html(judge(problem, schedule), command=["downclock", NASTY[0]]))
     scripts = [attributes.get("id") for tag, attributes in page.tags if tag == "script"]
     assert scripts == ["data", None, "curves"]
     assert not [tag for tag, _ in page.tags if tag in ("b", "iframe", "img", "object")]
@@ -129,7 +129,7 @@ def test_names_stay_text(odd) -> None:
 
 
 def test_the_page_asks_no_network(day) -> None:
-    page = Blocks(report_html(*day))
+    page = Blocks(report_html(judge(*day)))
     links = [
         value
         for _, attributes in page.tags
@@ -145,7 +145,7 @@ def test_the_page_asks_no_network(day) -> None:
 
 def test_savings_are_those_of_the_bills(day) -> None:
     problem, schedule = day
-    mine = judged(problem, schedule)
+    mine = judge(problem, schedule)
     race = planned(problem, "race")
     saved = 100.0 * (1.0 - account(problem, schedule).total_j / race.bill.total_j)
     assert f"{saved:.3g} % less than running every task at the default clock (race)" in headline(
@@ -155,7 +155,7 @@ def test_savings_are_those_of_the_bills(day) -> None:
     assert shown["Saved against race"] == f"{saved:.3g} %"
     assert shown["Deadlines met"] == "all 140"
     bound = float(per_task_bound_j(problem).sum())
-    gap = 100.0 * (mine.bill.total_j / bound - 1.0)
+    gap = 100.0 * (mine.plan.bill.total_j / bound - 1.0)
     assert shown["Above the lower bound"] == f"{gap:.3g} %"
     assert "meets every deadline" in " ".join(sentences(mine))
 
@@ -164,9 +164,9 @@ def test_what_is_left_out_is_listed_with_its_reason() -> None:
     from tests.report.conftest import awkward
 
     problem, schedule = awkward()["rejected only"]
-    mine = judged(problem, schedule)
+    mine = judge(problem, schedule)
     assert left_out(mine) == [(f"t{i}", "rejected", f"no room for t{i}") for i in range(6)]
-    page = Blocks(report_html(problem, schedule))
+    page = Blocks(report_html(judge(problem, schedule)))
     assert "no room for t5" in page.text
     assert "6 tasks of 6 will not be done" in page.text
     assert headline(mine).startswith("This plan needs 0 J")
@@ -179,15 +179,14 @@ def test_an_invalid_schedule_is_reported_as_such(day) -> None:
     late = replace(
         schedule, segments=replace(schedule.segments, end_s=schedule.segments.end_s + 9e4)
     )
-    text = Blocks(report_html(problem, late, baselines=())).text
+    text = Blocks(report_html(judge(problem, late, baselines=()))).text
     assert "This schedule is invalid" in text
     assert "breaks no rule" not in text
 
 
-def test_an_unknown_baseline_is_refused(day, tmp_path) -> None:
+def test_an_unknown_baseline_is_refused(day) -> None:
     with pytest.raises(InvalidInput, match="is not a policy"):
-        write_report(*day, tmp_path / "page.html", baselines=("fastest",))
-    assert not (tmp_path / "page.html").exists()
+        judge(*day, baselines=("fastest",))
 
 
 @pytest.mark.parametrize("bits", [16, 32])

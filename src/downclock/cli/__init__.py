@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 
 from downclock.cli.app import app
-from downclock.cli.endings import ending_of
+from downclock.cli.exit_codes import exit_code_of
 from downclock.cli.session import Session
 
 
@@ -25,4 +25,4 @@ def main(arguments: Sequence[str] | None = None) -> int:
         code = app.main(args, prog_name="downclock", standalone_mode=False, obj=session)
         return code if isinstance(code, int) else 0
     except BaseException as error:
-        return ending_of(error, session)
+        return exit_code_of(error, session)

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from downclock.cli.session import Session
     from downclock.cli.waiting import Progress as Bar
     from downclock.problem.problem import Problem
-    from downclock.report.compare import Progress
     from downclock.report.tables import Form, Page
     from downclock.schedule.account.bill import Boundary
+    from downclock.study.compare import Progress
 
 EPILOG = """\b
 Examples:
@@ -67,8 +67,9 @@ def command(
     policies that look at prices then plan by it, the others are valued by it. A policy that does
     not apply is named with its reason.
     """
-    from downclock.report.compare import compare_all, comparisons_page
-    from downclock.report.worth import goal
+    from downclock.report.comparison import comparison_page
+    from downclock.study.compare import compare_all
+    from downclock.study.objective_value import objective_or_none
 
     options.require_writable(output, TABLES)
     options.require_writable(plot, (".png", ".svg", ".pdf"))
@@ -81,9 +82,9 @@ def command(
             specs,
             boundary=boundary,
             progress=_counted(bar, problems),
-            objective=goal(objective),
+            objective=objective_or_none(objective),
         )
-    page = comparisons_page(found)
+    page = comparison_page(*found)
     if plot is not None:
         from downclock.report.figures import compare_figure, save_figure
 

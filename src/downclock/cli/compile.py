@@ -47,7 +47,7 @@ def command(session: Session, /, policies: tuple[str, ...]) -> None:
                     schedule = plan(problem, chosen)
                     require_valid(problem, schedule)
                     account(problem, schedule)
-                    Bounds.of(problem)
+                    Bounds(problem).below(schedule)
     session.show(Page(lines=(f"ready: {', '.join(specs)}",), data={"ready": list(specs)}), "table")
 
 

@@ -211,7 +211,9 @@ def require_writable(path: str | None, suffixes: Sequence[str]) -> None:
         raise InvalidInput("may not be written (no permission)", source=path)
 
 
-def spoken(verb: str, files: Sequence[str], given: Sequence[tuple[str, Any, Any]]) -> list[str]:
+def command_words(
+    verb: str, files: Sequence[str], given: Sequence[tuple[str, Any, Any]]
+) -> list[str]:
     """Return a command as words; ``given`` are its options as (name, value, default)."""
     words = ["downclock", verb, *files]
     for name, value, default in given:

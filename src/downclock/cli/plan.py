@@ -82,44 +82,40 @@ def command(
 
     Every plan is verified before it is shown or written. Exit code 1: no plan meets the deadlines.
     """
-    from downclock.planners.catalog import default_policy, with_objective, with_parameter
-    from downclock.report.summary import summarise, with_seed
-    from downclock.report.worth import goal
+    from downclock.report.summary import summary_page
     from downclock.schedule.files import SUFFIXES, write_schedule
+    from downclock.study.baselines import chosen_policy
+    from downclock.study.objective_value import objective_or_none
+    from downclock.study.summary import summarise
 
     options.require_writable(output, SUFFIXES)
     options.require_writable(report, (".html", ".htm"))
     with session.working("reading"):
         problem = options.load(files, library, prices)
     baselines = () if session.quiet and report is None else None
-    wanted = objective or "energy"
-    chosen = default_policy(problem, wanted).name if spec is None else spec
-    chosen = with_seed(with_objective(chosen, objective) if objective else chosen, seed)
-    if effort is not None:
-        chosen = with_parameter(chosen, "effort", f"{effort:g}")
+    chosen = chosen_policy(problem, spec, objective=objective, seed=seed, effort=effort)
+    by = objective_or_none(objective)
     with session.working("planning, and planning the baselines"):
-        summary = summarise(
-            problem, chosen, boundary=boundary, baselines=baselines, objective=goal(objective)
-        )
-    if summary.hopeless is not None:
-        click.echo(f"error: no plan meets the deadlines: {summary.hopeless}", err=True)
+        summary = summarise(problem, chosen, boundary=boundary, baselines=baselines, objective=by)
+    if summary.plan.hopeless is not None:
+        click.echo(f"error: no plan meets the deadlines: {summary.plan.hopeless}", err=True)
         return 1
     if output is not None:
         write_schedule(summary.plan.schedule, problem, output)
         session.wrote(output)
     if report is not None:
-        from downclock.report.page import write_summary
+        from downclock.report.page import write_report
 
         given = (
             ("--library", library, None),
             ("--prices", prices, None),
-            ("--policy", chosen, None),
+            ("--policy", chosen.name, None),
             ("--objective", objective, None),
             ("--boundary", boundary, "last-task"),
             ("--report", report, None),
         )
         with session.working("writing the page"):
-            write_summary(summary, report, command=options.spoken("plan", files, given))
+            write_report(summary, report, command=options.command_words("plan", files, given))
         session.wrote(report)
-    session.show(summary.page(), form)
+    session.show(summary_page(summary), form)
     return 0

@@ -63,6 +63,7 @@ def command(
     energy against run time of a chosen task, slack, all tasks, what was left out and why.
     """
     from downclock.report.page import write_report
+    from downclock.study.summary import judge
 
     for path, suffixes in ((output, (".html", ".htm")), (gantt, FIGURES), (power, FIGURES)):
         options.require_writable(path, suffixes)
@@ -75,9 +76,8 @@ def command(
     words = _command(files, library, prices, baselines, boundary, output)
     try:
         with session.working("planning the baselines and writing the page"):
-            write_report(
-                problem, schedule, output, boundary=boundary, baselines=named, command=words
-            )
+            summary = judge(problem, schedule, boundary=boundary, baselines=named)
+            write_report(summary, output, command=words)
     except InvalidSchedule as error:
         raise InvalidInput(str(error), source=files[-1]) from None
     session.wrote(output)
@@ -100,7 +100,7 @@ def _command(
         ("--boundary", boundary, "last-task"),
         ("--output", output, None),
     )
-    return options.spoken("report", files, given)
+    return options.command_words("report", files, given)
 
 
 def _others(

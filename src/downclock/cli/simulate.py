@@ -90,11 +90,12 @@ def command(
     With --reserve it prints a row per reserve instead: tasks missed, rejected, energy, means of the
     runs; all meet the same fates.
     """
-    from downclock.planners.catalog import default_policy, policy
-    from downclock.report.simulated import simulated_page
+    from downclock.report.simulated import reserve_page, simulated_page
     from downclock.schedule.files import SUFFIXES, write_schedule
     from downclock.simulate.chances import Chances
     from downclock.simulate.simulate import simulate_many
+    from downclock.study.baselines import chosen_policy
+    from downclock.study.simulated import judged_runs, reserve_curve, reserves_of
 
     options.require_writable(output, SUFFIXES)
     machines = (fail_servers, fail_processors, repair_s, server_life, processor_life)
@@ -102,23 +103,21 @@ def command(
     with session.working("reading"):
         problem = options.load(files, library, prices)
     seeds = tuple(range(seed, seed + runs))
-    chosen = spec or default_policy(problem).name
+    chosen = chosen_policy(problem, spec)
     if reserve is not None:
         if output is not None:
             raise click.UsageError("--reserve prints a curve and has no schedule for --output")
-        from downclock.report.reserve import reserve_page, reserves_of
-
         wanted = reserves_of(reserve)
         with session.progress("simulating") as progress:
-            page = reserve_page(
-                problem, chosen, wanted, chances=chances, seeds=seeds, boundary=boundary,
+            curve = reserve_curve(
+                problem, chosen.name, wanted, chances=chances, seeds=seeds, boundary=boundary,
                 progress=progress,
             )  # fmt: skip
-        session.show(page, form)
+        session.show(reserve_page(problem, chosen.name, seeds, curve), form)
         return
     with session.working("simulating"):
-        done = simulate_many(problem, policy(chosen), chances=chances, seeds=seeds)
-        page = simulated_page(done, boundary)
+        done = simulate_many(problem, chosen, chances=chances, seeds=seeds)
+        page = simulated_page(judged_runs(done, boundary))
     if output is not None:
         write_schedule(done[0].realised, problem, output)
         session.wrote(output)

@@ -1,54 +1,58 @@
-"""How good could it be: every lower bound that applies to a problem, computed once."""
+"""How good could it be: lower bounds, asked of the rooms that know them.
+
+A room answers for the tasks that are done: no valid schedule of just these tasks needs less. It
+answers None where it knows nothing of such problems or tasks, and computes once a problem.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import numpy as np
 
-from downclock.errors import InvalidInput
-from downclock.planners.catalog import policy, with_objective
-from downclock.planners.cluster.bound import cluster_bound_j
-from downclock.planners.per_task import per_task_bound_j
 from downclock.planners.result import Result
 from downclock.problem.objective import Objective
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import DONE, Schedule
-from downclock.units import J_PER_KWH, Floats
+from downclock.units import J_PER_KWH, Bools
+
+EnergyBound: TypeAlias = Callable[[Problem, Bools], float | None]
+"""Joules that tasks (n,) need at least."""
+
+ValueBound: TypeAlias = Callable[[Problem, Objective, Bools], float | None]
+"""The least value under an objective, at actual prices, negative ones as 0."""
 
 
-@dataclass(slots=True, eq=False)
+def _energy_bounds() -> tuple[EnergyBound, ...]:
+    from downclock.planners import per_task
+    from downclock.planners.chip import plan as chip
+    from downclock.planners.cluster import bound as cluster
+
+    return per_task.energy_bound_j, cluster.energy_bound_j, chip.energy_bound_j
+
+
+def _value_bounds() -> tuple[ValueBound, ...]:
+    """The first that answers is the best known."""
+    from downclock.planners.cluster import price_bound as cluster
+    from downclock.planners.slots import plan as slots
+
+    return slots.value_bound, cluster.value_bound
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Bounds:
-    """Lower bounds of a problem.
-
-    Attributes:
-        problem: what is asked.
-        task_j: least run energy of each task (n,); infinite where it cannot meet its deadline.
-        all_j: least energy of a schedule that runs every task that can meet its deadline.
-    """
+    """Lower bounds of a problem, and what solvers have proven meanwhile."""
 
     problem: Problem
-    task_j: Floats
-    all_j: float
-    _values: dict[Objective, float] = field(default_factory=dict)
-    _task_values: dict[Objective, Floats] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, problem: Problem) -> Bounds:
-        """Compute them: per task, and for clusters or task graphs as a whole."""
-        task_j = per_task_bound_j(problem)
-        all_j = cluster_bound_j(problem, task_j)
-        if policy("graph").objection(problem) is None:
-            from downclock.planners.chip.plan import graph_bound_j
-
-            all_j = max(all_j, graph_bound_j(problem))
-        return cls(problem, task_j, all_j)
+    _proven: dict[Objective, float] = field(default_factory=dict)
 
     def below(self, schedule: Schedule) -> float:
         """The best bound on the energy of schedules of the tasks that this one runs."""
         done = schedule.outcomes.status == DONE
-        each = float(self.task_j[done].sum())
-        return max(each, self.all_j) if np.array_equal(done, np.isfinite(self.task_j)) else each
+        known = (bound(self.problem, done) for bound in _energy_bounds())
+        return max(least for least in known if least is not None)
 
     def value_below(
         self, schedule: Schedule, objective: Objective, proof: Result | None = None
@@ -59,31 +63,12 @@ class Bounds:
         ``proof`` is the answer of a solver that planned by the objective; its bound holds for
         bills where it saw the prices of bills.
         """
-        from downclock.planners.slots.question import foresees
-
-        least = self.below(schedule) / J_PER_KWH * objective.energy
-        slotted = policy(with_objective("least-cost", str(objective))).objection(self.problem)
-        if slotted is None and np.all(schedule.outcomes.status == DONE):
-            if proof is not None and foresees(self.problem, objective):
-                known = self._values.get(objective, 0.0)
-                self._values[objective] = max(known, proof.bound)
-            return max(least, self._slotted(objective))
-        try:
-            return max(least, self._per_task(schedule, objective))
-        except InvalidInput:  # other schedules may run where no price is known
-            return least or np.nan
-
-    def _per_task(self, schedule: Schedule, objective: Objective) -> float:
-        """Return what the tasks cost at least, each in its cheapest hours."""
-        from downclock.planners.cluster.price_bound import price_bound
-
-        if objective not in self._task_values:
-            self._task_values[objective] = price_bound(self.problem, objective, actual=True)
-        return float(self._task_values[objective][schedule.outcomes.status == DONE].sum())
-
-    def _slotted(self, objective: Objective) -> float:
-        if objective not in self._values:
-            from downclock.planners.slots.plan import least_cost_bound
-
-            self._values[objective] = least_cost_bound(self.problem, objective)
-        return self._values[objective]
+        done = schedule.outcomes.status == DONE
+        energy = self.below(schedule) / J_PER_KWH * objective.energy
+        if np.all(done) and proof is not None and objective.foreseen(self.problem.prices):
+            self._proven[objective] = max(self._proven.get(objective, 0.0), proof.bound)
+        if np.all(done) and objective in self._proven:
+            return max(energy, self._proven[objective])
+        known = (bound(self.problem, objective, done) for bound in _value_bounds())
+        least = next((each for each in known if each is not None), None)
+        return energy or np.nan if least is None else max(energy, least)

@@ -304,7 +304,7 @@ def default_policy(problem: Problem, objective: str = "energy") -> Policy:
         return _by_objective(problem, objective)
     by_energy = with_objective("least-cost", "energy")
     made = (policy(spec) for spec in (DEFAULT, "graph", "least-cost", by_energy, "replan"))
-    return next((each for each in made if each.objection(problem) is None), policy(DEFAULT))
+    return next((each for each in made if each.objection(problem) is None), None) or policy(DEFAULT)
 
 
 def _by_objective(problem: Problem, objective: str) -> Policy:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.problem.price import Curve, ZonePrices
+from downclock.problem.price import Curve, Prices, ZonePrices
 from downclock.units import J_PER_KWH, Floats
 
 _TERM = re.compile(r"(?P<weight>\d*\.?\d+(?:e-?\d+)?)?\*?(?P<what>cost|carbon|energy)")
@@ -59,6 +59,14 @@ class Objective:
                 raise InvalidInput(f"needs {what}, and none is given", item=f"objective '{self}'")
         known = self.cost * (money or 0.0) + self.carbon * (carbon_kg or 0.0)
         return known + self.energy * energy_j / J_PER_KWH
+
+    def foreseen(self, prices: Prices) -> bool:
+        """Tell whether plans see what bills use: no forecast of what it weighs stands between."""
+        return not any(
+            (self.cost and zone.price_forecast is not None)
+            or (self.carbon and zone.carbon_forecast is not None)
+            for _, zone in prices.zones
+        )
 
     def per_kwh(
         self, zone: ZonePrices, edges_s: Floats, *, actual: bool = False, name: str = ""

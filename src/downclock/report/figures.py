@@ -16,12 +16,12 @@ from downclock.files import write_bytes_atomically
 from downclock.power.frontier import frontier
 from downclock.problem.price import Curve
 from downclock.problem.problem import Problem
-from downclock.report.compare import Comparison
 from downclock.report.placement import placement
 from downclock.report.power_curve import power_curve
 from downclock.schedule.account.bill import PARTS, Boundary
 from downclock.schedule.schedule import DOWN, ON, WAKING, Schedule
 from downclock.schedule.states import States
+from downclock.study.compare import Comparison
 from downclock.units import Floats, Ints
 
 if TYPE_CHECKING:

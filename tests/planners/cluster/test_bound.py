@@ -116,7 +116,6 @@ def test_the_bound_takes_the_server_with_the_least_beside_a_task_whatever_their_
         least = problem.frontier(0).mixed().cheapest(beside_w)
         expected = least.energy_j[0] + beside_w * least.time_s[0]
         assert cluster_bound_j(problem) == pytest.approx(expected)
-        assert cluster_bound_j(problem, per_task_bound_j(problem)) == cluster_bound_j(problem)
 
 
 def test_tasks_that_can_fill_a_server_have_nothing_idle_beside_them() -> None:

@@ -23,10 +23,10 @@ from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.price import Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks
-from downclock.report.summary import summarise
 from downclock.schedule.account.account import account
 from downclock.schedule.schedule import DONE, Schedule
 from downclock.schedule.verify.verify import verify
+from downclock.study.summary import summarise
 from downclock.units import J_PER_KWH
 from downclock.workloads import mei
 from tests.generated import random_problem
@@ -244,8 +244,7 @@ def test_the_summary_tells_the_worth_of_clocks_from_that_of_prices() -> None:
     summary = summarise(problem, "thrifty")
     named = [each.policy for each in (summary.plan, *summary.baselines)]
     assert named == ["thrifty", "race", "thrifty:dvfs=off", "late"]
-    worth = [each.worth.value for each in (summary.plan, *summary.baselines) if each.worth]
-    ours, race, fast, blind = worth
+    ours, race, fast, blind = (each.value.amount for each in summary.plans)
     assert ours < blind < race
     assert ours < fast < race
 

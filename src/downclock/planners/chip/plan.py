@@ -22,13 +22,14 @@ from downclock.planners.chip.model import Placement, WorkGraph
 from downclock.planners.chip.search import SearchEffort, search
 from downclock.planners.chip.segments import ClockedRows, chip_rows, core_rows
 from downclock.planners.offline_solver import refusal
+from downclock.planners.per_task import per_task_bound_j
 from downclock.planners.result import Result, status_of
 from downclock.power.points import ClockRange, ClockTable
 from downclock.power.profiles import CpuProfiles
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
 from downclock.schedule.schedule import ON, REJECTED, Outcomes, PowerSpans, Schedule, Segments
-from downclock.units import Floats
+from downclock.units import Bools, Floats
 
 Progress = Callable[[float, float], None]
 
@@ -228,10 +229,16 @@ def _core_rows(
     return core_rows(graph, placed, found.start, found.clock)
 
 
-def graph_bound_j(problem: Problem) -> float:
-    """Least energy of any schedule of the graph that meets its deadline, wakes left out."""
+def energy_bound_j(problem: Problem, done: Bools) -> float | None:
+    """Least energy of any schedule of the whole graph by its deadline, wakes left out."""
+    if refusal(lambda: as_chip_problem(problem)) is not None:
+        return None
+    if not np.array_equal(done, np.isfinite(per_task_bound_j(problem))):
+        return None
     question = as_chip_problem(problem)
-    return _bound(question) if question.graph.critical_path else 0.0
+    if not question.graph.critical_path:
+        return 0.0
+    return problem.once("chip bound", lambda: _bound(question))
 
 
 def _bound(question: GraphQuestion) -> float:

@@ -7,10 +7,17 @@ import numpy as np
 from downclock.planners.per_task import per_task_bound_j
 from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
-from downclock.units import Floats
+from downclock.units import Bools, Floats
 
 
-def cluster_bound_j(problem: Problem, task_j: Floats | None = None) -> float:
+def energy_bound_j(problem: Problem, done: Bools) -> float | None:
+    """`cluster_bound_j` where every task that can meet its deadline is done (n,)."""
+    if not np.array_equal(done, np.isfinite(per_task_bound_j(problem))):
+        return None
+    return problem.once("cluster bound", lambda: cluster_bound_j(problem))
+
+
+def cluster_bound_j(problem: Problem) -> float:
     """Least energy of any valid schedule that runs every task that can meet its deadline.
 
     Idling: a server on which b processors run pays for its host and for the others that idle;
@@ -21,9 +28,9 @@ def cluster_bound_j(problem: Problem, task_j: Floats | None = None) -> float:
     shortest), so at a moment that lies in many such intervals as many processors work. Servers
     are taken largest and cheapest first; those awake at the start wake for nothing.
 
-    ``task_j`` is `per_task_bound_j` where it is known already. Cost: n log n.
+    Cost: n log n.
     """
-    per_task = per_task_bound_j(problem) if task_j is None else task_j
+    per_task = per_task_bound_j(problem)
     runs = np.isfinite(per_task)
     with_idling = np.maximum(per_task, _with_idling_j(problem))[runs]
     processors = max(busiest(problem), int(np.any(per_task[runs] > 0.0)))

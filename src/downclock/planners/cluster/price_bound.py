@@ -20,7 +20,7 @@ from downclock.power.frontier import Frontier
 from downclock.problem.objective import Objective
 from downclock.problem.price import Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
-from downclock.units import J_PER_KWH, Floats, Ints
+from downclock.units import J_PER_KWH, Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from downclock.planners.cluster.kernels.price_spans import Tariff
@@ -122,6 +122,19 @@ def expected(problem: Problem) -> Problem:
         for name, zone in problem.prices.zones
     )
     return replace(problem, prices=Prices(zones, problem.prices.currency))
+
+
+def value_bound(problem: Problem, objective: Objective, done: Bools) -> float | None:
+    """What the tasks that are done (n,) cost at least, each in its cheapest hours.
+
+    None where other schedules may run when no price is known.
+    """
+    key = ("price bound", objective)
+    try:
+        each = problem.once(key, lambda: price_bound(problem, objective, actual=True))
+    except InvalidInput:
+        return None
+    return float(each[done].sum())
 
 
 def price_bound(problem: Problem, objective: Objective, *, actual: bool = False) -> Floats:

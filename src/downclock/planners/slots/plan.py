@@ -14,7 +14,6 @@ from downclock.planners.slots.mixed_search import solve_mixed
 from downclock.planners.slots.question import (
     SlottedQuestion,
     classes,
-    foresees,
     of_class,
     question,
     schedule_of,
@@ -25,6 +24,7 @@ from downclock.planners.slots.search import Progress
 from downclock.planners.slots.solve import solve_slots
 from downclock.problem.objective import Objective, parse_objective
 from downclock.problem.problem import Problem
+from downclock.units import Bools
 
 NAME = "least-cost"
 
@@ -141,8 +141,16 @@ def _mixed(
         ]
         return asked, MixedMachines.of([each.graph for each in asked], of)
 
-    actual = actual and not foresees(problem, goal)
+    actual = actual and not goal.foreseen(problem.prices)
     return problem.once(("mixed question", goal, actual, relaxed), compute)
+
+
+def value_bound(problem: Problem, objective: Objective, done: Bools) -> float | None:
+    """`least_cost_bound` where all tasks are done (n,) and the problem has a slot model."""
+    late = np.any(problem.tasks.arrival_s > 0.0)
+    if late or not np.all(done) or refusal(lambda: question(problem, objective)) is not None:
+        return None
+    return problem.once(("slots bound", objective), lambda: least_cost_bound(problem, objective))
 
 
 def least_cost_bound(

@@ -152,20 +152,9 @@ def question(
     Raises:
         InvalidInput: a problem the slot model has no words for, or a curve that ends too early.
     """
-    actual = actual and not foresees(problem, objective)
+    actual = actual and not objective.foreseen(problem.prices)
     key = ("slotted question", objective, actual, relaxed)
     return problem.once(key, lambda: _question(problem, objective, actual, relaxed))
-
-
-def foresees(problem: Problem, objective: Objective) -> bool:
-    """Tell whether plans see the prices that bills use: no forecast of them stands between."""
-    for _, zone in problem.prices.zones:
-        blurred = (objective.cost and zone.price_forecast is not None) or (
-            objective.carbon and zone.carbon_forecast is not None
-        )
-        if blurred:
-            return False
-    return True
 
 
 def _question(

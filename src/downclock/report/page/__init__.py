@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from downclock.report.page.write import report_html, write_report, write_summary
+from downclock.report.page.write import report_html, write_report
 
-__all__ = ["report_html", "write_report", "write_summary"]
+__all__ = ["report_html", "write_report"]

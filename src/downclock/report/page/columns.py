@@ -11,26 +11,27 @@ from downclock.problem.platform import Kind
 from downclock.problem.price import Curve
 from downclock.problem.problem import Problem
 from downclock.report.page.curves import sampled_curves
-from downclock.report.page.judged import Judged
 from downclock.report.page.pack import Pack
+from downclock.report.page.words import plan_name
 from downclock.report.power_curve import PowerCurve, power_curve
 from downclock.schedule.account.bill import PARTS
 from downclock.schedule.schedule import ASLEEP, STATES, STATUSES, Schedule
 from downclock.schedule.states import States
+from downclock.study.summary import Summary
 from downclock.units import Floats, Ints
 
 
-def page_data(judged: Judged) -> str:
+def page_data(summary: Summary) -> str:
     """Return what the page's scripts draw first, as one block of text."""
-    problem, schedule = judged.problem, judged.schedule
-    power = power_curve(problem, schedule, boundary=judged.bill.boundary)
+    problem, schedule = summary.problem, summary.plan.schedule
+    power = power_curve(problem, schedule, boundary=summary.plan.bill.boundary)
     used, application = np.unique(problem.tasks.application, return_inverse=True)
     into = Pack()
     _segments(into, problem, schedule)
-    _tasks(into, judged, application)
+    _tasks(into, summary, application)
     _servers(into, problem, power)
     last_s = max(float(power.edge_s[-1]), schedule.makespan_s)
-    return into.text(_header(judged, used, power, last_s))
+    return into.text(_header(summary, used, power, last_s))
 
 
 def curve_data(problem: Problem) -> str:
@@ -40,12 +41,12 @@ def curve_data(problem: Problem) -> str:
     return into.text({})
 
 
-def _header(judged: Judged, used: Ints, power: PowerCurve, last_s: float) -> dict[str, Any]:
-    problem, epoch = judged.problem, judged.problem.epoch
+def _header(summary: Summary, used: Ints, power: PowerCurve, last_s: float) -> dict[str, Any]:
+    problem, epoch = summary.problem, summary.problem.epoch
     offset = None if epoch is None else epoch.utcoffset()
-    reason = judged.schedule.outcomes.reason
+    reason = summary.plan.schedule.outcomes.reason
     return {
-        "policy": judged.name,
+        "policy": plan_name(summary),
         "epoch_ms": None if epoch is None else epoch.timestamp() * 1000.0,
         "offset_min": 0.0 if offset is None else offset.total_seconds() / 60.0,
         "last_s": last_s,
@@ -79,15 +80,15 @@ def _segments(into: Pack, problem: Problem, schedule: Schedule) -> None:
     into.real("segment_watts", watts[order])
 
 
-def _tasks(into: Pack, judged: Judged, application: Ints) -> None:
-    tasks, outcomes = judged.problem.tasks, judged.schedule.outcomes
+def _tasks(into: Pack, summary: Summary, application: Ints) -> None:
+    tasks, outcomes = summary.problem.tasks, summary.plan.schedule.outcomes
     into.whole("task_application", application)
     into.whole("task_status", outcomes.status)
     into.whole("task_processors", tasks.processors)
     into.measured("task_arrival", tasks.arrival_s)
     into.measured("task_deadline", tasks.deadline_s)
     into.real("task_work", tasks.scale * outcomes.work)
-    into.real("task_joules", judged.bill.task_j)
+    into.real("task_joules", summary.plan.bill.task_j)
 
 
 def _servers(into: Pack, problem: Problem, power: PowerCurve) -> None:

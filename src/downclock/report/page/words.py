@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from downclock.quantities import count
-from downclock.report.page.judged import Judged
-from downclock.report.summary import Planned
-from downclock.report.worth import ENERGY, Worth
 from downclock.schedule.schedule import DONE, FAILED, PENDING, REJECTED
-from downclock.units import TOLERANCE
+from downclock.study.objective_value import ENERGY, ObjectiveValue
+from downclock.study.planned import Planned
+from downclock.study.summary import Summary
 
 PLAINLY = {
     "race": "running every task at the default clock",
@@ -17,6 +16,11 @@ PLAINLY = {
     "least-cost": "planning for the least energy",
 }
 """What the baselines are, for people who do not know the catalogue."""
+
+
+def plan_name(summary: Summary) -> str:
+    """Who made the plan."""
+    return summary.plan.policy or "this plan"
 
 
 def energy(joules: float) -> str:
@@ -54,57 +58,57 @@ def money(amount: float, currency: str) -> str:
     return f"{amount:,.2f} {currency}" if abs(amount) >= 10.0 else f"{amount:.3g} {currency}"
 
 
-def headline(judged: Judged) -> str:
+def headline(summary: Summary) -> str:
     """One sentence: energy, and what that saves."""
-    total, amount = judged.bill.total_j, f"needs {energy(judged.bill.total_j)}"
-    said = [_saving(total, each) for each in judged.baselines if each.bill.total_j > 0.0]
-    worth = judged.worth
-    if worth is not None and worth.objective != ENERGY:
-        amount = f"is worth {worth.say(worth.value)} ({worth.objective})"
-        said = [_cheaper(worth, each) for each in judged.baselines if each.worth is not None]
+    total, amount = summary.plan.bill.total_j, f"needs {energy(summary.plan.bill.total_j)}"
+    said = [_saving(total, each) for each in summary.baselines if each.bill.total_j > 0.0]
+    value = summary.plan.value
+    if value is not None and value.objective != ENERGY:
+        amount = f"is worth {value.words(value.amount)} ({value.objective})"
+        said = [_cheaper(value, each) for each in summary.baselines if each.value is not None]
     return f"This plan {amount}: {' and '.join(said)}." if said else f"This plan {amount}."
 
 
-def sentences(judged: Judged) -> list[str]:
+def sentences(summary: Summary) -> list[str]:
     """The rest of the summary: validity, deadlines, bound, money, CO2, servers."""
-    said = [_deadlines(judged), _bound(judged), _servers(judged)]
-    said += [_costs(judged)] if judged.bill.money is not None else []
-    said += [_carbon(judged)] if judged.bill.carbon_kg is not None else []
-    said += _not_compared(judged)
+    said = [_deadlines(summary), _bound(summary), _servers(summary)]
+    said += [_costs(summary)] if summary.plan.bill.money is not None else []
+    said += [_carbon(summary)] if summary.plan.bill.carbon_kg is not None else []
+    said += _not_compared(summary)
     return [sentence for sentence in said if sentence]
 
 
-def cards(judged: Judged) -> list[tuple[str, str, str]]:
+def cards(summary: Summary) -> list[tuple[str, str, str]]:
     """Figures to see first: (what, value, a few words)."""
-    bill, problem = judged.bill, judged.problem
+    bill, problem = summary.plan.bill, summary.problem
     shown = [
         ("Energy", energy(bill.total_j), f"{energy(bill.energy_j['run'])} of it running tasks")
     ]
-    shown += [card for each in judged.baselines for card in _saved_card(judged, each)]
-    shown += _bound_card(judged)
-    met, asked = deadlines_met(judged)
+    shown += [card for each in summary.baselines for card in _saved_card(summary, each)]
+    shown += _bound_card(summary)
+    met, asked = summary.plan.deadlines_met, summary.plan.deadlines
     if asked:
         said = f"all {met:,}" if met == asked else f"{met:,}"
-        shown.append(("Deadlines met", said, f"of {asked:,}; {_left(judged)}"))
+        shown.append(("Deadlines met", said, f"of {asked:,}; {_left(summary)}"))
     else:
-        done = int(np.sum(judged.schedule.outcomes.status == DONE))
+        done = summary.plan.done
         note = f"of {len(problem.tasks):,}; none has a deadline"
         shown.append(("Tasks done", f"{done:,}", note))
     if bill.money is not None:
-        shown.append(("Electricity", money(bill.money, bill.currency), _against_money(judged)))
+        shown.append(("Electricity", money(bill.money, bill.currency), _against_money(summary)))
     if bill.carbon_kg is not None:
-        shown.append(("CO2", quantity(1000.0 * bill.carbon_kg, "g"), _against_carbon(judged)))
+        shown.append(("CO2", quantity(1000.0 * bill.carbon_kg, "g"), _against_carbon(summary)))
     used = f"{bill.servers_used:,} of {problem.platform.server_count:,}"
     woken = f"woken {count(bill.wakes, 'time')}" if bill.wakes else "none is woken"
     shown.append(("Servers used", used, woken))
     return shown
 
 
-def _saved_card(judged: Judged, each: Planned) -> list[tuple[str, str, str]]:
-    ours, theirs, said = judged.bill.total_j, each.bill.total_j, energy(each.bill.total_j)
-    if judged.worth is not None and each.worth is not None:
-        ours, theirs = judged.worth.value, each.worth.value
-        said = each.worth.say(theirs)
+def _saved_card(summary: Summary, each: Planned) -> list[tuple[str, str, str]]:
+    ours, theirs, said = summary.plan.bill.total_j, each.bill.total_j, energy(each.bill.total_j)
+    if summary.plan.value is not None and each.value is not None:
+        ours, theirs = summary.plan.value.amount, each.value.amount
+        said = each.value.words(theirs)
     if not theirs > 0.0:
         return []
     saved = 1.0 - ours / theirs
@@ -112,30 +116,19 @@ def _saved_card(judged: Judged, each: Planned) -> list[tuple[str, str, str]]:
     return [(f"{word} {each.policy}", percent(abs(saved)), f"{each.policy} needs {said}")]
 
 
-def _bound_card(judged: Judged) -> list[tuple[str, str, str]]:
-    worth, gap, least = judged.worth, 0.0, energy(judged.bound_j)
-    if worth is not None:
-        gap, least = worth.gap, worth.say(worth.bound)
-    elif judged.bound_j > 0.0:
-        gap = judged.bill.total_j / judged.bound_j - 1.0
-    if not (judged.bound_j if worth is None else worth.bound) > 0.0:
+def _bound_card(summary: Summary) -> list[tuple[str, str, str]]:
+    plan, value = summary.plan, summary.plan.value
+    gap, bound, least = plan.gap, plan.bound_j, energy(plan.bound_j)
+    if value is not None:
+        gap, bound, least = value.gap, value.bound, value.words(value.bound)
+    if not bound > 0.0:
         return []
     return [("Above the lower bound", percent(gap), f"no plan needs less than {least}")]
 
 
-def deadlines_met(judged: Judged) -> tuple[int, int]:
-    """Return how many deadlines are met, and how many there are."""
-    tasks = judged.problem.tasks
-    asked = np.isfinite(tasks.deadline_s)
-    finish = np.where(tasks.scale > 0.0, judged.finish_s, tasks.arrival_s)
-    room = TOLERANCE * np.maximum(1.0, np.where(asked, np.abs(tasks.deadline_s), 1.0))
-    met = asked & (judged.schedule.outcomes.status == DONE) & (finish <= tasks.deadline_s + room)
-    return int(met.sum()), int(asked.sum())
-
-
-def left_out(judged: Judged) -> list[tuple[str, str, str]]:
+def left_out(summary: Summary) -> list[tuple[str, str, str]]:
     """Tasks that do not get done: (task, how it ended, why)."""
-    outcomes, names = judged.schedule.outcomes, judged.problem.tasks.name
+    outcomes, names = summary.plan.schedule.outcomes, summary.problem.tasks.name
     words = {REJECTED: "rejected", FAILED: "failed", PENDING: "not decided"}
     return [
         (str(names[row]), words[int(outcomes.status[row])], str(outcomes.reason[row]))
@@ -143,10 +136,10 @@ def left_out(judged: Judged) -> list[tuple[str, str, str]]:
     ]
 
 
-def _not_compared(judged: Judged) -> list[str]:
+def _not_compared(summary: Summary) -> list[str]:
     """Say which baselines are missing, those with one reason together."""
     by_reason: dict[str, list[str]] = {}
-    for name, reason in judged.without:
+    for name, reason in summary.without:
         by_reason.setdefault(reason, []).append(name)
     return [
         f"There is no comparison with {' and '.join(names)}: {reason}."
@@ -158,9 +151,9 @@ def _saving(total: float, each: Planned) -> str:
     return _less(1.0 - total / each.bill.total_j, each)
 
 
-def _cheaper(worth: Worth, each: Planned) -> str:
-    other = each.worth.value if each.worth is not None else 0.0
-    return _less(1.0 - worth.value / other if other > 0.0 else 0.0, each)
+def _cheaper(value: ObjectiveValue, each: Planned) -> str:
+    other = each.value.amount if each.value is not None else 0.0
+    return _less(1.0 - value.amount / other if other > 0.0 else 0.0, each)
 
 
 def _less(saved: float, each: Planned) -> str:
@@ -174,10 +167,10 @@ def _less(saved: float, each: Planned) -> str:
     return f"{percent(abs(saved))} {'less' if saved > 0.0 else 'more'} than {than}"
 
 
-def _deadlines(judged: Judged) -> str:
-    met, asked = deadlines_met(judged)
-    done = int(np.sum(judged.schedule.outcomes.status == DONE))
-    tasks = len(judged.problem.tasks)
+def _deadlines(summary: Summary) -> str:
+    met, asked = summary.plan.deadlines_met, summary.plan.deadlines
+    done = summary.plan.done
+    tasks = len(summary.problem.tasks)
     number = f"all {tasks:,}" if done == tasks > 1 else f"{done:,} of {tasks:,}"
     runs = f"It completes {number} tasks"
     if not asked:
@@ -187,27 +180,27 @@ def _deadlines(judged: Judged) -> str:
     return f"{runs} and meets {met:,} of {count(asked, 'deadline')}."
 
 
-def _bound(judged: Judged) -> str:
-    worth = judged.worth
-    if worth is not None:
-        if not worth.bound > 0.0:
+def _bound(summary: Summary) -> str:
+    value = summary.plan.value
+    if value is not None:
+        if not value.bound > 0.0:
             return ""
         return (
-            f"No valid plan of the tasks it completes is worth less than {worth.say(worth.bound)}"
-            f" ({worth.objective}, negative prices as 0); this one is {percent(worth.gap)} above"
+            f"No valid plan of the tasks it completes is worth less than {value.words(value.bound)}"
+            f" ({value.objective}, negative prices as 0); this one is {percent(value.gap)} above"
             " that."
         )
-    if judged.bound_j <= 0.0:
+    if summary.plan.bound_j <= 0.0:
         return ""
-    gap = percent(judged.bill.total_j / judged.bound_j - 1.0)
+    gap = percent(summary.plan.gap)
     return (
-        f"No valid plan of the tasks it completes needs less than {energy(judged.bound_j)};"
+        f"No valid plan of the tasks it completes needs less than {energy(summary.plan.bound_j)};"
         f" this one is {gap} above that."
     )
 
 
-def _servers(judged: Judged) -> str:
-    bill, servers = judged.bill, judged.problem.platform.server_count
+def _servers(summary: Summary) -> str:
+    bill, servers = summary.plan.bill, summary.problem.platform.server_count
     woken = "none is woken" if bill.wakes == 0 else f"servers wake {count(bill.wakes, 'time')}"
     return (
         f"It uses {bill.servers_used:,} of {count(servers, 'server')}, {woken}, and the last task"
@@ -215,33 +208,35 @@ def _servers(judged: Judged) -> str:
     )
 
 
-def _costs(judged: Judged) -> str:
-    bill = judged.bill
+def _costs(summary: Summary) -> str:
+    bill = summary.plan.bill
     said = f"The electricity costs {money(bill.money or 0.0, bill.currency)}"
-    against = _against_money(judged)
+    against = _against_money(summary)
     return f"{said} ({against})." if against else f"{said}."
 
 
-def _carbon(judged: Judged) -> str:
-    said = f"It emits {quantity(1000.0 * (judged.bill.carbon_kg or 0.0), 'g')} of CO2"
-    against = _against_carbon(judged)
+def _carbon(summary: Summary) -> str:
+    said = f"It emits {quantity(1000.0 * (summary.plan.bill.carbon_kg or 0.0), 'g')} of CO2"
+    against = _against_carbon(summary)
     return f"{said} ({against})." if against else f"{said}."
 
 
-def _against_money(judged: Judged) -> str:
-    rows = [(each.policy, each.bill.money) for each in judged.baselines]
+def _against_money(summary: Summary) -> str:
+    rows = [(each.policy, each.bill.money) for each in summary.baselines]
     return ", ".join(
-        f"{name} {money(value, judged.bill.currency)}" for name, value in rows if value is not None
+        f"{name} {money(value, summary.plan.bill.currency)}"
+        for name, value in rows
+        if value is not None
     )
 
 
-def _against_carbon(judged: Judged) -> str:
-    rows = [(each.policy, each.bill.carbon_kg) for each in judged.baselines]
+def _against_carbon(summary: Summary) -> str:
+    rows = [(each.policy, each.bill.carbon_kg) for each in summary.baselines]
     return ", ".join(
         f"{name} {quantity(1000.0 * value, 'g')}" for name, value in rows if value is not None
     )
 
 
-def _left(judged: Judged) -> str:
-    missing = int(np.sum(judged.schedule.outcomes.status != DONE))
+def _left(summary: Summary) -> str:
+    missing = int(np.sum(summary.plan.schedule.outcomes.status != DONE))
     return "every task is done" if missing == 0 else f"{count(missing, 'task')} left out"

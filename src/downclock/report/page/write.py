@@ -11,15 +11,20 @@ from importlib.resources import files
 from pathlib import Path
 
 from downclock.files import write_text_atomically
-from downclock.problem.problem import Problem
 from downclock.quantities import count
 from downclock.report.page.columns import curve_data, page_data
-from downclock.report.page.judged import Judged, judged, judged_summary
-from downclock.report.page.words import cards, energy, headline, left_out, percent, sentences
-from downclock.report.summary import Summary
-from downclock.report.worth import ENERGY, Worth
+from downclock.report.page.words import (
+    cards,
+    energy,
+    headline,
+    left_out,
+    percent,
+    plan_name,
+    sentences,
+)
 from downclock.schedule.account.bill import PARTS, Bill, Boundary
-from downclock.schedule.schedule import Schedule
+from downclock.study.objective_value import ENERGY
+from downclock.study.summary import Summary
 
 SCRIPTS = (
     *("data", "words", "colours", "timeline", "signals", "gantt"),
@@ -32,67 +37,38 @@ LISTED = 200
 
 
 def write_report(
-    problem: Problem,
-    schedule: Schedule,
-    path: str | Path,
-    *,
-    boundary: Boundary = "last-task",
-    baselines: Sequence[str] | None = None,
-    command: Sequence[str] | None = None,
+    summary: Summary, path: str | Path, *, command: Sequence[str] | None = None
 ) -> None:
-    """Write a schedule as one HTML page that opens from disk and asks no network.
+    """Write a plan beside its baselines as one HTML page that opens from disk, asks no network.
 
     Args:
-        problem: what was asked.
-        schedule: the answer.
+        summary: what `downclock.judge` says of a schedule, or `downclock.summarise` of a policy.
         path: the file, replaced as a whole.
-        boundary: where the energy window of a server ends.
-        baselines: policies to compare with; none plans nothing and so is quickest.
         command: the command that made the page, to be shown in it.
 
     Raises:
-        InvalidSchedule: the schedule cannot be billed.
-        InvalidInput: the file cannot be written, or a baseline is unknown.
+        InvalidInput: the file cannot be written.
     """
-    html = report_html(problem, schedule, boundary=boundary, baselines=baselines, command=command)
-    write_text_atomically(path, html)
+    write_text_atomically(path, report_html(summary, command=command))
 
 
-def report_html(
-    problem: Problem,
-    schedule: Schedule,
-    *,
-    boundary: Boundary = "last-task",
-    baselines: Sequence[str] | None = None,
-    command: Sequence[str] | None = None,
-) -> str:
+def report_html(summary: Summary, *, command: Sequence[str] | None = None) -> str:
     """Return the page; the same input gives the same text."""
-    return page_html(judged(problem, schedule, boundary=boundary, baselines=baselines), command)
-
-
-def write_summary(
-    summary: Summary, path: str | Path, *, command: Sequence[str] | None = None
-) -> None:
-    """Write the page of a plan and its baselines, which are not planned again."""
-    write_text_atomically(path, page_html(judged_summary(summary), command))
-
-
-def page_html(mine: Judged, command: Sequence[str] | None = None) -> str:
-    """Return the page of a schedule that has been judged."""
+    summary = summary.comparable()
     parts = {
-        "title": escape(mine.problem.name),
-        "subtitle": escape(_subtitle(mine)),
-        "headline": escape(headline(mine)),
-        "sentences": " ".join(escape(sentence) for sentence in sentences(mine)),
-        "verdict": _verdict(mine),
-        "cards": "".join(_card(*card) for card in cards(mine)),
-        "bars": _bars(mine),
-        "comparison": _comparison(mine),
-        "left-out": _left_out(mine),
-        "reproduce": _reproduce(mine, command),
+        "title": escape(summary.problem.name),
+        "subtitle": escape(_subtitle(summary)),
+        "headline": escape(headline(summary)),
+        "sentences": " ".join(escape(sentence) for sentence in sentences(summary)),
+        "verdict": _verdict(summary),
+        "cards": "".join(_card(*card) for card in cards(summary)),
+        "bars": _bars(summary),
+        "comparison": _comparison(summary),
+        "left-out": _left_out(summary),
+        "reproduce": _reproduce(summary, command),
         "style": _asset("page.css"),
-        "data": page_data(mine),
-        "curves": curve_data(mine.problem),
+        "data": page_data(summary),
+        "curves": curve_data(summary.problem),
         "script": "\n".join(_asset(f"{name}.js") for name in SCRIPTS),
     }
     pieces = _asset("page.html").split("{{")
@@ -107,12 +83,13 @@ def _asset(name: str) -> str:
     return files("downclock.report.page").joinpath("web", name).read_text(encoding="utf-8")
 
 
-def _subtitle(mine: Judged) -> str:
-    platform = mine.problem.platform
+def _subtitle(summary: Summary) -> str:
+    platform = summary.problem.platform
     where = (
         f"{count(platform.server_count, 'server')}, {count(platform.processor_count, 'processor')}"
     )
-    return f"{count(len(mine.problem.tasks), 'task')} on {where}, planned by {mine.name}"
+    tasks = count(len(summary.problem.tasks), "task")
+    return f"{tasks} on {where}, planned by {plan_name(summary)}"
 
 
 def _card(what: str, value: str, note: str) -> str:
@@ -122,23 +99,24 @@ def _card(what: str, value: str, note: str) -> str:
     )
 
 
-def _verdict(mine: Judged) -> str:
-    if mine.verdict.ok:
-        checked = f"{mine.verdict.checked:,} rows"
+def _verdict(summary: Summary) -> str:
+    if summary.plan.verdict.ok:
+        checked = f"{summary.plan.verdict.checked:,} rows"
         return f'<p class="verdict good">Checked: the plan breaks no rule ({checked}).</p>'
-    lines = "".join(f"<li>{escape(str(v))}</li>" for v in mine.verdict.violations[:20])
-    text = escape(str(mine.verdict).splitlines()[0])
+    lines = "".join(f"<li>{escape(str(v))}</li>" for v in summary.plan.verdict.violations[:20])
+    text = escape(str(summary.plan.verdict).splitlines()[0])
     return f'<div class="verdict bad"><p>This schedule is {text}</p><ul>{lines}</ul></div>'
 
 
-def _plans(mine: Judged) -> list[tuple[str, Bill]]:
-    return [(mine.name, mine.bill), *((each.policy, each.bill) for each in mine.baselines)]
+def _plans(summary: Summary) -> list[tuple[str, Bill]]:
+    names = [plan_name(summary), *(each.policy for each in summary.baselines)]
+    return list(zip(names, (each.bill for each in summary.plans), strict=True))
 
 
-def _bars(mine: Judged) -> str:
+def _bars(summary: Summary) -> str:
     """Stacked bars of the energy parts, all to one scale."""
-    plans = _plans(mine)
-    longest = max([bill.total_j for _, bill in plans] + [mine.bound_j]) or 1.0
+    plans, bound_j = _plans(summary), summary.plan.bound_j
+    longest = max([bill.total_j for _, bill in plans] + [bound_j]) or 1.0
     rows = []
     for name, bill in plans:
         pieces = "".join(
@@ -152,11 +130,11 @@ def _bars(mine: Judged) -> str:
             f'<span class="track">{pieces}</span>'
             f'<span class="value">{energy(bill.total_j)}</span></div>'
         )
-    if mine.bound_j > 0.0:
+    if bound_j > 0.0:
         rows.append(
             '<div class="bar"><span class="name">lower bound</span><span class="track">'
-            f'<span class="part bound" style="width:{100.0 * mine.bound_j / longest:.4f}%"></span>'
-            f'</span><span class="value">{energy(mine.bound_j)}</span></div>'
+            f'<span class="part bound" style="width:{100.0 * bound_j / longest:.4f}%"></span>'
+            f'</span><span class="value">{energy(bound_j)}</span></div>'
         )
     used = [part for part in PARTS if any(bill.energy_j[part] > 0.0 for _, bill in plans)]
     legend = "".join(f'<li><span class="part {part}"></span>{part}</li>' for part in used)
@@ -164,20 +142,16 @@ def _bars(mine: Judged) -> str:
     return f'{bars}<ul class="legend">{legend}</ul>'
 
 
-def _comparison(mine: Judged) -> str:
-    plans = _plans(mine)
+def _comparison(summary: Summary) -> str:
+    plans = _plans(summary)
     used = [part for part in PARTS if any(bill.energy_j[part] for _, bill in plans)]
     rows = [(f"{part} energy", [energy(bill.energy_j[part]) for _, bill in plans]) for part in used]
     rows.append(("total energy", [energy(bill.total_j) for _, bill in plans]))
-    worths = [mine.worth, *(each.worth for each in mine.baselines)]
-    if mine.worth is not None and mine.worth.objective != ENERGY:
-        said = ["" if worth is None else worth.say(worth.value) for worth in worths]
-        rows.append((f"{mine.worth.objective}, negative prices as 0", said))
-    bounds = [mine.bound_j, *(each.bound_j for each in mine.baselines)]
-    gaps = [
-        _above(bill, bound, worth)
-        for (_, bill), bound, worth in zip(plans, bounds, worths, strict=True)
-    ]
+    values = [each.value for each in summary.plans]
+    if summary.plan.value is not None and summary.plan.value.objective != ENERGY:
+        said = ["" if value is None else value.words(value.amount) for value in values]
+        rows.append((f"{summary.plan.value.objective}, negative prices as 0", said))
+    gaps = [percent((each if each.value is None else each.value).gap) for each in summary.plans]
     rows.append(("above its lower bound", gaps))
     rows.append(("server wakes", [f"{bill.wakes:,}" for _, bill in plans]))
     head = "".join(f'<th scope="col">{escape(name)}</th>' for name, _ in plans)
@@ -193,15 +167,8 @@ def _comparison(mine: Judged) -> str:
     )
 
 
-def _above(bill: Bill, bound_j: float, worth: Worth | None) -> str:
-    """Say the gap to the bound on what is to be least."""
-    if worth is not None:
-        return percent(worth.gap)
-    return percent(bill.total_j / bound_j - 1.0) if bound_j > 0.0 else "none"
-
-
-def _left_out(mine: Judged) -> str:
-    rows = left_out(mine)
+def _left_out(summary: Summary) -> str:
+    rows = left_out(summary)
     if not rows:
         return ""
     body = "".join(
@@ -213,23 +180,23 @@ def _left_out(mine: Judged) -> str:
     return (
         '<section aria-labelledby="left-out-title">'
         '<h2 id="left-out-title">What is left out, and why</h2>'
-        f"<p>{count(len(rows), 'task')} of {len(mine.problem.tasks):,} will not be done.</p>"
+        f"<p>{count(len(rows), 'task')} of {len(summary.problem.tasks):,} will not be done.</p>"
         '<div class="scroll short"><table class="plain left"><thead><tr><th scope="col">Task</th>'
         '<th scope="col">Outcome</th><th scope="col">Why</th></tr></thead>'
         f"<tbody>{body}</tbody></table></div>{note}</section>"
     )
 
 
-def _reproduce(mine: Judged, command: Sequence[str] | None) -> str:
+def _reproduce(summary: Summary, command: Sequence[str] | None) -> str:
     """Say how this file was made, so that somebody else can make it again."""
     facts = [
         ("Downclock", version("downclock")),
         ("Python", machine.python_version()),
         ("NumPy", version("numpy")),
-        ("Problem", mine.problem.name),
-        ("Policy", mine.schedule.policy or "not stated"),
-        ("Baselines", ", ".join(each.policy for each in mine.baselines) or "none"),
-        ("Energy counted until", _until(mine.bill.boundary)),
+        ("Problem", summary.problem.name),
+        ("Policy", summary.plan.schedule.policy or "not stated"),
+        ("Baselines", ", ".join(each.policy for each in summary.baselines) or "none"),
+        ("Energy counted until", _until(summary.plan.bill.boundary)),
     ]
     rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts)
     shown = "" if command is None else f"<pre><code>{escape(shlex.join(command))}</code></pre>"

@@ -15,7 +15,7 @@ LONGEST = 300
 """Characters of an internal error's own text that are shown."""
 
 
-def ending_of(error: BaseException, session: Session) -> int:
+def exit_code_of(error: BaseException, session: Session) -> int:
     """Say what happened in one line on standard error and return the exit code."""
     if isinstance(error, SystemExit):
         return error.code if isinstance(error.code, int) else INTERNAL

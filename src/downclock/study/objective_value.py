@@ -1,4 +1,4 @@
-"""What a plan is worth under an objective: money, CO2, energy or a sum, beside its lower bound."""
+"""The value of a plan under an objective: money, CO2, energy or a sum, beside its lower bound."""
 
 from __future__ import annotations
 
@@ -16,30 +16,36 @@ ENERGY = Objective(energy=1.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Worth:
+class ObjectiveValue:
     """The value of a plan under an objective.
 
     Attributes:
         objective: what was to be least.
-        value: of the bill, negative prices counted as 0, in the objective's own unit.
-        bound: no valid schedule of the tasks it runs is worth less; NaN where none is known.
+        amount: of the bill, negative prices counted as 0, in the objective's own unit.
+        bound: no valid schedule of the tasks it runs has a lesser value; NaN: none is known.
         currency: of money.
     """
 
     objective: Objective
-    value: float
+    amount: float
     bound: float
     currency: str
+
+    @classmethod
+    def of(cls, bill: Bill, objective: Objective, bound: float) -> ObjectiveValue:
+        """Value a bill; raises `InvalidInput` where it lacks what the objective weighs."""
+        amount = objective.value(bill.total_j, bill.money_clipped, bill.carbon_kg)
+        return cls(objective, amount, bound, bill.currency)
 
     @property
     def gap(self) -> float:
         """Value above the lower bound, as a fraction of it; infinite without a bound."""
         if not self.bound > 0.0:
-            return 0.0 if self.value == self.bound else np.inf
-        gap = self.value / self.bound - 1.0
+            return 0.0 if self.amount == self.bound else np.inf
+        gap = self.amount / self.bound - 1.0
         return 0.0 if abs(gap) < PROVEN else gap
 
-    def say(self, amount: float) -> str:
+    def words(self, amount: float) -> str:
         """An amount of the objective as people write it."""
         if np.isnan(amount):
             return "not known"
@@ -56,18 +62,12 @@ class Worth:
         return {
             "objective": str(self.objective),
             "objective_unit": self.objective.unit(self.currency) or "weighted sum",
-            "objective_value": self.value,
+            "objective_value": self.amount,
             "objective_bound": self.bound,
             "objective_gap": self.gap,
         }
 
 
-def worth_of(bill: Bill, objective: Objective, bound: float) -> Worth:
-    """Value a bill; raises `InvalidInput` where it lacks what the objective weighs."""
-    value = objective.value(bill.total_j, bill.money_clipped, bill.carbon_kg)
-    return Worth(objective, value, bound, bill.currency)
-
-
-def goal(text: str | None) -> Objective | None:
-    """The objective of a text."""
+def objective_or_none(text: str | None) -> Objective | None:
+    """The objective of a text, None where there is none."""
     return None if text is None else parse_objective(text)

@@ -127,7 +127,7 @@ def test_a_wrong_policy_is_named_with_what_is_known(run, files, spec, words):
 
 
 def test_an_internal_error_says_how_to_report_it(run, files, monkeypatch):
-    monkeypatch.setattr("downclock.report.summary.summarise", _broken)
+    monkeypatch.setattr("downclock.study.summary.summarise", _broken)
     ran = run("plan", files.cluster, files.jobs)
     assert ran.code == 3
     assert len(ran.err.splitlines()) == 1
@@ -146,7 +146,7 @@ def test_too_large_a_problem_is_no_bug(run, files):
 
 
 def test_debug_shows_where(run, files, monkeypatch):
-    monkeypatch.setattr("downclock.report.summary.summarise", _broken)
+    monkeypatch.setattr("downclock.study.summary.summarise", _broken)
     ran = run("--debug", "plan", files.cluster, files.jobs)
     assert ran.code == 3
     assert "Traceback" in ran.err
@@ -174,7 +174,7 @@ def test_an_interrupt_before_anything_was_saved_says_so(run, files, monkeypatch)
         raise KeyboardInterrupt
 
     path = files.path("schedule.json")
-    monkeypatch.setattr("downclock.report.summary.summarise", interrupted)
+    monkeypatch.setattr("downclock.study.summary.summarise", interrupted)
     ran = run("plan", files.cluster, files.jobs, "--output", path)
     assert ran.code == 130
     assert ran.err.splitlines()[-1] == "interrupted; nothing was written"

@@ -12,9 +12,10 @@ from downclock.cli import main
 from downclock.errors import InvalidInput
 from downclock.planners.catalog import CATALOG, policy
 from downclock.problem.files.files import write_problem
-from downclock.report.compare import compare, compare_all, comparisons_page, rows_of
-from downclock.report.summary import planned
+from downclock.report.comparison import comparison_page
 from downclock.report.tables import rendered
+from downclock.study.compare import compare, compare_all
+from downclock.study.planned import planned
 from downclock.workloads import mei
 from tests.conftest import ROOT
 from tests.generated import random_problem
@@ -51,7 +52,7 @@ def test_no_policy_is_below_the_bound(small) -> None:
 
 def test_figures_are_those_of_the_plan_alone(day) -> None:
     problem, _ = day
-    (row,) = rows_of(compare(problem, ["edl:theta=0.9"]))
+    (row,) = compare(problem, ["edl:theta=0.9"]).records()
     alone = planned(problem, "edl:theta=0.9").bill
     assert row["total_j"] == alone.total_j
     assert row["money"] == alone.money
@@ -62,7 +63,7 @@ def test_figures_are_those_of_the_plan_alone(day) -> None:
 def test_a_policy_that_does_not_apply_says_why() -> None:
     problem = random_problem(2, edges=True, tasks=10)
     found = compare(problem, ["race", "edl"])
-    page = comparisons_page([found])
+    page = comparison_page(found)
     for spec in ("race", "edl"):
         reason = policy(spec).objection(problem)
         assert reason is not None
@@ -85,7 +86,7 @@ def test_progress_is_told_before_each_policy(day) -> None:
 
 def test_many_problems_are_summed_up(day) -> None:
     problems = [day[0]] * 5
-    page = comparisons_page(compare_all(problems, ["race", "edl"]))
+    page = comparison_page(*compare_all(problems, ["race", "edl"]))
     assert len(page.tables) == 1
     first, second = page.tables[0].rows
     assert first is not None
@@ -97,7 +98,7 @@ def test_many_problems_are_summed_up(day) -> None:
 
 
 def test_json_holds_every_column_of_the_issue(day) -> None:
-    data = json.loads(rendered(compare(day[0], ["edl"]).page(), "json"))
+    data = json.loads(rendered(comparison_page(compare(day[0], ["edl"])), "json"))
     (row,) = data["problems"][0]["plans"]
     for name in (
         "run_j",

@@ -1,0 +1,145 @@
+"""The page of comparisons: plans of one problem or many, in one tidy table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from downclock.quantities import count, duration, energy, percent
+from downclock.report.tables import Page, Table
+from downclock.study.compare import Comparison
+from downclock.study.planned import Planned
+
+SHOWN = 4
+"""Problems that get a table of their own; more of them are only summed up."""
+
+
+def comparison_page(*comparisons: Comparison) -> Page:
+    """One table a problem where they are few, and means over all where they are several."""
+    shown = comparisons if len(comparisons) <= SHOWN else ()
+    tables = [table for each in shown for table in _tables(each)]
+    if len(comparisons) > 1:
+        tables.append(_means(comparisons))
+    notes = {f"{spec}: {why}": None for each in comparisons for spec, why in each.without}
+    return Page(
+        lines=(_line(comparisons),),
+        tables=tuple(tables),
+        notes=tuple(f"not compared, {note}" for note in notes),
+        data={"problems": [_data(each) for each in comparisons]},
+        records=[row for each in comparisons for row in each.records()],
+    )
+
+
+def _line(comparisons: Sequence[Comparison]) -> str:
+    if len(comparisons) == 1:
+        only = comparisons[0]
+        where = count(only.problem.platform.processor_count, "processor")
+        tasks = count(len(only.problem.tasks), "task")
+        return f"{only.problem.name}: {tasks} on {where}; every plan shown is valid"
+    return f"{count(len(comparisons), 'problem')}; every plan shown is valid"
+
+
+def _tables(comparison: Comparison) -> tuple[Table, Table]:
+    """Return the energies and costs, and what is got for them."""
+    plans, problem = comparison.plans, comparison.problem
+    prefix, size = _scale(max((each.bill.total_j for each in plans), default=0.0))
+    head = ["policy", f"total {prefix}J", "run", "idle", "other", "gap"]
+    if plans and plans[0].bill.money is not None:
+        head.append(plans[0].bill.currency)
+    if plans and plans[0].bill.carbon_kg is not None:
+        head.append("kg CO2")
+    mixed = comparison.objective is not None and comparison.objective.mixed
+    if mixed:
+        head.append(str(comparison.objective))
+    title = problem.name if plans else f"{problem.name}: no policy has a plan"
+    energies = Table(
+        tuple(head), tuple(_energy_cells(comparison, each, size) for each in plans), title
+    )
+    service = ("policy", "done", "deadlines met", "servers", "wakes", "makespan", "planned in")
+    rows = tuple(_service_cells(each) for each in plans)
+    return energies, Table(service, rows)
+
+
+def _scale(joules: float) -> tuple[str, float]:
+    for prefix, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if joules >= size:
+            return prefix, size
+    return "", 1.0
+
+
+def _energy_cells(comparison: Comparison, each: Planned, size: float) -> tuple[str, ...]:
+    bill = each.bill
+    parts = bill.energy_j
+    other = bill.total_j - parts["run"] - parts["idle"]
+    numbers = [bill.total_j, parts["run"], parts["idle"], other]
+    cells = [
+        each.policy,
+        *(f"{number / size:.4f}" for number in numbers),
+        percent(comparison.gap(each)),
+    ]
+    if bill.money is not None:
+        cells.append(f"{bill.money:.4f}")
+    if bill.carbon_kg is not None:
+        cells.append(f"{bill.carbon_kg:.4f}")
+    value = each.value
+    if value is not None and comparison.objective is not None and value.objective.mixed:
+        cells.append(value.words(value.amount))
+    return tuple(cells)
+
+
+def _service_cells(each: Planned) -> tuple[str, ...]:
+    bill = each.bill
+    return (
+        each.policy,
+        f"{each.done:,} of {len(each.problem.tasks):,}",
+        f"{each.deadlines_met:,} of {each.deadlines:,}",
+        f"{bill.servers_used:,}",
+        f"{bill.wakes:,}",
+        duration(bill.makespan_s),
+        duration(each.planning_s),
+    )
+
+
+def _means(comparisons: Sequence[Comparison]) -> Table:
+    """Means over the problems each policy has a plan for, and how often it is the best."""
+    found: dict[str, list[tuple[Comparison, Planned]]] = {}
+    for each in comparisons:
+        for plan in each.plans:
+            found.setdefault(plan.policy, []).append((each, plan))
+    rows = sorted(_mean_cells(spec, pairs) for spec, pairs in found.items())
+    head = (
+        "policy",
+        "problems",
+        "mean energy",
+        "above the best",
+        "mean gap",
+        "best in",
+        "left out",
+    )
+    return Table(head, tuple(cells for _, cells in rows), "All problems")
+
+
+def _mean_cells(
+    spec: str, pairs: Sequence[tuple[Comparison, Planned]]
+) -> tuple[float, tuple[str, ...]]:
+    """Return the mean excess over the best plan, to sort by, and the row."""
+    total = np.array([plan.bill.total_j for _, plan in pairs])
+    amount = np.array([each.amount(plan) for each, plan in pairs])
+    best = np.array([each.amount(each.plans[0]) for each, _ in pairs])
+    excess = float(np.mean(amount / np.where(best > 0.0, best, 1.0))) - 1.0
+    wins = sum(each.plans[0].policy == spec for each, _ in pairs)
+    left = sum(int(plan.rejected.size) for _, plan in pairs)
+    gap = float(np.mean([each.gap(plan) for each, plan in pairs]))
+    cells = (energy(float(total.mean())), percent(excess), percent(gap), f"{wins}", f"{left}")
+    return excess, (spec, f"{len(pairs)}", *cells)
+
+
+def _data(comparison: Comparison) -> dict[str, Any]:
+    return {
+        "problem": comparison.problem.name,
+        "tasks": len(comparison.problem.tasks),
+        "plans": [each.record() for each in comparison.plans],
+        "not_compared": [{"policy": spec, "reason": reason} for spec, reason in comparison.without],
+    }

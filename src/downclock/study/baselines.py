@@ -1,0 +1,95 @@
+"""Which policy plans a problem, and what its plan is compared with."""
+
+from __future__ import annotations
+
+from downclock.engine.policy import Policy
+from downclock.planners.catalog import (
+    CATALOG,
+    DEFAULT,
+    default_policy,
+    policy,
+    with_objective,
+    with_parameter,
+)
+from downclock.problem.objective import Objective
+from downclock.problem.problem import Problem
+from downclock.study.objective_value import ENERGY
+
+BASELINES = ("race", "static-cap")
+"""What a plan is compared with: full speed, and the best single clock for all jobs."""
+
+GRAPH_BASELINES = ("graph:rule=lpt,clocks=single", "graph:rule=lpt")
+"""The same for task graphs: gerards' list schedule at one clock, and at its best clocks."""
+
+SLOT_BASELINES = ("least-cost:objective=energy",)
+"""The same for task graphs in slots: blind to prices."""
+
+
+def chosen_policy(
+    problem: Problem,
+    spec: str | None = None,
+    *,
+    objective: str | None = None,
+    seed: int | None = None,
+    effort: float | None = None,
+) -> Policy:
+    """The policy to plan with: the one named, or the usual one for such a problem.
+
+    It plans by the objective, and draws with the seed, where it can.
+
+    Raises:
+        InvalidInput: an unknown policy, or one without an effort where one is asked for.
+    """
+    made = default_policy(problem, objective or "energy") if spec is None else None
+    name = wanted = spec or (made.name if made is not None else DEFAULT)
+    if objective is not None:
+        wanted = with_objective(wanted, objective)
+    wanted = _with_seed(wanted, seed)
+    if effort is not None:
+        wanted = with_parameter(wanted, "effort", f"{effort:g}")
+    return made if made is not None and wanted == name else policy(wanted)
+
+
+def usual_baselines(
+    problem: Problem, plan: str, objective: Objective | None = None
+) -> list[Policy]:
+    """What a plan of such a problem is compared with, under the limits of the plan's spec.
+
+    Where prices count: full speed and our price-blind plan, and full speed at cheap hours, so
+    that the worth of clocks and that of prices can be told apart.
+    """
+    if len(problem.edges):
+        for specs in (GRAPH_BASELINES, SLOT_BASELINES):
+            made = named_baselines(plan, specs)
+            if plan in specs or made[-1].objection(problem) is None:
+                return made
+    if objective is None or objective == ENERGY:
+        return named_baselines(plan, BASELINES)
+    at_cheap_hours = with_objective("thrifty:dvfs=off", str(objective))
+    return named_baselines(plan, ("race", at_cheap_hours, DEFAULT))
+
+
+def named_baselines(plan: str, specs: tuple[str, ...]) -> list[Policy]:
+    """Make the baselines named, under the limits of the plan's spec; the plan itself is none."""
+    limited = [with_limits_of(plan, spec) for spec in specs]
+    return [made for made in map(policy, (s for s in limited if s != plan)) if made.name != plan]
+
+
+def with_limits_of(spec: str, baseline: str) -> str:
+    """Return the baseline's spec with the patience and the time that ``spec`` asks for, if any."""
+    given = dict(part.partition("=")[::2] for part in spec.partition(":")[2].split(",") if part)
+    entry = CATALOG.get(baseline.partition(":")[0])  # an unknown one is refused where it is made
+    for name in ("rho", "seconds", "rounds"):
+        if name in given and entry is not None and name in entry.defaults:
+            baseline = with_parameter(baseline, name, given[name])
+    return baseline
+
+
+def _with_seed(spec: str, seed: int | None) -> str:
+    """Return the spec with a seed, where its policy has one and the spec does not give it."""
+    name, _, given = spec.partition(":")
+    if seed is None or name not in CATALOG or "seed" not in CATALOG[name].defaults:
+        return spec
+    if any(part.startswith("seed=") for part in given.split(",")):
+        return spec
+    return f"{name}:{given},seed={seed}" if given else f"{name}:seed={seed}"

@@ -1,0 +1,209 @@
+"""One schedule with everything that is said about it: verdict, bill, lower bound, value."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from downclock.engine.policy import Policy
+from downclock.planners.bounds import Bounds
+from downclock.planners.catalog import objective_of, policy
+from downclock.planners.offline_solver import planned_with_proof
+from downclock.planners.result import Result
+from downclock.problem.objective import Objective
+from downclock.problem.problem import Problem
+from downclock.schedule.account.account import account
+from downclock.schedule.account.bill import Bill, Boundary
+from downclock.schedule.schedule import DONE, REJECTED, Schedule
+from downclock.schedule.verify.verdict import Verdict
+from downclock.schedule.verify.verify import require_valid, verify
+from downclock.study.objective_value import ObjectiveValue, objective_or_none
+from downclock.units import TOLERANCE, Floats, Ints, slack
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Planned:
+    """A schedule, judged: verified, billed, and bounded from below.
+
+    Attributes:
+        problem: what was asked.
+        policy: who made it; a spec of the catalogue where it was planned here.
+        schedule: the answer.
+        verdict: is it valid; always so where it was planned here.
+        bill: what it costs.
+        bound_j: no valid schedule of the tasks it runs needs less.
+        value: its value under the objective it was asked for; None where that is energy alone.
+        planning_s: how long planning took, the first compilation of kernels included; NaN where
+            the schedule was given.
+        hopeless: why a solver that plans all or nothing has no plan; None where it has one.
+    """
+
+    problem: Problem
+    policy: str
+    schedule: Schedule
+    verdict: Verdict
+    bill: Bill
+    bound_j: float
+    value: ObjectiveValue | None = None
+    planning_s: float = np.nan
+    hopeless: str | None = None
+
+    @property
+    def gap(self) -> float:
+        """Energy above the lower bound, as a fraction of it."""
+        if self.bound_j <= 0.0:
+            return np.inf
+        gap = self.bill.total_j / self.bound_j - 1.0
+        return 0.0 if abs(gap) < TOLERANCE else gap
+
+    @property
+    def done(self) -> int:
+        """Number of tasks that run."""
+        return int(np.sum(self.schedule.outcomes.status == DONE))
+
+    @property
+    def rejected(self) -> Ints:
+        """Tasks that do not run."""
+        return np.flatnonzero(self.schedule.outcomes.status == REJECTED)
+
+    @property
+    def finish_s(self) -> Floats:
+        """End of each task's last segment (tasks,); NaN where it never ran."""
+        finish = np.full(len(self.problem.tasks), -np.inf)
+        np.maximum.at(finish, self.schedule.segments.task, self.schedule.segments.end_s)
+        return np.where(np.isfinite(finish), finish, np.nan)
+
+    @property
+    def deadlines_met(self) -> int:
+        """Number of deadlines met."""
+        tasks = self.problem.tasks
+        finish = np.where(tasks.scale > 0.0, self.finish_s, tasks.arrival_s)
+        timely = finish <= tasks.deadline_s + slack(tasks.deadline_s)
+        done = self.schedule.outcomes.status == DONE
+        return int(np.sum(done & timely & np.isfinite(tasks.deadline_s)))
+
+    @property
+    def deadlines(self) -> int:
+        """Number of deadlines."""
+        return int(np.sum(np.isfinite(self.problem.tasks.deadline_s)))
+
+    def runs_the_tasks_of(self, other: Planned) -> bool:
+        """Tell whether both run the same tasks, so that their figures can be compared."""
+        mine, theirs = self.schedule.outcomes.status, other.schedule.outcomes.status
+        return bool(np.all((mine == DONE) == (theirs == DONE)))
+
+    def record(self) -> dict[str, Any]:
+        """The figures as one flat row, units in the names."""
+        bill = self.bill
+        return {
+            "policy": self.policy,
+            **{f"{part}_j": joules for part, joules in bill.energy_j.items()},
+            "total_j": bill.total_j,
+            "bound_j": self.bound_j,
+            "gap": self.gap,
+            "tasks": len(self.problem.tasks),
+            "done": self.done,
+            "deadlines_met": self.deadlines_met,
+            "rejected": int(self.rejected.size),
+            "servers_used": bill.servers_used,
+            "wakes": bill.wakes,
+            "makespan_s": bill.makespan_s,
+            "money": bill.money,
+            "currency": bill.currency if bill.money is not None else None,
+            "carbon_kg": bill.carbon_kg,
+            "planning_s": self.planning_s,
+            **({} if self.value is None else self.value.record()),
+        }
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Judge:
+    """What plans of one problem are judged by, so that they can be compared.
+
+    Attributes:
+        problem: what is asked.
+        boundary: where the energy window of a server ends.
+        objective: what plans are valued by; None: that of each policy, or energy alone.
+        bounds: lower bounds of the problem.
+    """
+
+    problem: Problem
+    boundary: Boundary
+    objective: Objective | None
+    bounds: Bounds
+
+    @classmethod
+    def of(
+        cls, problem: Problem, boundary: Boundary = "last-task", objective: Objective | None = None
+    ) -> Judge:
+        """A judge of the problem."""
+        return cls(problem, boundary, objective, Bounds(problem))
+
+    def given(self, schedule: Schedule) -> Planned:
+        """Judge a schedule that somebody made, valid or not."""
+        verdict = verify(self.problem, schedule)
+        return Planned(
+            *(self.problem, schedule.policy, schedule, verdict),
+            *self._figures(schedule, self.objective, None),
+        )
+
+    def planned(self, policy: Policy) -> Planned:
+        """Plan with a policy; its plan is valid.
+
+        Raises:
+            InvalidInput: the policy cannot plan such problems.
+            InvalidSchedule: the policy's plan breaks a rule; that is a bug.
+        """
+        start = time.perf_counter()
+        schedule, proof = planned_with_proof(self.problem, policy)
+        planning_s = time.perf_counter() - start
+        verdict = require_valid(self.problem, schedule)
+        own = objective_or_none(objective_of(policy.name))
+        objective = self.objective or own
+        figures = self._figures(schedule, objective, proof if own == objective else None)
+        hopeless = None
+        if proof is not None and proof.status == "infeasible" and len(self.problem.tasks):
+            hopeless = str(schedule.outcomes.reason[0])
+        what = (self.problem, policy.name, schedule, verdict)
+        return Planned(*what, *figures, planning_s=planning_s, hopeless=hopeless)
+
+    def _figures(
+        self, schedule: Schedule, objective: Objective | None, proof: Result | None
+    ) -> tuple[Bill, float, ObjectiveValue | None]:
+        """Return bill, bound and value of a schedule; ``proof`` is that of its solver."""
+        bill = account(self.problem, schedule, boundary=self.boundary)
+        bound_j = self.bounds.below(schedule)
+        if objective is None:
+            return bill, bound_j, None
+        bound = self.bounds.value_below(schedule, objective, proof)
+        return bill, bound_j, ObjectiveValue.of(bill, objective, bound)
+
+
+def as_policy(given: str | Policy) -> Policy:
+    """Make a policy of a spec; what is one already stays."""
+    return policy(given) if isinstance(given, str) else given
+
+
+def planned(
+    problem: Problem,
+    policy: str | Policy,
+    *,
+    boundary: Boundary = "last-task",
+    objective: Objective | None = None,
+) -> Planned:
+    """Plan, verify, bill and bound.
+
+    Args:
+        problem: what is asked.
+        policy: the policy or its spec, see `downclock.planners.catalog`.
+        boundary: where the energy window of a server ends.
+        objective: what the plan is valued by; the policy's own where it has one, else energy.
+
+    Raises:
+        InvalidInput: an unknown policy, or one that cannot plan such problems.
+        InvalidSchedule: the policy's plan breaks a rule; that is a bug.
+    """
+    return Judge.of(problem, boundary, objective).planned(as_policy(policy))

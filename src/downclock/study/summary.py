@@ -1,0 +1,144 @@
+"""A plan beside the usual ways to plan the same problem, and beside the lower bound."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from downclock.engine.policy import Policy
+from downclock.errors import InvalidSchedule
+from downclock.planners.catalog import objective_of
+from downclock.problem.objective import Objective
+from downclock.problem.problem import Problem
+from downclock.quantities import energy, percent
+from downclock.schedule.account.bill import Boundary
+from downclock.schedule.schedule import Schedule
+from downclock.study.baselines import named_baselines, usual_baselines
+from downclock.study.objective_value import objective_or_none
+from downclock.study.planned import Judge, Planned, as_policy
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Summary:
+    """A plan beside its baselines.
+
+    Attributes:
+        plan: the plan.
+        baselines: other plans of the same problem under the same sleep rule.
+        without: (policy, reason) of baselines that have no plan of such a problem.
+    """
+
+    plan: Planned
+    baselines: tuple[Planned, ...] = ()
+    without: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def problem(self) -> Problem:
+        """What was asked."""
+        return self.plan.problem
+
+    @property
+    def plans(self) -> tuple[Planned, ...]:
+        """The plan and its baselines."""
+        return (self.plan, *self.baselines)
+
+    def saved(self, other: Planned) -> float | None:
+        """Part of the other's energy, or of what is to be least, that the plan saves.
+
+        None where they do not run the same tasks.
+        """
+        if not self.plan.runs_the_tasks_of(other):
+            return None
+        ours, total = self.plan.bill.total_j, other.bill.total_j
+        if self.plan.value is not None and other.value is not None:
+            ours, total = self.plan.value.amount, other.value.amount
+        return 1.0 - ours / total if total else 0.0
+
+    def comparable(self) -> Summary:
+        """The summary with only those baselines that run the same tasks as the plan."""
+        same = [self.plan.runs_the_tasks_of(other) for other in self.baselines]
+        pairs = list(zip(self.baselines, same, strict=True))
+        left = [
+            (other.policy, f"it runs other tasks, {other.done:,} in all")
+            for other, fits in pairs
+            if not fits
+        ]
+        kept = tuple(other for other, fits in pairs if fits)
+        return Summary(self.plan, kept, (*self.without, *left))
+
+    def __str__(self) -> str:
+        return f"{self.problem!r}\n" + "\n".join(
+            f"  {each.policy}: {energy(each.bill.total_j)}, gap {percent(each.gap)},"
+            f" {each.done} of {len(self.problem.tasks)} done"
+            for each in self.plans
+        )
+
+
+def summarise(
+    problem: Problem,
+    policy: str | Policy,
+    *,
+    boundary: Boundary = "last-task",
+    baselines: Sequence[str] | None = None,
+    objective: Objective | None = None,
+) -> Summary:
+    """Plan with a policy and with the baselines, under the same sleep rule.
+
+    The baselines are the usual ones for such a problem unless they are given; all are valued by
+    the objective, which is that of the policy where none is given.
+
+    Raises:
+        InvalidInput: an unknown policy, or one that cannot plan such problems.
+        InvalidSchedule: the policy's plan breaks a rule; that is a bug.
+    """
+    made = as_policy(policy)
+    objective = objective or objective_or_none(objective_of(made.name))
+    judge = Judge.of(problem, boundary, objective)
+    return _beside_baselines(judge, judge.planned(made), baselines)
+
+
+def judge(
+    problem: Problem,
+    schedule: Schedule,
+    *,
+    boundary: Boundary = "last-task",
+    baselines: Sequence[str] | None = None,
+) -> Summary:
+    """Judge a schedule that somebody made, and plan the (usual) baselines for it.
+
+    All are valued by the objective of the policy that the schedule names.
+
+    Raises:
+        InvalidSchedule: the schedule cannot be billed.
+        InvalidInput: an unknown baseline.
+    """
+    objective = objective_or_none(objective_of(schedule.policy))
+    by = Judge.of(problem, boundary, objective)
+    return _beside_baselines(by, by.given(schedule), baselines)
+
+
+def _beside_baselines(judge: Judge, plan: Planned, baselines: Sequence[str] | None) -> Summary:
+    if baselines is None:
+        made = usual_baselines(judge.problem, plan.policy, judge.objective)
+    else:
+        made = named_baselines(plan.policy, tuple(baselines))
+    others, without = plans_of(judge, made)
+    return Summary(plan, tuple(others), tuple(without))
+
+
+def plans_of(
+    judge: Judge, policies: Iterable[Policy]
+) -> tuple[list[Planned], list[tuple[str, str]]]:
+    """Plan with every policy that applies; return the plans, and why others have none."""
+    plans: list[Planned] = []
+    without: list[tuple[str, str]] = []
+    for policy in policies:
+        objection = policy.objection(judge.problem)
+        if objection is not None:
+            without.append((policy.name, objection))
+            continue
+        try:
+            plans.append(judge.planned(policy))
+        except InvalidSchedule as error:
+            without.append((policy.name, f"its plan is {str(error).splitlines()[0]}"))
+    return plans, without
