@@ -19,19 +19,21 @@ def test_the_best_clock_with_half_static_power_is_not_the_printed_one() -> None:
     energy = 0.5 / clock + 0.5 * clock**2
     assert model.best_clock(0.5) == pytest.approx(clock[np.argmin(energy)], abs=2e-6)
     (row,) = model.fig1(QUICK)
-    assert row.verdict == "differs"
+    assert row.verdict == "contradicts itself"
     assert row.ours == pytest.approx(0.794, abs=5e-4)
 
 
 def test_price_schedules_are_those_of_figure_4() -> None:
-    assert {row.verdict for row in items()["fig4"].run(QUICK)} == {"exact"}
+    found = instances.curves()
+    assert found["increasing"](23)[[0, 19, 20, 21]].tolist() == [10.0, 10.0, 20.0, 30.0]
+    assert found["alternating"](4).tolist() == [5.0, 50.0, 5.0, 50.0]
 
 
 def test_the_corrected_program_agrees_and_the_printed_one_fails() -> None:
-    rows = {row.quantity: row.ours for row in model.program(Settings(sets=6, seed=0))}
-    assert rows["corrected program equals ours"] == 100.0
-    failures = [value for name, value in rows.items() if name.startswith("printed")]
-    assert sum(value for value in failures if value is not None) > 0.0
+    rows = {row.quantity: row for row in model.program(Settings(sets=6, seed=0))}
+    assert rows["corrected program differs from ours"].ours == 0.0
+    failed = [row for name, row in rows.items() if name.startswith("printed program")]
+    assert "does not hold" in {row.verdict for row in failed}
 
 
 def test_ours_saves_more_than_the_heuristic_and_stays_above_its_bound(
@@ -47,19 +49,33 @@ def test_ours_saves_more_than_the_heuristic_and_stays_above_its_bound(
     assert np.mean(ours / bound) < 1.02
 
 
+def test_binary_search_is_not_always_close_to_the_sweep() -> None:
+    """Section 5 says always; 17 % apart at worst, a fifth of the cases above 1 % (specs)."""
+    rows = {row.quantity: row for row in items()["fig3"].run(QUICK)}
+    worst = rows["binary search above the sweep, at worst"]
+    assert worst.verdict == "does not hold"
+    assert worst.ours is not None
+    assert worst.ours > 1.0
+
+
+def test_numbers_of_graphs_that_are_not_public_are_not_run() -> None:
+    rows = items()["static"].run(Settings(sets=1, quick=True))
+    assert [row.verdict for row in rows] == ["not run", *["ours only"] * 3]
+    assert (rows[0].published, rows[0].ours) == (4.0, None)
+
+
 def test_without_data_epex_is_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DOWNCLOCK_DATA", raising=False)
-    (row,) = savings.fig2(QUICK)
-    assert row.verdict == "not run"
-    assert "DOWNCLOCK_DATA" in row.note
+    rows = savings.fig2(QUICK)
+    assert {row.verdict for row in rows} == {"not run"}
+    assert "DOWNCLOCK_DATA" in rows[1].note
 
 
 def test_without_data_the_standard_graphs_are_not_run(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("DOWNCLOCK_DATA", raising=False)
-    rows = items()["losses-stg"].run(QUICK)
-    assert {row.verdict for row in rows} == {"not run"}
-    assert {row.published for row in rows} == {10.0, 13.0, 15.0, 17.0, 30.0}
-    assert all("stg" in row.note for row in rows)
+    (row,) = items()["losses-stg"].run(QUICK)
+    assert row.verdict == "not run"
+    assert "stg" in row.note
 
 
 def test_standard_graphs_are_spread_over_the_set(

@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from downclock.errors import InvalidInput
 from downclock.papers import registry
-from downclock.papers.pages import page_markdown, rows_page, side_by_side, tally
+from downclock.papers.pages import digest, page_markdown, rows_page, side_by_side, tally
 from downclock.papers.registry import Paper, chosen, papers
-from downclock.papers.rows import Estimate, Item, Row, Settings, judged, not_run
+from downclock.papers.rows import (
+    Estimate,
+    Item,
+    Reason,
+    Row,
+    Settings,
+    not_run,
+    ours_only,
+    printed,
+)
 from downclock.papers.run import Done, Task, run_all, tasks_of
 from downclock.report.tables import rendered
 
+WHERE = ("toy", "fig1")
 ROWS = [
-    judged("toy", "fig1", "speed", 2.0, 2.0, "m/s"),
-    judged("toy", "fig1", "mean", 3.0, Estimate(3.1, 2.9, 3.3), "m"),
-    judged("toy", "fig1", "mass", 3.0, 5.0, "kg", because="a | b"),
-    judged("toy", "fig1", "heat", None, 7.0, "J"),
-    not_run("toy", "fig1", "light", 1.0, "lx", "data absent"),
+    printed(WHERE, "speed", 2.0, 2.0, "m/s"),
+    printed(WHERE, "mean", 3.0, Estimate(3.1, 2.9, 3.3, 10), "m"),
+    printed(WHERE, "mass", 3.0, 5.0, "kg", reason=Reason("a | b", 3.0)),
+    ours_only(WHERE, "heat", 7.0, "J"),
+    not_run(WHERE, "light", 1.0, "lx", "data absent"),
 ]
 
 
@@ -101,8 +115,8 @@ def test_an_item_is_a_table_a_side_by_side_a_picture_and_its_rows(counting, tmp_
     run_all([FIG1], Settings(), folder=tmp_path)
     files = {path.name for path in (tmp_path / "toy").iterdir()}
     assert files == {"fig1.csv", "fig1.md", "fig1.svg", "fig1.json"}
-    assert (tmp_path / "toy" / "fig1.csv").read_text().splitlines()[3].endswith("differs,a | b")
-    assert "| kg | differs | a \\| b |" in (tmp_path / "toy" / "fig1.md").read_text()
+    assert (tmp_path / "toy" / "fig1.csv").read_text().splitlines()[3].endswith("differs,a | b: 3")
+    assert "| kg | differs | a \\| b: 3 |" in (tmp_path / "toy" / "fig1.md").read_text()
     assert "published" in (tmp_path / "toy" / "fig1.svg").read_text()
 
 
@@ -145,6 +159,45 @@ def test_two_processes_give_what_one_gives():
     assert sorted(seen) == ["example1", "fig5"]
 
 
+WAITING = """
+import sys, time
+from downclock.papers.run import _workers
+if __name__ == "__main__":
+    with _workers(2) as pool:
+        naps = [pool.submit(time.sleep, 600) for _ in range(2)]
+        while len(pool._processes) < 2 or not all(nap.running() for nap in naps):
+            time.sleep(0.05)
+        print(*pool._processes, flush=True)
+        time.sleep(600)
+"""
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGKILL")
+def test_workers_end_with_a_parent_that_is_killed(tmp_path):
+    """A killed run cannot tell its workers: they watch it."""
+    script = tmp_path / "waiting.py"
+    script.write_text(WAITING)
+    with subprocess.Popen([sys.executable, script], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        workers = [int(pid) for pid in process.stdout.readline().split()]
+        process.kill()
+    assert len(workers) == 2
+    until = time.monotonic() + 60.0
+    while any(alive(pid) for pid in workers) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not any(alive(pid) for pid in workers)
+
+
+def alive(pid: int) -> bool:
+    """Whether a process is there; one that ended and that nobody collects is not."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{pid}/stat")
+    return not (state.is_file() and state.read_text().rsplit(")", 1)[1].split()[0] == "Z")
+
+
 def test_rows_are_a_list_in_json_with_paper_item_numbers_and_verdict():
     page = rows_page([Done(FIG1, ROWS, 1.0)])
     rows = json.loads(rendered(page, "json"))
@@ -152,9 +205,9 @@ def test_rows_are_a_list_in_json_with_paper_item_numbers_and_verdict():
     assert wanted <= set(rows[0])
     assert [row["verdict"] for row in rows] == [
         *("exact", "within interval", "differs"),
-        *("not run", "not run"),
+        *("ours only", "not run"),
     ]
-    assert tally(ROWS) == "1 exact, 1 within interval, 1 differs, 1 ours only, 1 not run"
+    assert tally(ROWS) == "1 exact, 1 within interval, 1 differs, 1 not run, 1 ours only"
 
 
 def test_the_page_has_every_number_once_with_its_reason():
@@ -163,8 +216,9 @@ def test_the_page_has_every_number_once_with_its_reason():
     assert "[background](background/toy.md)" in text
     for row in ROWS:
         assert text.count(f"| fig1 | {row.quantity} |") == 1
-    assert text.index("A \\| b:") < text.index("| fig1 | mass |")
-    assert text.index("Data absent:") < text.index("| fig1 | light |")
+    assert "| kg | a \\| b: 3 |" in text
+    assert "| toy | 2 of 4 | 1 | 1 | 0 | 0 | 1 | 0 | 0 | 0 | 1 | 1 |" in text
+    assert f"<!-- judged by {digest()} -->" in text
 
 
 def test_the_side_by_side_has_a_row_for_every_number():

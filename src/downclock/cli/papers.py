@@ -59,7 +59,9 @@ def _complete_paper(ctx: click.Context, param: click.Parameter, incomplete: str)
     help="Write plot, CSV and side-by-side of every item there; finished ones are kept.",
 )
 @click.option("--fresh", is_flag=True, help="Run again what the folder holds already.")
-@click.option("--page", type=click.Path(), metavar="FILE", help="Write all results (.md).")
+@click.option(
+    "--page", type=click.Path(), metavar="FILE", help="Write all results (.md, and .csv)."
+)
 @options.form
 @options.quiet
 @click.pass_obj
@@ -161,7 +163,8 @@ def _write_page(
     session: Session, path: Path, done: list[Done], sources: list[Paper], settings: Settings
 ) -> None:
     from downclock.files import write_text_atomically
-    from downclock.papers.pages import page_markdown
+    from downclock.papers.pages import page_markdown, rows_page
+    from downclock.report.tables import rendered
 
     links = {
         name: f"background/{page}.md"
@@ -169,4 +172,5 @@ def _write_page(
         if (path.parent / "background" / f"{page}.md").is_file()
     }
     write_text_atomically(path, page_markdown(done, sources, settings, links))
+    write_text_atomically(path.with_suffix(".csv"), rendered(rows_page(done), "csv"))
     session.wrote(path)

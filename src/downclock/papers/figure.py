@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from downclock.papers.run import Done
 
 OURS, PUBLISHED, DIFFERS = "#2b7f86", "#1e2328", "#d2603a"
+GOOD = ("exact", "within interval", "holds", "ours only")
+"""Verdicts drawn in our colour; the others stand out."""
+
 MOST_ROWS = 66
 """Rows that still can be read in one figure; the CSV holds all."""
 
@@ -40,13 +43,13 @@ def rows_figure(done: Done) -> Figure | None:
 
 def _draw(axes: Axes, unit: str, rows: list[Row]) -> None:
     for place, row in enumerate(rows):
-        colour = DIFFERS if row.verdict == "differs" else OURS
+        colour = OURS if row.verdict in GOOD else DIFFERS
         if row.low is not None and row.high is not None and row.high > row.low:
             axes.plot([row.low, row.high], [place, place], color=colour, lw=3, alpha=0.35)
         axes.plot([row.ours or 0.0], [place], "o", ms=4, color=colour)
         if row.published is not None:
             axes.plot([row.published], [place], "o", ms=8, mfc="none", color=PUBLISHED)
-    axes.plot([], [], "o", ms=4, color=OURS, label="ours (orange: differs)")
+    axes.plot([], [], "o", ms=4, color=OURS, label="ours (orange: not reproduced)")
     axes.plot([], [], "o", ms=8, mfc="none", color=PUBLISHED, label="published")
     axes.set_yticks(range(len(rows)), [row.quantity for row in rows], fontsize=7)
     axes.set_ylim(len(rows) - 0.4, -0.6)

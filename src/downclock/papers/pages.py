@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
+from importlib.resources import files
 
 from downclock.papers.registry import Paper
-from downclock.papers.rows import Row, Settings
+from downclock.papers.rows import MEANING, Row, Settings, Verdict
 from downclock.papers.run import Done
 from downclock.quantities import count
 from downclock.report.tables import Page, Table
 
-WORDS = ("exact", "within interval", "differs", "ours only", "not run")
-"""How a row is counted: its verdict, where "ours only" is a number the paper does not print."""
-
 HEAD = ("quantity", "published", "ours", "interval", "unit", "verdict", "note")
+OPEN: tuple[Verdict, ...] = (
+    "unexplained",
+    "differs",
+    "contradicts itself",
+    "does not hold",
+    "undecided",
+    "not run",
+)
+FOLDED: tuple[Verdict, ...] = ("exact", "within interval", "holds", "ours only")
+"""Verdicts that the page shows at once, by their reason, and those that it folds away."""
 
-
-def word(row: Row) -> str:
-    """Return the row's verdict, or "ours only" where the paper prints no such number."""
-    return "ours only" if row.verdict == "not run" and row.ours is not None else row.verdict
+REPRODUCED = ("exact", "within interval", "holds")
 
 
 def listing(papers: Iterable[Paper]) -> Page:
@@ -42,7 +48,7 @@ def rows_page(done: Sequence[Done]) -> Page:
     if len(done) > 1:
         tables.append(_counts(done))
     reasons = dict.fromkeys(
-        f"{row.paper} {row.item}, {word(row)}: {row.note}"
+        f"{row.paper} {row.item}, {row.verdict}: {row.note}"
         for each in done
         for row in each.rows
         if row.note
@@ -58,24 +64,26 @@ def _table(done: Done) -> Table:
 
 
 def _counts(done: Sequence[Done]) -> Table:
-    """Return how many numbers of each paper have which verdict."""
+    """Return how many numbers and claims of each paper have which verdict."""
     papers = dict.fromkeys(each.task.paper for each in done)
     rows = []
     for paper in papers:
-        found = counted(row for each in done if each.task.paper == paper for row in each.rows)
-        rows.append((paper, *(str(found[name]) for name in WORDS)))
-    return Table(("paper", *WORDS), tuple(rows), "Numbers by verdict")
+        found = tallied(row for each in done if each.task.paper == paper for row in each.rows)
+        judged = found.total() - found["ours only"]
+        good = sum(found[name] for name in REPRODUCED)
+        rows.append((paper, f"{good} of {judged}", *(str(found[name]) for name in MEANING)))
+    return Table(("paper", "reproduced", *MEANING), tuple(rows), "Numbers and claims by verdict")
 
 
-def counted(rows: Iterable[Row]) -> Counter[str]:
-    """Return how many rows have which word."""
-    return Counter(word(row) for row in rows)
+def tallied(rows: Iterable[Row]) -> Counter[str]:
+    """Return how many rows have which verdict."""
+    return Counter(row.verdict for row in rows)
 
 
 def tally(rows: Iterable[Row]) -> str:
-    """Say how many rows have which word, as ``3 exact, 1 differs``."""
-    found = counted(rows)
-    return ", ".join(f"{found[name]} {name}" for name in WORDS if found[name]) or "no numbers"
+    """Say how many rows have which verdict, as ``3 exact, 1 differs``."""
+    found = tallied(rows)
+    return ", ".join(f"{found[name]} {name}" for name in MEANING if found[name]) or "no numbers"
 
 
 def side_by_side(done: Done) -> str:
@@ -90,11 +98,11 @@ def _cells(row: Row) -> tuple[str, ...]:
         interval = f"{number(row.low)} to {number(row.high)}"
     return (
         row.quantity,
-        number(row.published),
+        f"{row.relation} {number(row.published)}".strip(),
         number(row.ours),
         interval,
         row.unit,
-        word(row),
+        row.verdict,
         row.note,
     )
 
@@ -109,18 +117,33 @@ def number(value: float | None) -> str:
 def page_markdown(
     done: Sequence[Done], papers: Sequence[Paper], settings: Settings, links: dict[str, str]
 ) -> str:
-    """Return the page: what matches exactly, what within the interval, what differs and why.
+    """Return the page: one table of verdicts, what they mean, then each paper's numbers.
 
     ``links`` leads from a paper's name to a page about it.
     """
     lines = ["# What of the papers reproduces", "", *_introduction(done, settings), ""]
     table = _counts(done)
     lines += _markdown(table.head, [row for row in table.rows if row is not None])
+    lines += ["", *_markdown(("verdict", "meaning"), MEANING.items())]
     for paper in papers:
         mine = [each for each in done if each.task.paper == paper.name]
         if mine:
             lines += ["", *_paper(paper, mine, links.get(paper.name))]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", f"<!-- judged by {digest()} -->", ""])
+
+
+def digest() -> str:
+    """Return a hash of the published numbers and of the code that judges them."""
+    package = files("downclock.papers")
+    sources = [package / "rows.py"]
+    for folder in sorted(package.iterdir(), key=lambda each: each.name):
+        if folder.is_dir():
+            sources += [folder / name for name in ("published.py", "authors.csv")]
+    found = hashlib.sha256()
+    for source in sources:
+        if source.is_file():
+            found.update(source.read_bytes())
+    return found.hexdigest()[:16]
 
 
 def _introduction(done: Sequence[Done], settings: Settings) -> list[str]:
@@ -128,14 +151,15 @@ def _introduction(done: Sequence[Done], settings: Settings) -> list[str]:
     options += [f"--sets {settings.sets}"] if settings.sets != Settings().sets else []
     options += [f"--seed {settings.seed}"] if settings.seed else []
     command = " ".join(["downclock papers --all", *options, "--page docs/papers.md"])
-    total = count(sum(len(each.rows) for each in done), "number")
-    found = count(len(done), "item")
+    total = sum(len(each.rows) for each in done)
+    mine = sum(row.verdict == "ours only" for each in done for row in each.rows)
     return [
-        f"Written by `{command}`:",
-        f"{total} from {found}, which are tables, figures and claims of the text.",
-        f"Means are over {settings.sets} sets. A published mean is *within the interval* where it",
-        "lies in the 95 % prediction interval of a mean like it, drawn by our process; *exact* is",
-        "equal in every printed digit; *ours only* is a number that the paper does not print.",
+        f"Written by `{command}`, which writes the same rows as `papers.csv`:",
+        f"{count(total - mine, 'number')} and claims of the papers from {count(len(done), 'item')},"
+        f" and {mine} of our own that are not counted.",
+        f"Means are over {settings.sets} sets (three times as many beside the authors' files).",
+        "A number that was judged under two readings of its paper has two rows.",
+        "[What five papers' numbers are worth](papers-worth.md) is the short of it;",
         "`downclock papers PAPER --item NAME --output FOLDER` runs one item and writes its plot.",
     ]
 
@@ -146,38 +170,32 @@ def _paper(paper: Paper, done: Sequence[Done], link: str | None) -> list[str]:
     if link is not None:
         lines += [f"How we read the paper, and how we know: [background]({link}).", ""]
     table = [(each.task.item, each.task.title, tally(each.rows)) for each in done]
-    lines += _markdown(("item", "what it is", "numbers"), table)
-    lines += _reasons("Differs, and why", [pair for pair in rows if word(pair[1]) == "differs"])
-    lines += _reasons("Not run", [pair for pair in rows if word(pair[1]) == "not run"])
-    for name, title in (
-        ("exact", "Equal in every printed digit"),
-        ("within interval", "Within the interval"),
-        ("ours only", "Ours only: the paper prints no such number"),
-    ):
-        lines += _folded(title, [pair for pair in rows if word(pair[1]) == name])
+    lines += _markdown(("item", "what it is", "verdicts"), table)
+    for name in OPEN:
+        lines += _reasons(name, [pair for pair in rows if pair[1].verdict == name])
+    for name in FOLDED:
+        lines += _folded(name, [pair for pair in rows if pair[1].verdict == name])
     return lines
 
 
-def _reasons(title: str, rows: list[tuple[str, Row]]) -> list[str]:
-    """Return rows by their reason: a sentence, then the numbers it explains."""
+def _reasons(verdict: Verdict, rows: list[tuple[str, Row]]) -> list[str]:
+    """Return rows of a verdict in full."""
     if not rows:
         return []
-    lines = ["", f"### {title}"]
-    for reason in dict.fromkeys(row.note for _, row in rows):
-        lines += ["", f"{escaped(reason[:1].upper() + reason[1:])}:", ""]
-        lines += _numbers([(item, row) for item, row in rows if row.note == reason])
-    return lines
+    title = f"{verdict[0].upper()}{verdict[1:]} ({len(rows)})"
+    return ["", f"### {title}", "", *_numbers(rows)]
 
 
-def _folded(title: str, rows: list[tuple[str, Row]]) -> list[str]:
+def _folded(verdict: Verdict, rows: list[tuple[str, Row]]) -> list[str]:
     if not rows:
         return []
-    lines = ["", '<details markdown="1">', f"<summary>{title} ({len(rows)})</summary>", ""]
+    title = f"{verdict[0].upper()}{verdict[1:]} ({len(rows)})"
+    lines = ["", '<details markdown="1">', f"<summary>{title}</summary>", ""]
+    return [*lines, *_numbers(rows), "", "</details>"]
+
+
+def _numbers(rows: Sequence[tuple[str, Row]]) -> list[str]:
     noted = any(row.note for _, row in rows)
-    return [*lines, *_numbers(rows, noted=noted), "", "</details>"]
-
-
-def _numbers(rows: Sequence[tuple[str, Row]], *, noted: bool = False) -> list[str]:
     head = ("item", *HEAD[:5], *(("note",) if noted else ()))
     table = [(item, *_cells(row)[:5], *((row.note,) if noted else ())) for item, row in rows]
     return _markdown(head, table)

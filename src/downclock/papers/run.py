@@ -11,6 +11,7 @@ import json
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
@@ -25,7 +26,7 @@ from downclock.files import write_text_atomically
 from downclock.papers.registry import paper
 from downclock.papers.rows import Item, Row, Settings, not_run
 
-FORMAT = "downclock-paper-item/1"
+FORMAT = "downclock-paper-item/2"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,10 +115,10 @@ def _executed(tasks: list[Task], settings: Settings, jobs: int) -> Iterator[Done
 
 @contextmanager
 def _workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes that leave Ctrl-C to this one, and end when it stops early."""
+    """Processes that leave Ctrl-C to this one, and end when it does, however it ends."""
     before = set(multiprocessing.active_children())
     context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_ignore_interrupts)
+    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_follow_parent)
     try:
         yield pool
     except BaseException:
@@ -129,8 +130,17 @@ def _workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
         pool.shutdown(cancel_futures=True)
 
 
-def _ignore_interrupts() -> None:
+def _follow_parent() -> None:
+    """Leave Ctrl-C to the parent, and end when it is gone: killed, it cannot say so."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def run_one(task: Task, settings: Settings) -> Done:
@@ -140,7 +150,7 @@ def run_one(task: Task, settings: Settings) -> Done:
         rows = paper(task.paper).items[task.item].run(settings)
     except Exception as error:
         words = " ".join(f"stopped with {type(error).__name__}: {error}".split())
-        rows = [not_run(task.paper, task.item, "all", None, "", words[:300])]
+        rows = [not_run((task.paper, task.item), "all", None, "", words[:300])]
         return Done(task, rows, time.perf_counter() - start, failed=True)
     return Done(task, rows, time.perf_counter() - start)
 

@@ -26,6 +26,10 @@ CPU, GPU = "cpu", "gpu"
 SpeedReading: TypeAlias = Literal["clock", "voltage"]
 """What sets the run time: the clock, as in silicon; or the voltage, as the paper says."""
 
+PowerReading: TypeAlias = Literal["switching", "cubic"]
+"""What a device draws: idle power plus (TDP - idle) V² f; or, as section 3 has it, plus lambda s³
+of its speed s, whichever that is."""
+
 Lengths: TypeAlias = Literal["log-uniform", "uniform"]
 """How GPU times are spread over `GPU_TIME_S`: assumed, the paper prints none."""
 
@@ -68,10 +72,14 @@ class Device:
         """Clocks as ratios to the top one."""
         return np.array(self.mhz) / self.mhz[-1]
 
-    @property
-    def power_w(self) -> Floats:
-        """Idle power plus what switching takes: (TDP - idle) V² f."""
-        return np.asarray(self.idle_w + (self.tdp_w - self.idle_w) * self.voltage**2 * self.clock)
+    def speed(self, reading: SpeedReading) -> Floats:
+        """Speeds as ratios to the top one."""
+        return self.clock if reading == "clock" else self.voltage
+
+    def power_w(self, speed: SpeedReading, reading: PowerReading) -> Floats:
+        """Power at every level, see `PowerReading`."""
+        drawn = self.voltage**2 * self.clock if reading == "switching" else self.speed(speed) ** 3
+        return np.asarray(self.idle_w + (self.tdp_w - self.idle_w) * drawn)
 
 
 XEON_5160 = Device((2000.0, 3000.0), (1.2, 1.5), 80.0, 24.0)
@@ -88,6 +96,7 @@ class Box:
         cpu, gpu: its processors.
         system_w: what the rest of the box draws while it is on.
         speed: see `SpeedReading`.
+        power: see `PowerReading`.
         locked: clocks stay during a job.
     """
 
@@ -95,6 +104,7 @@ class Box:
     gpu: Device = HD_5770
     system_w: float = 0.0
     speed: SpeedReading = "clock"
+    power: PowerReading = "switching"
     locked: bool = False
 
     def platform(self) -> Platform:
@@ -120,14 +130,23 @@ class Box:
 
     def _profiles(self, device: Device, top_s: Floats) -> MeasuredProfiles:
         n, count = top_s.size, len(device.mhz)
-        speed = device.clock if self.speed == "clock" else device.voltage
+        speed = device.speed(self.speed)
         return MeasuredProfiles(
             np.arange(n + 1) * count,
             np.tile(device.clock, n),
             np.ones(n * count),
             (top_s[:, None] / speed[None, :]).ravel(),
-            np.tile(device.power_w, n),
+            np.tile(device.power_w(self.speed, self.power), n),
         )
+
+
+def gpu_power_w(top_w: float, other_w: Floats) -> Floats:
+    """Power of an OpenCL application at every level from another application's (section 7.1).
+
+    The paper measured its own applications at the top level only, and took those below from an
+    application that ran at all of them: P(v, A_CL) = P(top, A_CL) / P(top, A) P(v, A).
+    """
+    return np.asarray(top_w / other_w[-1] * other_w)
 
 
 def job_set(

@@ -66,5 +66,11 @@ EXAMPLE2 = {"least makespan": 81.515, "alternative": 80.397}
 FIG5_SIX_CORES = 1.10
 """Text of section 5.2: up to six cores at most 10 % above the least weighted makespan."""
 
+THEOREM2_EXPONENT = -0.222
+"""Section 5.2: "an O(M^(1/alpha² - 1/alpha))-approximation", with alpha = 3."""
+
 FIG6_SIXTEEN_CORES = 44.0
 """Text of section 6.1 and the conclusion: up to 44 % with 16 cores."""
+
+SAVED = {"no static power": 28.0, "static power": 72.0, "fpppp, 12 cores": 30.0}
+"""Section 6.2 (and the abstract): up to 28 % and 72 % in Table 1, more than 30 % in Table 2."""

@@ -8,7 +8,6 @@ authors' code was not seen; both are inferred from the exact match.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -38,6 +37,10 @@ class Reading:
     c3: tuple[tuple[float, float], ...]
     example2: tuple[float, float, float]
 
+    def used(self, label: float) -> float:
+        """Static power behind a printed label."""
+        return dict(self.c3)[label]
+
     def graph(self, graph: TaskGraph) -> WorkGraph:
         """Return a graph with the work this reading gives its tasks."""
         if not self.shifted:
@@ -50,21 +53,13 @@ class Reading:
 
 PUBLISHED = Reading("published", True, ((0.0, 0.0), (0.2, 0.1), (0.4, 0.4)), (5.25, 0.0, 10.25))
 CORRECTED = Reading("corrected", False, ((0.0, 0.0), (0.2, 0.2), (0.4, 0.4)), (5.5, 0.0, 10.0))
-READINGS = {reading.name: reading for reading in (PUBLISHED, CORRECTED)}
-
-
-def data_folder() -> Path | None:
-    """Return the folder with the Standard Task Graph Set, from ``DOWNCLOCK_DATA``; or None."""
-    root = os.environ.get("DOWNCLOCK_DATA")
-    folder = Path(root) / "stg" if root else None
-    return folder if folder is not None and folder.is_dir() else None
 
 
 def random_graphs(folder: Path) -> list[TaskGraph]:
     """Return the 180 random graphs of 50 tasks."""
-    return [read_stg(path) for path in sorted((folder / "rand50").glob("*.stg"))]
+    return [read_stg(path) for path in sorted(folder.glob("*.stg"))]
 
 
 def application(folder: Path, name: str) -> TaskGraph:
     """Return one of the three application graphs."""
-    return read_stg(folder / "apps" / f"{name}.stg")
+    return read_stg(folder / f"{name}.stg")

@@ -9,7 +9,6 @@ the shortest list schedule found as the original schedule S.
 from __future__ import annotations
 
 import csv
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -17,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from downclock.papers.data import data
 from downclock.papers.rows import Settings
 from downclock.planners.slots.model import SlotGraph
 from downclock.planners.slots.start import shortest_schedule
@@ -37,13 +37,13 @@ SIZES = (16, 32)
 UNITS = np.arange(1, len(FREQUENCIES) + 1)
 SQUARE = np.array(FREQUENCIES) ** 2
 
-NOT_PUBLIC = "other graphs (the paper's are not public), and ours is a certified reference"
+NOT_PUBLIC = "the paper's 32 graphs are not public"
+NO_CPLEX = "the paper's graphs are not public, and CPLEX 12.7 is not here"
+OWN = "graphs drawn with every mix of knobs, n = 16 and 32 on 2 to 16 machines"
 STRIDE = 37
 """Step through the Standard Task Graph set: its files are sorted by how they were drawn."""
 
-NO_STG = "data absent: set DOWNCLOCK_DATA to a folder that holds stg/rand50"
-ABSENT = "data absent: set DOWNCLOCK_DATA to the folder of public prices"
-EPEX_FILE = "prices/epex_de_dayahead_2016-10-19.csv"
+EPEX_FILE = "epex_de_dayahead_2016-10-19.csv"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,8 +85,8 @@ def stg_cases(settings: Settings) -> Iterator[Case]:
 
 
 def _stg_files() -> list[Path]:
-    folder = os.environ.get("DOWNCLOCK_DATA")
-    return [] if folder is None else sorted((Path(folder) / "stg" / "rand50").glob("*.stg"))
+    folder = data("stg", "rand50")
+    return [] if folder is None else sorted(folder.glob("*.stg"))
 
 
 @cache
@@ -119,9 +119,8 @@ def curves() -> dict[str, Callable[[int], Floats]]:
 
 
 def _epex_day() -> Floats | None:
-    folder = os.environ.get("DOWNCLOCK_DATA")
-    path = None if folder is None else Path(folder) / EPEX_FILE
-    if path is None or not path.is_file():
+    path = data("prices", EPEX_FILE)
+    if path is None:
         return None
     with path.open(encoding="utf-8") as file:
         return np.array([float(row["price_eur_per_mwh"]) for row in csv.DictReader(file)])

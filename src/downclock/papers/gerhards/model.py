@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from downclock.papers.gerhards import PAPER, published
-from downclock.papers.rows import Item, Row, Settings, judged
+from downclock.papers.rows import Item, Row, Settings, against_itself, claimed, ours_only
 from downclock.planners.slots.model import SlotGraph
 from downclock.planners.slots.printed import solve_program
 from downclock.planners.slots.solve import solve_slots
@@ -19,11 +19,10 @@ def best_clock(static: float) -> float:
 
 def fig1(_: Settings) -> list[Row]:
     """The clock of least energy with half the power static."""
-    why = "the printed formula has its minimum at (1/2)^(1/3); 0.825 costs 0.2 % more energy"
-    value = published.BEST_CLOCK_HALF_STATIC
     return [
-        judged(PAPER, "fig1", "best clock, s=0.5", value, best_clock(0.5), "ratio", digits=3,
-               because=why)
+        against_itself((PAPER, "fig1"), "best clock, s=0.5", published.BEST_CLOCK_HALF_STATIC,
+                       best_clock(0.5), "ratio", digits=3,
+                       note="the minimum of the printed formula, (1/2)^(1/3)")
     ]  # fmt: skip
 
 
@@ -38,28 +37,25 @@ def tiny_case(seed: int) -> SlotGraph:
 
 
 def program(settings: Settings) -> list[Row]:
-    """Share of tiny cases on which the printed program fails, and the corrected one agrees."""
-    infeasible = broken = cheaper = agree = 0
+    """Share of tiny cases that the printed program gets wrong, and the corrected one right."""
+    infeasible = broken = cheaper = apart = 0
     for seed in settings.seeds:
         graph = tiny_case(seed)
         ours = solve_slots(graph, rounds=100, proof_s=5.0)
-        corrected, printed = solve_program(graph, "corrected"), solve_program(graph, "printed")
-        agree += abs(corrected.cost - ours.cost) <= 1e-6 * ours.cost
-        infeasible += printed.status == "infeasible"
-        broken += printed.broken_edges(graph) > 0
-        cheaper += printed.cost < corrected.cost - 1e-9
-    share = 100.0 / settings.sets
-    why = "the paper prints no such count; equations (7), (9) and (10) are off by one"
-    named = {
-        "corrected program equals ours": agree,
-        "printed program infeasible": infeasible,
-        "printed program breaks an edge": broken,
-        "printed program below the optimum": cheaper,
-    }
+        corrected, literal = solve_program(graph, "corrected"), solve_program(graph, "printed")
+        apart += abs(corrected.cost - ours.cost) > 1e-6 * ours.cost
+        infeasible += literal.status == "infeasible"
+        broken += literal.broken_edges(graph) > 0
+        cheaper += literal.cost < corrected.cost - 1e-9
+    where, unit, share = (PAPER, "program"), "% of cases", 100.0 / settings.sets
+    why = f"{settings.sets} tiny cases; equations (7), (9) and (10) are off by one"
     return [
-        judged(PAPER, "program", name, None, share * count, "% of cases", because=why)
-        for name, count in named.items()
-    ]
+        claimed(where, "printed program finds no schedule though there is one", "<", 0.1,
+                share * infeasible, unit, why),
+        claimed(where, "printed program breaks an edge", "<", 0.1, share * broken, unit, why),
+        ours_only(where, "printed program below the optimum", share * cheaper, unit, why),
+        ours_only(where, "corrected program differs from ours", share * apart, unit, why),
+    ]  # fmt: skip
 
 
 ITEMS = (

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
 from downclock.engine.policy import View
+from downclock.papers.data import absent, data
 from downclock.papers.liu import PAPER
-from downclock.papers.rows import Item, Row, Settings, judged, not_run
+from downclock.papers.mei2021.single_task import measured_a100
+from downclock.papers.rows import Item, Row, Settings, estimate, not_run, ours_only
 from downclock.planners.mapping.levels import Levels, levels_of
 from downclock.planners.mapping.replan import Replan
-from downclock.power.fit import Fit, fit
-from downclock.power.measurements import read_measurements
+from downclock.power.fit import Fit
 from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.problem import Problem
 from downclock.problem.spread import UNIFORM, Spread
@@ -23,18 +22,8 @@ from downclock.schedule.account.account import account
 from downclock.simulate.simulate import simulate
 from downclock.workloads.liu import ACTUAL, LOAD_RANGE, MARGIN
 
-ABSENT = "data absent: set DOWNCLOCK_DATA to the folder of public measurements"
 LOADS = (1.0, 1.8, 2.6)
 """Sums of loads; deadlines lie so far apart that even 2.6 fits one processor."""
-
-
-def measured_a100(folder: Path) -> Fit:
-    """The 25 applications at 61 clocks, as tables."""
-    columns = {"core_mhz": "sm_app_clock", "time_s": "run_time", "power_w": "power_usage"}
-    paths = sorted((folder / "dvfs" / "a100").glob("GA100-dvfs-*-dcgm.csv"))
-    return fit(
-        read_measurements(paths, columns), kind="a100", default_core_mhz=1410.0, model="table"
-    )
 
 
 def jobs_on(found: Fit, load: float, seed: int) -> Problem:
@@ -86,20 +75,19 @@ def one_set(problem: Problem, seed: int) -> tuple[float, float] | None:
 
 def a100(settings: Settings) -> list[Row]:
     """Gross GPU energy relative to the top clock; run times vary as in section 7."""
-    folder = os.environ.get("DOWNCLOCK_DATA")
-    if folder is None or not Path(folder, "dvfs", "a100").is_dir():
-        return [not_run(PAPER, "a100", "ours / top clock", None, "1", ABSENT)]
-    found = measured_a100(Path(folder))
+    where, folder = (PAPER, "a100"), data("dvfs", "a100")
+    if folder is None:
+        return [not_run(where, "ours / top clock", None, "1", absent("dvfs/a100"))]
+    found = measured_a100(folder)
     rows = []
     for load in LOADS:
         pairs = [one_set(jobs_on(found, load, seed), seed) for seed in settings.seeds]
         kept = np.array([pair for pair in pairs if pair is not None])
         worse = int(np.sum(kept[:, 1] > kept[:, 0] * (1.0 + 1e-9)))
-        note = f"not in the paper; {len(kept)} sets, {worse} worse than their best common clock"
+        note = f"{len(kept)} sets, {worse} worse than their best common clock"
         for column, name in enumerate(("best common clock", "ours")):
             text = f"{name} / top clock, sum of loads {load:g}"
-            value = float(kept[:, column].mean())
-            rows.append(judged(PAPER, "a100", text, None, value, "1", because=note))
+            rows.append(ours_only(where, text, estimate(list(kept[:, column])), "1", note))
     return rows
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from downclock.papers.liu import PAPER
 from downclock.papers.liu.runs import SCHEMES, Ended, Ends, sets, table
-from downclock.papers.rows import Item, Row, Settings, judged
+from downclock.papers.rows import Item, Row, Settings, ours_only
 from downclock.workloads.liu import Box, Lengths
 
 LOADS = ("light", "heavy")
@@ -73,10 +73,11 @@ def _row(text: str, value: tuple[float, float], ends: Ends, name: str, base: str
     rejected = sum(one.rejected for one in ends[name])
     beside = f" ({base}: {sum(one.rejected for one in ends[base])})" if base else ""
     note = (
-        f"not in the paper; standard error {value[1]:.4f}, {missed} missed, {rejected} rejected"
+        f"standard error {value[1]:.4f}, {missed} missed, {rejected} rejected"
         f"{beside} in {len(ends[name])} sets"
     )
-    return judged(PAPER, "ours", text, None, value[0], "1", because=note)
+    item = "ours-online" if base else "ours"
+    return ours_only((PAPER, item), text, value[0], "1", note)
 
 
 ITEMS = (

@@ -43,7 +43,6 @@ class Ended:
         total_j: all energy until the last job is done, the system's included.
         makespan_s: when that is.
         missed, rejected: jobs.
-        on_w: what the box draws while nothing runs.
     """
 
     above_idle_j: float
@@ -51,11 +50,6 @@ class Ended:
     makespan_s: float
     missed: int
     rejected: int
-    on_w: float
-
-    def until_j(self, end_s: float) -> float:
-        """All energy where the box stays on until then."""
-        return self.total_j + self.on_w * (end_s - self.makespan_s)
 
 
 Ends: TypeAlias = dict[str, list[Ended]]
@@ -75,7 +69,6 @@ def ended(problem: Problem, policy: Policy, seed: int) -> Ended:
         run.realised.makespan_s,
         run.late.size,
         run.rejected.size,
-        float(problem.platform.idle_w.sum() + problem.platform.host_w.sum()),
     )
 
 
@@ -111,6 +104,11 @@ def table(found: Iterator[tuple[int, Problem]], schemes: dict[str, Policy]) -> E
         for name, policy in schemes.items():
             ends[name].append(ended(problem, policy, seed))
     return ends
+
+
+def aggressive(caution: float) -> Policy:
+    """Aggressive with the paper's K."""
+    return LiuPolicy("aggressive", Rules("aggressive", LITERAL, caution=caution))
 
 
 def cpu_only(policy: Policy) -> Policy:

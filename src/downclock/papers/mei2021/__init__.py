@@ -9,7 +9,8 @@ PAPER = "mei2021"
 
 def items() -> dict[str, Item]:
     """Every table and figure that can be run, by name."""
-    from downclock.papers.mei2021 import honest, offline, online, single_task
+    from downclock.papers.mei2021 import authors, honest, offline, online, single_task
 
-    found = (*single_task.ITEMS, *offline.ITEMS, *online.ITEMS, *honest.ITEMS)
+    parts = (single_task, authors, offline, online, honest)
+    found = [item for part in parts for item in part.ITEMS]
     return {item.name: item for item in found}
