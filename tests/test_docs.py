@@ -88,6 +88,18 @@ def test_the_readmes_sample_is_what_the_demo_prints():
     assert _timeless(sample) == _timeless(demo())
 
 
+def test_the_readmes_picture_shows_the_plan_and_the_numbers_of_its_sample():
+    """`python -m benchmarks.readme_picture` draws it; a picture of another plan is no help."""
+    (sample,) = blocks((ROOT / "README.md").read_text(), "text")
+    picture = (ROOT / "docs" / "images" / "example-day.svg").read_text()
+    rows = dict(re.findall(r"^ (\S.*?) {2,}(.*)$", sample, re.MULTILINE))
+    for name in ("total energy", "saved by the plan", "lower bound"):
+        for number in re.split(r" {2,}", rows[name].strip()):
+            assert number in picture, (name, number)
+    assert "the plan of late" in picture
+    assert "docs/images/example-day.svg" in (ROOT / "README.md").read_text()
+
+
 def test_the_reference_shows_the_help_of_every_command():
     assert REFERENCE.read_text() == with_help(REFERENCE.read_text())
 

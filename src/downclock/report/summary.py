@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import Any
 
 from downclock.planners.catalog import without_objective
-from downclock.problem.problem import Problem
 from downclock.quantities import count, duration, energy, money, percent, prefixed
 from downclock.report.tables import Page, Table
 from downclock.schedule.account.bill import PARTS, Bill
@@ -52,7 +51,7 @@ def _table(summary: Summary) -> Table:
     rows += [None, ("total energy", *(energy(bill.total_j) for bill in bills))]
     rows += _comparison_rows(summary)
     rows.append(None)
-    rows += [(name, *map(say, summary.plans)) for name, say in _facts(summary.problem)]
+    rows += [(name, *map(say, summary.plans)) for name, say in _facts(summary)]
     if summary.plan.value is None:
         rows += [(name, *map(say, bills)) for name, say in _bought(bills)]
     head = ("", *(without_objective(each.policy) for each in summary.plans))
@@ -72,12 +71,16 @@ def _comparison_rows(summary: Summary) -> Rows:
     return rows
 
 
-def _facts(problem: Problem) -> list[tuple[str, Callable[[Planned], str]]]:
+def _facts(summary: Summary) -> list[tuple[str, Callable[[Planned], str]]]:
     """Rows under the energies: a name, and how to say it of a plan."""
-    tasks, servers = len(problem.tasks), problem.platform.server_count
+    tasks, servers = len(summary.problem.tasks), summary.problem.platform.server_count
+    left: list[tuple[str, Callable[[Planned], str]]] = []
+    if any(each.done < tasks for each in summary.plans):
+        left.append(("processor-hours done", lambda each: percent(each.covered)))
     return [
         ("deadlines met", lambda each: f"{each.deadlines_met} of {each.deadlines}"),
         ("tasks done", lambda each: f"{each.done} of {tasks}"),
+        *left,
         ("servers used", lambda each: f"{each.bill.servers_used} of {servers}"),
         ("server wakes", lambda each: f"{each.bill.wakes}"),
         ("makespan", lambda each: duration(each.bill.makespan_s)),

@@ -90,6 +90,24 @@ class Planned:
         """Number of deadlines."""
         return int(np.sum(np.isfinite(self.problem.tasks.deadline_s)))
 
+    @property
+    def covered(self) -> float:
+        """Part of the processor-hours asked for that it does, by run times at default clocks.
+
+        A task counts on the kind where it is fastest; one that no kind can run counts nothing.
+        """
+        tasks, platform = self.problem.tasks, self.problem.platform
+        every = np.arange(len(tasks))
+        found = [
+            self.problem.at(
+                every, np.full(every.size, k), np.tile(kind.clocks.default, (every.size, 1))
+            )[0]
+            for k, kind in enumerate(platform.kinds)
+        ]
+        hours = tasks.processors * np.nan_to_num(np.fmin.reduce(found))
+        asked = float(hours.sum())
+        return float(hours[self.schedule.outcomes.status == DONE].sum()) / asked if asked else 1.0
+
     def runs_the_tasks_of(self, other: Planned) -> bool:
         """Tell whether both run the same tasks, so that their figures can be compared."""
         mine, theirs = self.schedule.outcomes.status, other.schedule.outcomes.status
@@ -106,6 +124,7 @@ class Planned:
             "gap": self.gap,
             "tasks": len(self.problem.tasks),
             "done": self.done,
+            "covered": self.covered,
             "deadlines_met": self.deadlines_met,
             "rejected": int(self.rejected.size),
             "servers_used": bill.servers_used,

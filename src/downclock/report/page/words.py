@@ -66,7 +66,18 @@ def headline(summary: Summary) -> str:
     if value is not None and value.objective != ENERGY:
         amount = f"is worth {value.words(value.amount)} ({value.objective})"
         said = [_cheaper(value, each) for each in summary.baselines if each.value is not None]
-    return f"This plan {amount}: {' and '.join(said)}." if said else f"This plan {amount}."
+    return (
+        f"This plan {amount}: {' and '.join(said)}{_share(summary)}."
+        if said
+        else f"This plan {amount}."
+    )
+
+
+def _share(summary: Summary) -> str:
+    """Beside a saving, how much of what was asked for it is a saving on."""
+    if summary.plan.done == len(summary.problem.tasks):
+        return ""
+    return f", on the {percent(summary.plan.covered)} of the processor-hours that they do"
 
 
 def sentences(summary: Summary) -> list[str]:
@@ -113,7 +124,8 @@ def _saved_card(summary: Summary, each: Planned) -> list[tuple[str, str, str]]:
         return []
     saved = 1.0 - ours / theirs
     word = "Saved against" if saved >= 0.0 else "More than"
-    return [(f"{word} {each.policy}", percent(abs(saved)), f"{each.policy} needs {said}")]
+    note = f"{each.policy} needs {said}{_share(summary)}"
+    return [(f"{word} {each.policy}", percent(abs(saved)), note)]
 
 
 def _bound_card(summary: Summary) -> list[tuple[str, str, str]]:
