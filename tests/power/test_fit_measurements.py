@@ -49,6 +49,52 @@ def test_foreign_columns_are_mapped(tmp_path: Path) -> None:
     assert (runs.time_s[0], runs.power_w[0], runs.memory_mhz[0]) == (1.5, 200.0, 5000.0)
 
 
+def test_an_application_may_be_told_by_several_columns(tmp_path: Path) -> None:
+    path = written(tmp_path, "bench,arg,core_mhz,time_s,power_w\nx,1,900,1,50\nx,2,900,1,50\n")
+    runs = read_measurements(path, {"application": "bench+arg"})
+    assert runs.application.tolist() == ["x/1", "x/2"]
+    with pytest.raises(InvalidInput, match="no column 'size'"):
+        read_measurements(path, {"application": "bench+size"})
+
+
+def test_power_limits_stand_where_clocks_would(tmp_path: Path) -> None:
+    path = written(tmp_path, "application,power_limit_w,time_s,power_w\nx,100,2,99\n")
+    runs = read_measurements(path)
+    assert runs.power_limit_w.tolist() == [100.0]  # type: ignore[union-attr]
+    assert np.isnan(runs.core_mhz).all()
+
+
+@pytest.mark.parametrize(
+    ("header", "columns", "expected"),
+    [
+        (
+            "application,power_limit,time_s,power_w",
+            {"core_mhz": "power_limit"},
+            "column 'power_limit': is a power limit by its name, not a clock:"
+            " write power_limit_w=power_limit",
+        ),
+        (
+            "application,power_limit,time_s,power_w",
+            {},
+            "has no column of clocks; for power limits write power_limit_w=power_limit",
+        ),
+        (
+            "application,power_limit_w,core_mhz,power_w,time_s",
+            {},
+            "column 'power_limit_w': cannot be fitted together with the clocks of column"
+            " 'core_mhz'",
+        ),
+    ],
+)
+def test_a_power_limit_is_never_taken_for_a_clock(
+    tmp_path: Path, header: str, columns: dict[str, str], expected: str
+) -> None:
+    path = written(tmp_path, f"{header}\nx" + ",100" * header.count(",") + "\n")
+    with pytest.raises(InvalidInput) as caught:
+        read_measurements(path, columns)
+    assert str(caught.value).endswith(expected)
+
+
 def test_several_files_are_one_set_that_remembers_its_files(tmp_path: Path) -> None:
     first = written(tmp_path, HEADER + "x,1800,5000,1.5,200\n", "a.csv")
     second = written(tmp_path, HEADER + "x,900,5000,3,100\ny,900,5000,3,100\n", "b.csv")

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from downclock.errors import InvalidInput
-from downclock.power.library import Basis, Library
+from downclock.power.library import Basis, Library, merged
 from downclock.power.library_file import (
     BUILT_IN,
     FORMAT,
     built_in_library,
     library_document,
+    library_of_document,
     library_schema,
     read_library,
     write_library,
@@ -68,7 +69,8 @@ def test_a_library_comes_back_bit_for_bit(tmp_path: Path) -> None:
     library = mixed_library()
     write_library(library, tmp_path / "lib.json", source="made up")
     again = read_library(tmp_path / "lib.json")
-    assert library_document(again) == library_document(library)
+    assert library_document(again) == library_document(library, "made up")
+    assert again.source == "made up"
     assert again.kinds == library.kinds
     assert again.basis == library.basis
     assert (again.group >= 0).tolist() == (library.group >= 0).tolist()
@@ -87,6 +89,37 @@ def test_the_file_follows_its_schema_and_names_its_source(tmp_path: Path) -> Non
     assert [entry["name"] for entry in stored["applications"]] == ["a", "ü"]
     with pytest.raises(jsonschema.ValidationError):
         jsonschema.validate(document(g={**GPU, "c_w": -1}), library_schema())
+
+
+def test_power_limits_come_back_as_watts(tmp_path: Path) -> None:
+    points = [
+        {"power_limit_w": 100.0, "time_s": 2.0, "power_w": 98.0},
+        {"power_limit_w": 150.0, "time_s": 1.0, "power_w": 148.0},
+    ]
+    kinds = {"a40": {"default_power_limit_w": 300, "power_limit_w": [100, 150]}}
+    stored = {**document(a40={"model": "table", "points": points}), "kinds": kinds}
+    library = read_library(written(tmp_path, stored))
+    assert library.basis["a40"].power_limit_w == (100.0, 150.0)
+    time, _ = library.at(np.array([0]), "a40", np.array([[0.5, 1.0, 1.0]]))
+    assert time.tolist() == [1.0]
+    again = library_document(library)
+    assert again["applications"][0]["profiles"]["a40"]["points"] == points
+    jsonschema.validate(again, library_schema())
+
+
+def test_libraries_are_merged_by_application_and_kind(tmp_path: Path) -> None:
+    first = library_of_document({**document(g=GPU), "source": "one"}, "a")
+    second = library_of_document({**document(c=CPU), "source": "two"}, "b")
+    both = merged([first, second])
+    assert (both.names.tolist(), both.kinds, both.source) == (["x"], ("g", "c"), "one; two")
+    profiles = library_document(both)["applications"][0]["profiles"]
+    assert (profiles["g"], profiles["c"]) == (GPU, CPU)
+    with pytest.raises(InvalidInput, match="'x': has a profile for kind 'g' in two libraries"):
+        merged([first, both])
+    other = {**document(g=GPU), "kinds": {"g": {"law": "mei"}}}
+    other["applications"][0]["name"] = "y"
+    with pytest.raises(InvalidInput, match="kind 'g': law differs between two libraries"):
+        merged([first, library_of_document(other, "c")])
 
 
 def test_an_empty_library_is_one(tmp_path: Path) -> None:
@@ -122,8 +155,26 @@ def test_an_empty_library_is_one(tmp_path: Path) -> None:
         ),
         (
             {**document(g=GPU), "kinds": {"g": {"core_mhz": 5}}},
-            ", kind 'g': core_mhz is not a known field; they are:"
-            " law, default_core_mhz, default_memory_mhz",
+            ", kind 'g': core_mhz=5 must be a list of numbers",
+        ),
+        (
+            {**document(g=GPU), "kinds": {"g": {"clock": 5}}},
+            ", kind 'g': clock is not a known field; they are: law, default_core_mhz,"
+            " default_memory_mhz, default_power_limit_w, core_mhz, memory_mhz, power_limit_w",
+        ),
+        (
+            {**document(g=GPU), "kinds": {"g": {"law": "mei", "default_power_limit_w": 300}}},
+            ", kind 'g': default_power_limit_w cannot be given with clocks or a voltage law:"
+            " a kind has one knob",
+        ),
+        (
+            {**document(g=GPU), "kinds": {"g": {"default_power_limit_w": 300}}},
+            ", application 'x', kind 'g': model='gpu' is for clocks; a kind that was measured at"
+            " power limits has tables",
+        ),
+        (
+            {**document(t=TABLE), "kinds": {"t": {"default_power_limit_w": 300}}},
+            ", application 'x', kind 't': power_limit_w is missing",
         ),
         (
             {"format": FORMAT, "applications": [{"name": 3, "profiles": {}}]},
@@ -213,7 +264,9 @@ def test_a_number_beyond_floats_is_refused(tmp_path: Path) -> None:
         read_library(written(tmp_path, document(g={**GPU, "c_w": 10**400})))
 
 
-@pytest.mark.parametrize(("name", "applications"), [("gtx1080ti", 30), ("a100", 25)])
+@pytest.mark.parametrize(
+    ("name", "applications"), [("gtx1080ti", 30), ("a100", 25), ("rtx2070s", 20), ("v100", 20)]
+)
 def test_built_in_libraries_hold_fitted_parameters_only(name: str, applications: int) -> None:
     library = built_in_library(name)
     assert len(library) == applications

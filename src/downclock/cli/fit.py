@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
@@ -10,14 +12,18 @@ from downclock.cli import options
 
 if TYPE_CHECKING:
     from downclock.cli.session import Session
-    from downclock.power.fit import Model, Weighting
+    from downclock.power.curve_fit import Weighting
+    from downclock.power.fit import Model
     from downclock.report.tables import Form
 
 EPILOG = """\b
-Example:
+Examples:
   downclock fit runs.csv --kind gtx1080ti --default-core-mhz 1800 --default-memory-mhz 5000 \\
     --columns application=appName,core_mhz=coreF,memory_mhz=memF,time_ms=time/ms,power_w=power/W \\
     --output library.json
+  downclock fit zeus.csv --kind a40 --output library.json --append \\
+    --columns application=network+batch_size,power_limit_w=power_limit,time_s=time_per_epoch,\\
+power_w=average_power
 """
 
 
@@ -32,21 +38,48 @@ def _read_columns(ctx: click.Context, param: click.Parameter, text: str) -> dict
     return names
 
 
+def _read_clocks(
+    ctx: click.Context, param: click.Parameter, text: str | None
+) -> tuple[float, float] | None:
+    """Read ``LOW-HIGH`` in MHz; either end may be left out."""
+    if text is None:
+        return None
+    low, dash, high = text.partition("-")
+    try:
+        ends = float(low or "0"), float(high or "inf")
+    except ValueError:
+        ends = 1.0, 0.0
+    if not (dash and ends[0] <= ends[1]):
+        raise click.BadParameter(
+            f"{text!r} is not of the form LOW-HIGH, LOW- or -HIGH.", ctx, param
+        )
+    return ends
+
+
 @click.command("fit", epilog=EPILOG)
 @options.input_files("MEASUREMENTS...")
 @click.option("--kind", required=True, metavar="NAME", help="Processor kind that was measured.")
 @click.option(
-    "--default-core-mhz", type=float, required=True, metavar="MHZ", help="Core clock of ratio 1."
+    "--default-core-mhz",
+    type=float,
+    metavar="MHZ",
+    help="Core clock of ratio 1, where clocks vary.",
 )
 @click.option(
     "--default-memory-mhz", type=float, metavar="MHZ", help="Memory clock of ratio 1, if it varies."
+)
+@click.option(
+    "--default-power-limit-w",
+    type=float,
+    metavar="W",
+    help="Power limit of ratio 1. [default: the greatest measured]",
 )
 @click.option(
     "--columns",
     callback=_read_columns,
     default="",
     metavar="OURS=THEIRS,...",
-    help="Names of the columns where they differ from ours.",
+    help="Names of the columns where they differ from ours; application=A+B joins two.",
 )
 @click.option(
     "--model",
@@ -57,10 +90,18 @@ def _read_columns(ctx: click.Context, param: click.Parameter, text: str) -> dict
 )
 @click.option(
     "--law",
-    type=click.Choice(["mei", "proportional", "fixed"]),
-    default="mei",
+    type=click.Choice(["auto", "mei", "proportional", "fixed"]),
+    default="auto",
     show_default=True,
-    help="Voltage that a core clock needs; the library keeps it.",
+    help="Voltage that a core clock needs, auto: the one of least held-out error; the library"
+    " keeps it.",
+)
+@click.option(
+    "--clocks",
+    callback=_read_clocks,
+    metavar="LOW-HIGH",
+    help="Fit core clocks (MHz) from LOW to HIGH only, such as 700-. [default: all, or those where"
+    " time rises no faster than 1 / clock]",
 )
 @click.option(
     "--weighting",
@@ -71,6 +112,7 @@ def _read_columns(ctx: click.Context, param: click.Parameter, text: str) -> dict
 )
 @click.option("--source", default="", metavar="TEXT", help="Where the numbers come from.")
 @click.option("--output", type=click.Path(), metavar="FILE", help="Write the library (.json).")
+@click.option("--append", is_flag=True, help="Add to the library that FILE holds.")
 @options.form
 @options.quiet
 @click.pass_obj
@@ -78,39 +120,52 @@ def command(
     session: Session,
     files: tuple[str, ...],
     kind: str,
-    default_core_mhz: float,
+    default_core_mhz: float | None,
     default_memory_mhz: float | None,
+    default_power_limit_w: float | None,
     columns: dict[str, str],
     model: Model,
     law: str,
+    clocks: tuple[float, float] | None,
     weighting: Weighting,
     source: str,
     output: str | None,
+    append: bool,
     form: Form,
 ) -> None:
     """Fit job profiles to measurements.
 
     Reads CSV files with the columns application, core_mhz, memory_mhz, time_s (or time_ms) and
     power_w; prints the errors of every application. Jobs name the applications of the library.
+    Where power limits were set instead of clocks, the column is power_limit_w.
     """
     from downclock.power.fit import fit
-    from downclock.power.library_file import write_library
+    from downclock.power.library import merged
+    from downclock.power.library_file import read_library, write_library
     from downclock.power.measurements import read_measurements
     from downclock.power.points import LAWS
     from downclock.report.describe import fit_page
 
     options.require_writable(output, (".json",))
+    if append and output is None:
+        raise click.UsageError("--append needs the library it adds to: --output FILE")
+    known = [read_library(output)] if append and output and os.path.exists(output) else []
+    # What is added to a kind must mean the same voltages as what is there.
+    fixed = known[0].basis_of(kind).law if known else None
     with session.working("fitting"):
         fitted = fit(
             read_measurements(files, columns),
             kind=kind,
             default_core_mhz=default_core_mhz,
             default_memory_mhz=default_memory_mhz,
-            law=LAWS[law],
+            default_power_limit_w=default_power_limit_w,
+            law=LAWS.get(law, fixed or "auto"),
             model=model,
             weighting=weighting,
+            clocks_mhz=clocks,
         )
     if output is not None:
-        write_library(fitted.library, output, source)
+        library = replace(fitted.library, source=source)
+        write_library(merged([*known, library]), output)
         session.wrote(output)
     session.show(fit_page(fitted), form)

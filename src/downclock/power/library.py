@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -21,11 +21,17 @@ class Basis:
     Attributes:
         law: the voltage at a core clock that the power was fitted with.
         default_core_mhz, default_memory_mhz: the clocks that a ratio of 1 stands for.
+        default_power_limit_w: the power limit of ratio 1, of profiles measured at power limits.
+        core_mhz, memory_mhz, power_limit_w: the settings at which the profiles hold.
     """
 
     law: VoltageLaw | None = None
     default_core_mhz: float | None = None
     default_memory_mhz: float | None = None
+    default_power_limit_w: float | None = None
+    core_mhz: tuple[float, ...] = ()
+    memory_mhz: tuple[float, ...] = ()
+    power_limit_w: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -39,6 +45,7 @@ class Library:
         group: index into ``groups`` (a, k); -1 where the application cannot run on the kind.
         row: row inside that group (a, k).
         basis: voltage law and default clocks by kind, where they are known.
+        source: where the numbers come from.
     """
 
     names: Names
@@ -47,6 +54,7 @@ class Library:
     group: Ints
     row: Ints
     basis: Mapping[str, Basis] = field(default_factory=dict)
+    source: str = ""
 
     def __post_init__(self) -> None:
         names = np.asarray(self.names, dtype=object)
@@ -62,11 +70,32 @@ class Library:
         return self.names.size
 
     @classmethod
+    def empty(cls) -> Library:
+        """Make a library without applications."""
+        none = np.zeros((0, 0), dtype=np.int64)
+        return cls(np.zeros(0, dtype=object), (), (), none, none)
+
+    @classmethod
     def of_one_kind(cls, names: Names, kind: str, profiles: Profiles) -> Library:
         """Make a library whose every application has one profile, all of one model and kind."""
         n = len(profiles)
         row = np.arange(n, dtype=np.int64)[:, None]
         return cls(names, (kind,), (profiles,), np.zeros((n, 1), dtype=np.int64), row)
+
+    def basis_of(self, kind: str) -> Basis:
+        """Return what the profiles of a kind refer to, as far as it is known."""
+        return self.basis.get(kind, Basis())
+
+    def called(self, kind: str, known: str) -> Library:
+        """Return this library with the profiles of ``known`` for another kind as well."""
+        k = self.kinds.index(known)
+        return replace(
+            self,
+            kinds=(*self.kinds, kind),
+            group=np.column_stack([self.group, self.group[:, k]]),
+            row=np.column_stack([self.row, self.row[:, k]]),
+            basis={**self.basis, kind: self.basis_of(known)},
+        )
 
     def needs_voltage(self, kind: str) -> bool:
         """Tell whether the power of any profile of a kind depends on the core voltage."""
@@ -90,3 +119,49 @@ class Library:
             rows = self.row[application[mine], k]
             time[mine], power[mine] = profiles.at(rows, points[mine])
         return time, power
+
+
+def merged(libraries: Sequence[Library]) -> Library:
+    """Return the applications of several libraries; each may have profiles for other kinds.
+
+    Raises:
+        InvalidInput: two have a profile of one application on one kind, or differ in what the
+            profiles of a kind refer to.
+    """
+    if len(libraries) == 1:
+        return libraries[0]
+    names = list(dict.fromkeys(name for library in libraries for name in library.names))
+    kinds = tuple(dict.fromkeys(kind for library in libraries for kind in library.kinds))
+    place = {name: a for a, name in enumerate(names)}
+    group = np.full((len(names), len(kinds)), -1, dtype=np.int64)
+    row = np.zeros_like(group)
+    groups: list[Profiles] = []
+    basis: dict[str, Basis] = {}
+    for library in libraries:
+        rows = np.array([place[name] for name in library.names], dtype=np.int64)
+        for kind in dict.fromkeys([*library.kinds, *library.basis]):
+            _refuse_other_basis(kind, basis.setdefault(kind, library.basis_of(kind)), library)
+        for k, kind in enumerate(library.kinds):
+            mine, at = library.group[:, k] >= 0, kinds.index(kind)
+            _refuse_twice(library.names[mine & (group[rows, at] >= 0)], kind)
+            group[rows[mine], at] = library.group[mine, k] + len(groups)
+            row[rows[mine], at] = library.row[mine, k]
+        groups += library.groups
+    source = "; ".join(dict.fromkeys(library.source for library in libraries if library.source))
+    return Library(np.array(names, dtype=object), kinds, tuple(groups), group, row, basis, source)
+
+
+def _refuse_twice(names: Names, kind: str) -> None:
+    if names.size:
+        rule = f"has a profile for kind '{kind}' in two libraries"
+        raise InvalidInput(rule, item=f"application '{names[0]}'")
+
+
+def _refuse_other_basis(kind: str, first: Basis, library: Library) -> None:
+    """Refuse profiles that mean other clocks or another voltage law."""
+    second = library.basis_of(kind)
+    for name in ("law", "default_core_mhz", "default_memory_mhz", "default_power_limit_w"):
+        ours, theirs = getattr(first, name), getattr(second, name)
+        if ours != theirs:
+            rule = f"differs between two libraries ({ours} and {theirs})"
+            raise InvalidInput(rule, item=f"kind '{kind}'", field=name)

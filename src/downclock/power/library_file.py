@@ -14,8 +14,10 @@
 Fields are those of the profile classes: ``core`` and ``memory`` are ratios to the kind's default
 clocks, and so is what the model's parameters multiply. ``source`` and ``kinds`` are optional, and
 so is each field of a kind: the voltage law its gpu profiles were fitted with (``mei``,
-``proportional``, ``fixed`` or ``[a0, a1, a2]``) and the clocks of ratio 1. A cluster's kind takes
-from there what it does not say itself.
+``proportional``, ``fixed`` or ``[a0, a1, a2]``), the clocks of ratio 1, and the clocks at which
+the profiles hold (``core_mhz``, ``memory_mhz``). A cluster's kind takes from there what it does not
+say itself. A kind with a ``default_power_limit_w`` was measured at power limits: its profiles are
+tables whose points have a ``power_limit_w`` instead of clocks.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ from downclock.power.profiles import CpuProfiles, GpuProfiles, MeasuredProfiles,
 
 FORMAT = "downclock-library/1"
 
-BUILT_IN = ("a100", "gtx1080ti")
+BUILT_IN = ("a100", "gtx1080ti", "rtx2070s", "v100")
 """Libraries that come with Downclock: our fits of public measurements, see their ``source``."""
 
 BUILT_IN_PREFIX = "builtin:"
@@ -52,8 +54,13 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
 POINT = ("core", "memory", "time_s", "power_w")
 """Fields of a table's point."""
 
-BASIS = tuple(spec.name for spec in fields(Basis))
-"""Fields of what a kind's profiles refer to, all optional."""
+LIMIT_POINT = ("power_limit_w", "time_s", "power_w")
+"""The same of a kind that was measured at power limits."""
+
+DEFAULTS = ("default_core_mhz", "default_memory_mhz", "default_power_limit_w")
+SETTINGS = ("core_mhz", "memory_mhz", "power_limit_w")
+BASIS = ("law", *DEFAULTS, *SETTINGS)
+"""Fields of what a kind's profiles refer to, all optional: one number each, and lists."""
 
 _CURVES: dict[str, type[GpuProfiles] | type[CpuProfiles]] = {"gpu": GpuProfiles, "cpu": CpuProfiles}
 
@@ -66,7 +73,7 @@ def read_library(path: str | Path) -> Library:
 
 
 def write_library(library: Library, path: str | Path, source: str = "") -> None:
-    """Write a library file as a whole; ``source`` says where its numbers come from."""
+    """Write a library file as a whole; ``source`` replaces where its numbers come from."""
     document = library_document(library, source)
     lists = {"applications": document.pop("applications")}
     write_text_atomically(path, json_text(document, lists))
@@ -80,7 +87,11 @@ def is_built_in(path: str | Path) -> bool:
 def built_in_library(name: str) -> Library:
     """Return a library that comes with Downclock, such as ``gtx1080ti``."""
     if name not in BUILT_IN:
-        rule = f"is not a built-in library; they are: {', '.join(BUILT_IN)}"
+        rule = (
+            f"is not a built-in library; they are: {', '.join(BUILT_IN)}. For a card without public"
+            " measurements, measure yours (downclock fit), or plan with the archetypes of another"
+            ' (card = "a100" in the kind)'
+        )
         raise InvalidInput(rule, value=name)
     text = resources.files("downclock").joinpath("data", f"{name}.json").read_text("utf-8")
     source = f"built-in library {name}"
@@ -89,23 +100,31 @@ def built_in_library(name: str) -> Library:
 
 def library_document(library: Library, source: str = "") -> dict[str, Any]:
     """Return the library as the plain structure of its file."""
+    limits = [library.basis_of(kind).default_power_limit_w for kind in library.kinds]
     applications = []
     for a, name in enumerate(library.names):
         profiles = {
-            kind: _entry(library.groups[library.group[a, k]], int(library.row[a, k]))
+            kind: _entry(library.groups[library.group[a, k]], int(library.row[a, k]), limits[k])
             for k, kind in enumerate(library.kinds)
             if library.group[a, k] >= 0
         }
         applications.append({"name": name, "profiles": profiles})
     kinds = {kind: _basis_data(basis) for kind, basis in library.basis.items()}
-    head = {"format": FORMAT, "source": source, **({"kinds": kinds} if kinds else {})}
-    return {**head, "applications": applications}
+    head = {"format": FORMAT, "source": source or library.source}
+    return {**head, **({"kinds": kinds} if kinds else {}), "applications": applications}
 
 
 def library_of_document(document: Any, source: str | Path) -> Library:
     """Return the library of such a structure; complaints name ``source``."""
     try:
-        return _built(*_rows(document), _bases(document.get("kinds", {})))
+        _mapping(document, "the document", ("format", "applications"), ("source", "kinds"))
+        if document["format"] != FORMAT:
+            raise InvalidInput(f"must be '{FORMAT}'", field="format", value=document["format"])
+        said = document.get("source", "")
+        if not isinstance(said, str):
+            raise InvalidInput("must be a text", field="source", value=said)
+        bases = _bases(document.get("kinds", {}))
+        return _built(*_rows(document["applications"], bases), bases, said)
     except InvalidInput as error:
         raise error.located(source) from None
 
@@ -117,8 +136,9 @@ def library_schema() -> dict[str, Any]:
         _object({"model": {"const": model}, **dict.fromkeys(names, number)})
         for model, names in PARAMETERS.items()
     ]
-    point = _object({name: {"type": "number", "exclusiveMinimum": 0} for name in POINT})
-    points = {"type": "array", "items": point, "minItems": 1}
+    above_0 = {"type": "number", "exclusiveMinimum": 0}
+    kinds_of_point = [_object(dict.fromkeys(names, above_0)) for names in (POINT, LIMIT_POINT)]
+    points = {"type": "array", "items": {"oneOf": kinds_of_point}, "minItems": 1}
     entries.append(_object({"model": {"const": "table"}, "points": points}))
     profiles = {"type": "object", "additionalProperties": {"oneOf": entries}}
     application = _object({"name": {"type": "string", "minLength": 1}, "profiles": profiles})
@@ -136,9 +156,10 @@ def library_schema() -> dict[str, Any]:
 def _basis_schema() -> dict[str, Any]:
     number = {"type": "number"}
     numbers = {"type": "array", "items": number, "minItems": 3, "maxItems": 3}
-    mhz = {"type": "number", "exclusiveMinimum": 0}
-    known = {"law": {"oneOf": [{"enum": list(LAWS)}, numbers]}}
-    return {**_object({**known, **dict.fromkeys(BASIS[1:], mhz)}), "required": []}
+    above_0 = {"type": "number", "exclusiveMinimum": 0}
+    several = {"type": "array", "items": above_0, "minItems": 1}
+    known = {"law": {"oneOf": [{"enum": list(LAWS)}, numbers]}, **dict.fromkeys(DEFAULTS, above_0)}
+    return {**_object({**known, **dict.fromkeys(SETTINGS, several)}), "required": []}
 
 
 def _object(properties: dict[str, Any]) -> dict[str, Any]:
@@ -151,11 +172,16 @@ def _object(properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _entry(profiles: Profiles, row: int) -> dict[str, Any]:
+def _entry(profiles: Profiles, row: int, limit_w: float | None) -> dict[str, Any]:
     if isinstance(profiles, MeasuredProfiles):
         inside = slice(profiles.offset[row], profiles.offset[row + 1])
         columns = [getattr(profiles, name)[inside].tolist() for name in POINT]
-        points = [dict(zip(POINT, point, strict=True)) for point in zip(*columns, strict=True)]
+        names: tuple[str, ...] = POINT
+        if limit_w is not None:
+            # Rounded, because a limit comes back from its ratio: 150 and not 150.00000000000003.
+            watts = [round(ratio * limit_w, 9) for ratio in columns[0]]
+            names, columns = LIMIT_POINT, [watts, *columns[2:]]
+        points = [dict(zip(names, point, strict=True)) for point in zip(*columns, strict=True)]
         return {"model": "table", "points": points}
     model = "gpu" if isinstance(profiles, GpuProfiles) else "cpu"
     values = {name: float(getattr(profiles, name)[row]) for name in PARAMETERS[model]}
@@ -164,8 +190,9 @@ def _entry(profiles: Profiles, row: int) -> dict[str, Any]:
 
 def _basis_data(basis: Basis) -> dict[str, Any]:
     law = {} if basis.law is None else {"law": law_data(basis.law)}
-    clocks = {name: getattr(basis, name) for name in BASIS[1:]}
-    return law | {name: mhz for name, mhz in clocks.items() if mhz is not None}
+    defaults = {name: getattr(basis, name) for name in DEFAULTS}
+    settings = {name: list(getattr(basis, name)) for name in SETTINGS}
+    return law | {name: value for name, value in (defaults | settings).items() if value}
 
 
 def _bases(entries: Any) -> dict[str, Basis]:
@@ -177,12 +204,24 @@ def _bases(entries: Any) -> dict[str, Basis]:
 
 def _basis(item: str, entry: Any) -> Basis:
     _mapping(entry, item, (), BASIS)
-    for name in (name for name in BASIS[1:] if name in entry):
-        (mhz,) = _numbers({name: entry[name]}, item, (name,))
-        if not mhz > 0.0:
-            raise InvalidInput("must be positive", item=item, field=name, value=mhz)
     law = _law(item, entry["law"]) if "law" in entry else None
-    return Basis(law, *(entry.get(name) for name in BASIS[1:]))
+    known: dict[str, Any] = {
+        name: _above_0(item, name, [entry[name]])[0] for name in DEFAULTS if name in entry
+    }
+    known |= {name: _above_0(item, name, entry[name]) for name in SETTINGS if name in entry}
+    if "default_power_limit_w" in entry and ("default_core_mhz" in entry or law is not None):
+        rule = "cannot be given with clocks or a voltage law: a kind has one knob"
+        raise InvalidInput(rule, item=item, field="default_power_limit_w")
+    return Basis(law, **known)
+
+
+def _above_0(item: str, name: str, values: Any) -> tuple[float, ...]:
+    if not (isinstance(values, list) and values):
+        raise InvalidInput("must be a list of numbers", item=item, field=name, value=values)
+    numbers = tuple(_numbers({name: value}, item, (name,))[0] for value in values)
+    if min(numbers) <= 0.0:
+        raise InvalidInput("must be positive", item=item, field=name, value=min(numbers))
+    return numbers
 
 
 def _law(item: str, law: Any) -> VoltageLaw:
@@ -209,16 +248,13 @@ class _Row:
         return f"application '{self.application}', kind '{self.kind}'"
 
 
-def _rows(document: Any) -> tuple[list[str], list[_Row]]:
+def _rows(applications: Any, bases: Mapping[str, Basis]) -> tuple[list[str], list[_Row]]:
     """Return the applications' names and every profile, checked for shape and type."""
-    _mapping(document, "the document", ("format", "applications"), ("source", "kinds"))
-    if document["format"] != FORMAT:
-        raise InvalidInput(f"must be '{FORMAT}'", field="format", value=document["format"])
-    if not isinstance(document["applications"], list):
+    if not isinstance(applications, list):
         raise InvalidInput("must be a list", field="applications")
     names: list[str] = []
     rows: list[_Row] = []
-    for place, application in enumerate(document["applications"]):
+    for place, application in enumerate(applications):
         _mapping(application, f"application number {place + 1}", ("name", "profiles"))
         name = application["name"]
         if not (isinstance(name, str) and name):
@@ -228,11 +264,13 @@ def _rows(document: Any) -> tuple[list[str], list[_Row]]:
         if not isinstance(application["profiles"], dict):
             item = f"application '{name}'"
             raise InvalidInput("must be an object", item=item, field="profiles")
-        rows += [_row(name, kind, entry) for kind, entry in application["profiles"].items()]
+        for kind, entry in application["profiles"].items():
+            limit_w = bases.get(kind, Basis()).default_power_limit_w
+            rows.append(_row(name, kind, entry, limit_w))
     return names, rows
 
 
-def _row(name: str, kind: str, entry: Any) -> _Row:
+def _row(name: str, kind: str, entry: Any, limit_w: float | None) -> _Row:
     item = f"application '{name}', kind '{kind}'"
     model = entry.get("model") if isinstance(entry, dict) else None
     if model == "table":
@@ -240,14 +278,25 @@ def _row(name: str, kind: str, entry: Any) -> _Row:
         points = entry["points"]
         if not (isinstance(points, list) and points):
             raise InvalidInput("must be a list of points", item=item, field="points")
-        numbers = tuple(_numbers(point, item, POINT) for point in points)
+        numbers = tuple(_point(point, item, limit_w) for point in points)
         if len({point[:2] for point in numbers}) < len(numbers):
             raise InvalidInput("has one pair of clocks twice", item=item, field="points")
         return _Row(name, kind, "table", numbers)
     if not isinstance(model, str) or model not in PARAMETERS:
         rule = f"must be one of {', '.join([*PARAMETERS, 'table'])}"
         raise InvalidInput(rule, item=item, field="model", value=model)
+    if limit_w is not None:
+        rule = "is for clocks; a kind that was measured at power limits has tables"
+        raise InvalidInput(rule, item=item, field="model", value=model)
     return _Row(name, kind, model, (_numbers(entry, item, PARAMETERS[model], ("model",)),))
+
+
+def _point(point: Any, item: str, limit_w: float | None) -> tuple[float, ...]:
+    """Return (core, memory, time_s, power_w); a power limit stands where the core clock does."""
+    if limit_w is None:
+        return _numbers(point, item, POINT)
+    limit, time_s, power_w = _numbers(point, item, LIMIT_POINT)
+    return limit / limit_w, 1.0, time_s, power_w
 
 
 def _mapping(
@@ -279,7 +328,7 @@ def _numbers(
     return tuple(float(value[name]) for name in names)
 
 
-def _built(names: list[str], rows: list[_Row], basis: Mapping[str, Basis]) -> Library:
+def _built(names: list[str], rows: list[_Row], basis: Mapping[str, Basis], source: str) -> Library:
     """Return the library: profiles grouped by model, found by application and kind."""
     kinds = tuple(dict.fromkeys(row.kind for row in rows))
     models = tuple(dict.fromkeys(row.model for row in rows))
@@ -291,6 +340,7 @@ def _built(names: list[str], rows: list[_Row], basis: Mapping[str, Basis]) -> Li
         np.full((len(names), len(kinds)), -1, dtype=np.int64),
         np.zeros((len(names), len(kinds)), dtype=np.int64),
         basis,
+        source,
     )
     place = {name: a for a, name in enumerate(names)}
     column = {kind: k for k, kind in enumerate(kinds)}

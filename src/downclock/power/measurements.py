@@ -1,19 +1,26 @@
-"""Measurements: run time and power of applications at the clocks somebody ran them at."""
+"""Measurements: run time and power of applications at the clocks somebody ran them at.
+
+What was set may be clocks or a power limit (``nvidia-smi -pl``), one of the two in a file.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.tabular import Table, read_csv
-from downclock.units import Floats, Ints, Names
+from downclock.units import Bools, Floats, Ints, Names
 
-FIELDS = ("application", "core_mhz", "memory_mhz", "time_s", "time_ms", "power_w")
+FIELDS = ("application", "core_mhz", "memory_mhz", "power_limit_w", "time_s", "time_ms", "power_w")
 """Columns of a measurements file; the time is in ``time_s`` or in ``time_ms``."""
+
+KNOBS = ("core_mhz", "memory_mhz", "power_limit_w")
+"""What a person may set; not each is known in each file."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,11 +29,12 @@ class Measurements:
 
     Attributes:
         application: names (m,).
-        core_mhz, memory_mhz: clocks (m,); memory NaN where it was not recorded.
+        core_mhz, memory_mhz: clocks (m,); NaN where not recorded (core: where a limit was set).
         time_s: run time of one unit of work (m,).
         power_w: mean power during the run (m,).
         sources: the files the rows came from.
         file: index into ``sources`` (m,).
+        power_limit_w: power limit (m,); NaN where clocks were set.
     """
 
     application: Names
@@ -36,11 +44,12 @@ class Measurements:
     power_w: Floats
     sources: tuple[str, ...] = ("measurements",)
     file: Ints = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    power_limit_w: Floats | float = np.nan
 
     def __post_init__(self) -> None:
         application = np.asarray(self.application, dtype=object)
         object.__setattr__(self, "application", application)
-        for name in ("core_mhz", "memory_mhz", "time_s", "power_w"):
+        for name in (*KNOBS, "time_s", "power_w"):
             column = np.asarray(getattr(self, name), dtype=np.float64)
             object.__setattr__(self, name, np.broadcast_to(column, application.shape))
         file = self.file if len(self.file) else np.zeros(len(application), dtype=np.int64)
@@ -54,12 +63,19 @@ class Measurements:
         """Return the name of the file (or files) these rows came from."""
         return ", ".join(self.sources[k] for k in np.unique(self.file[rows]))
 
+    def take(self, rows: Bools) -> Measurements:
+        """Return these rows."""
+        columns = {name: getattr(self, name)[rows] for name in (*KNOBS, "time_s", "power_w")}
+        return replace(self, application=self.application[rows], file=self.file[rows], **columns)
+
     def _check(self) -> None:
-        for name in ("core_mhz", "memory_mhz", "time_s", "power_w"):
+        for name in (*KNOBS, "time_s", "power_w"):
             column = getattr(self, name)
             bad = ~(np.isfinite(column) & (column > 0.0))
-            if name == "memory_mhz":
+            if name in KNOBS[1:]:
                 bad &= ~np.isnan(column)
+            elif name == "core_mhz":
+                bad &= ~np.isnan(column) | np.isnan(self.power_limit_w)
             if bad.any():
                 row = int(np.argmax(bad))
                 raise InvalidInput(
@@ -80,8 +96,9 @@ def read_measurements(
     Args:
         paths: the files; an application may be spread over several.
         columns: their name of each of our `FIELDS` where it differs, for instance
-            ``{"core_mhz": "sm_app_clock"}``. Without a memory column the memory clock is taken
-            as fixed.
+            ``{"core_mhz": "sm_app_clock"}``. An application told apart by several columns is
+            ``"benchmark+argument"``: it is called by their values with a slash between. Without
+            a memory column the memory clock is taken as fixed.
     """
     names = dict(columns or {})
     unknown = sorted(set(names) - set(FIELDS))
@@ -93,33 +110,55 @@ def read_measurements(
     parts = [_of_table(read_csv(path), names) for path in paths]
     if not parts:
         raise InvalidInput("no measurements file given")
-    application, core, memory, time, power = map(np.concatenate, zip(*parts, strict=True))
-    return Measurements(
-        application,
-        core,
-        memory,
-        time,
-        power,
-        sources=tuple(str(path) for path in paths),
-        file=np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts]),
-    )
+    columns_of = zip(*parts, strict=True)
+    application, core, memory, limit, time, power = map(np.concatenate, columns_of)
+    file = np.repeat(np.arange(len(parts)), [len(part[0]) for part in parts])
+    sources = tuple(str(path) for path in paths)
+    return Measurements(application, core, memory, time, power, sources, file, limit)
 
 
-def _of_table(
-    table: Table, names: Mapping[str, str]
-) -> tuple[Names, Floats, Floats, Floats, Floats]:
-    """Return (application, core_mhz, memory_mhz, time_s, power_w) of one file."""
+def _of_table(table: Table, names: Mapping[str, str]) -> tuple[Names | Floats, ...]:
+    """Return (application, core_mhz, memory_mhz, power_limit_w, time_s, power_w) of one file."""
     if not len(table):
         raise InvalidInput("holds no measurement, only a header", source=table.source)
-    application = table.text(names.get("application", "application"))
-    core = _positive(table, application, names.get("core_mhz", "core_mhz"))
-    memory_name = names.get("memory_mhz", "memory_mhz")
-    if "memory_mhz" in names or memory_name in table.columns:
-        memory = _positive(table, application, memory_name)
-    else:
-        memory = np.full(len(table), np.nan)
+    application = _joined(table, names.get("application", "application"))
+    knobs = {knob: names.get(knob, knob) for knob in KNOBS}
+    given = [knob for knob, column in knobs.items() if knob in names or column in table.columns]
+    if "power_limit_w" not in given and "core_mhz" not in given:
+        given.append("core_mhz")
+    _refuse_two_knobs(table, knobs, given)
+    set_to = [
+        _positive(table, application, column) if knob in given else np.full(len(table), np.nan)
+        for knob, column in knobs.items()
+    ]
     power = _positive(table, application, names.get("power_w", "power_w"))
-    return application, core, memory, _time_s(table, application, names), power
+    return application, *set_to, _time_s(table, application, names), power
+
+
+def _refuse_two_knobs(table: Table, knobs: Mapping[str, str], given: Sequence[str]) -> None:
+    """A power limit is not a clock, and not set together with one."""
+    for knob in KNOBS[:2]:
+        column = knobs[knob]
+        if knob in given and column != knob and re.search("power|limit|watt", column.lower()):
+            rule = f"is a power limit by its name, not a clock: write power_limit_w={column}"
+            raise InvalidInput(rule, item=f"column '{column}'", source=table.source, line=1)
+    if {"power_limit_w", "core_mhz"} <= set(given):
+        rule = f"cannot be fitted together with the clocks of column '{knobs['core_mhz']}'"
+        column = knobs["power_limit_w"]
+        raise InvalidInput(rule, item=f"column '{column}'", source=table.source, line=1)
+    if "core_mhz" in given and knobs["core_mhz"] not in table.columns:
+        limits = [name for name in table.columns if "power_limit" in name.lower()]
+        if limits:
+            rule = f"has no column of clocks; for power limits write power_limit_w={limits[0]}"
+            raise InvalidInput(rule, source=table.source, line=1)
+
+
+def _joined(table: Table, name: str) -> Names:
+    """Return a column of names, or several columns joined: ``benchmark+argument``."""
+    if name in table.columns or "+" not in name:
+        return table.text(name)
+    parts = [table.text(part.strip()) for part in name.split("+")]
+    return np.array(["/".join(row) for row in zip(*parts, strict=True)], dtype=object)
 
 
 def _time_s(table: Table, application: Names, names: Mapping[str, str]) -> Floats:

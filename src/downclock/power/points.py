@@ -141,8 +141,35 @@ class ClockRange:
         return np.array([core, np.clip(1.0, self.memory_min, self.memory_max), volt])
 
 
+class PointTable:
+    """Enumerated operating points: what clock tables and power limits have in common."""
+
+    __slots__ = ()
+    law: VoltageLaw
+    points: Floats
+
+    def volt(self, core: Floats | float) -> Floats:
+        """Voltage at a core clock: the law's, and its least one at clocks that need no more."""
+        return self.law.min_volt(np.maximum(core, self.law.slowest))
+
+    def allows(self, points: Floats) -> Bools:
+        """Tell which points (n, 3) are in the table."""
+        allowed = np.zeros(len(points), dtype=np.bool_)
+        for core, memory, _ in self.points:
+            allowed |= (np.abs(points[:, CORE] - core) <= TOLERANCE) & (
+                np.abs(points[:, MEMORY] - memory) <= TOLERANCE
+            )
+        return allowed
+
+    @property
+    def default(self) -> Floats:
+        """The default point, or the nearest one in the table."""
+        distance = np.abs(self.points[:, CORE] - 1.0) + np.abs(self.points[:, MEMORY] - 1.0)
+        return np.asarray(self.points[int(np.argmin(distance))])
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class ClockTable:
+class ClockTable(PointTable):
     """Enumerated (core, memory) clock pairs, as real GPUs expose them.
 
     Attributes:
@@ -178,27 +205,39 @@ class ClockTable:
         if np.any(volt <= 0.0) or np.any(np.diff(volt) < -TOLERANCE):
             raise InvalidInput("must be positive and rise with the clock", field="law")
 
-    def volt(self, core: Floats | float) -> Floats:
-        """Voltage at a core clock: the law's, and its least one at clocks that need no more."""
-        return self.law.min_volt(np.maximum(core, self.law.slowest))
 
-    def allows(self, points: Floats) -> Bools:
-        """Tell which points (n, 3) are one of the pairs."""
-        allowed = np.zeros(len(points), dtype=np.bool_)
-        for core, memory, _ in self.points:
-            allowed |= (np.abs(points[:, CORE] - core) <= TOLERANCE) & (
-                np.abs(points[:, MEMORY] - memory) <= TOLERANCE
-            )
-        return allowed
+@dataclass(frozen=True, slots=True, eq=False)
+class PowerLimits(PointTable):
+    """Enumerated power limits, as ``nvidia-smi -pl`` sets them; the card chooses its own clocks.
 
-    @property
-    def default(self) -> Floats:
-        """The default pair, or the nearest one in the table."""
-        distance = np.abs(self.points[:, CORE] - 1.0) + np.abs(self.points[:, MEMORY] - 1.0)
-        return np.asarray(self.points[int(np.argmin(distance))])
+    A point's first number is the limit as a ratio to the default one; the others stay at 1. No
+    model says what a limit does to time and power, so profiles at limits are measured tables.
+
+    Attributes:
+        limit_w: the allowed limits.
+        default_limit_w: the one that ratios refer to.
+    """
+
+    limit_w: Floats
+    default_limit_w: float
+    law: VoltageLaw = field(default=FIXED_VOLTAGE, init=False)
+    points: Floats = field(init=False)
+
+    def __post_init__(self) -> None:
+        limit = np.unique(np.asarray(self.limit_w, dtype=np.float64))
+        object.__setattr__(self, "limit_w", limit)
+        for name, values in (
+            ("power_limit_w", limit),
+            ("default_power_limit_w", self.default_limit_w),
+        ):
+            if not (np.size(values) and np.all(np.isfinite(values) & (np.asarray(values) > 0.0))):
+                raise InvalidInput("must be positive", item="power limits", field=name)
+        ones = np.ones(limit.size)
+        points = np.column_stack([limit / self.default_limit_w, ones, ones])
+        object.__setattr__(self, "points", points)
 
 
-Clocks: TypeAlias = ClockRange | ClockTable
+Clocks: TypeAlias = ClockRange | ClockTable | PowerLimits
 
 WIDE = ClockRange(0.5, np.inf, 0.5, 1.2, 0.5, 1.2, MEI_LAW)
 """The simulated interval of mei2021 section 5.1.1 and mei2017 section V-A."""

@@ -149,7 +149,10 @@ class MeasuredProfiles:
         return found
 
 
-Profiles: TypeAlias = GpuProfiles | CpuProfiles | MeasuredProfiles
+Curved: TypeAlias = GpuProfiles | CpuProfiles
+"""Profiles that know every clock."""
+
+Profiles: TypeAlias = Curved | MeasuredProfiles
 
 
 def _as_columns(profiles: GpuProfiles | CpuProfiles) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from downclock.power.frontier import Frontier, frontier
-from downclock.power.points import ClockRange, Clocks
+from downclock.power.points import ClockRange, Clocks, PowerLimits
 from downclock.problem.problem import Problem
 from downclock.quantities import duration
 from downclock.report.placement import Placement
@@ -100,6 +100,8 @@ def point_words(clocks: Clocks, point: Floats) -> str:
         words = f"core {point[0]:.4g}"
         fixed = clocks.memory_max <= clocks.memory_min
         return words if fixed else f"{words}, memory {point[1]:.4g}"
+    if isinstance(clocks, PowerLimits):
+        return f"limit {point[0] * clocks.default_limit_w:.0f} W"
     words = f"{point[0] * clocks.default_core_mhz:.0f} MHz"
     if np.ptp(clocks.memory_mhz) == 0.0:
         return words

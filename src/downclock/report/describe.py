@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from downclock.power.archetypes import CARDS
 from downclock.power.fit import Fit, FitReport
 from downclock.power.library import Basis, Library
-from downclock.power.points import ClockRange, Clocks, VoltageLaw, law_data
+from downclock.power.points import ClockRange, Clocks, PowerLimits, VoltageLaw, law_data
 from downclock.power.profiles import CpuProfiles, GpuProfiles
+from downclock.problem.files.read_cluster import Cluster
 from downclock.problem.platform import Platform
 from downclock.problem.price import Curve, Prices
 from downclock.problem.problem import Problem
@@ -20,7 +23,10 @@ from downclock.report.tables import Page, Table
 from downclock.schedule.account.bill import PARTS, Bill
 from downclock.schedule.schedule import Schedule
 from downclock.schedule.verify.verdict import Verdict
-from downclock.units import Floats
+from downclock.units import TOLERANCE, Floats
+
+FIT_ERRORS = ("mape", "worst", "held_out")
+"""Parts of a fit report on time and on power."""
 
 VIOLATION = ("rule", "message", "task", "processor", "server")
 """Columns of a list of violations."""
@@ -54,8 +60,65 @@ def problem_page(problem: Problem) -> Page:
         **cluster.data,
     }
     title = (f"Problem {problem.name}",)
-    notes = _price_lines(problem.prices)
-    return Page(title, (_facts(facts), *cluster.tables), notes, data, [_flat(data)])
+    warnings = [*_gaps(problem), *_extrapolated(problem)]
+    notes = (*_price_lines(problem.prices), *warnings)
+    tables, whole = (_facts(facts), *cluster.tables), {**data, "warnings": warnings}
+    return Page(title, tables, notes, whole, [_flat(data)])
+
+
+def cluster_page(cluster: Cluster) -> Page:
+    """A cluster file: its servers and kinds, and what is missing to plan on them."""
+    page = platform_page(cluster.platform, cluster.name)
+    notes = []
+    site = cluster.site
+    for kind in () if site is None else site.kinds:
+        measured = kind.name in cluster.library.kinds
+        if not measured and kind.card not in CARDS:
+            notes.append(
+                f"kind {kind.name}: no profile of it is known, so nothing runs there; measure your"
+                f" jobs (downclock fit), or name a card like it (card = {', '.join(CARDS)})"
+            )
+        elif not measured:
+            notes.append(
+                f"kind {kind.name}: no application of the library was measured on it; jobs given by"
+                f" their run time use the archetypes of {kind.card}"
+            )
+    notes += _extrapolated(cluster)
+    return replace(page, notes=tuple(notes), data={**page.data, "warnings": notes})
+
+
+def _gaps(problem: Problem) -> list[str]:
+    """Say which kinds have no profile for some jobs, and which of them."""
+    notes = []
+    names, runnable = problem.tasks.name, problem.runnable()
+    for k, kind in enumerate(problem.platform.kinds):
+        lost = np.flatnonzero(~runnable[:, k])
+        if lost.size:
+            some = ", ".join(names[lost[:3]]) + (", ..." if lost.size > 3 else "")
+            of = f"{lost.size:,} of {len(names):,}"
+            notes.append(f"kind {kind.name}: no profile for {of} tasks ({some}): not run there")
+    return notes
+
+
+def _extrapolated(source: Problem | Cluster) -> list[str]:
+    """Say which kinds have clocks beyond those at which their profiles were fitted."""
+    notes = []
+    for kind in source.platform.kinds:
+        basis, clocks = source.library.basis_of(kind.name), kind.clocks
+        if not basis.core_mhz or basis.default_core_mhz is None:
+            continue
+        if isinstance(clocks, ClockRange):
+            core = np.array([clocks.core_min, clocks.core_max])
+        else:
+            core = clocks.points[:, 0]
+        low, high = (np.array([core.min(), core.max()]) * basis.default_core_mhz).tolist()
+        least, greatest = min(basis.core_mhz), max(basis.core_mhz)
+        if low < least * (1.0 - TOLERANCE) or high > greatest * (1.0 + TOLERANCE):
+            notes.append(
+                f"kind {kind.name}: core clocks {low:.0f} to {high:.0f} MHz, its profiles were"
+                f" fitted at {least:g} to {greatest:g} MHz and are extrapolated beyond"
+            )
+    return notes
 
 
 def platform_page(platform: Platform, name: str = "cluster") -> Page:
@@ -130,8 +193,11 @@ def library_page(library: Library, name: str = "library") -> Page:
     return Page(
         (f"{line} default clocks (a table: at its fastest point)",),
         (Table(head, rows, text=(0, 1, 2)),),
-        tuple(f"kind {kind}: {_basis(basis)}" for kind, basis in library.basis.items()),
-        {"library": name, "applications": records},
+        (
+            *(f"kind {kind}: {_basis(basis)}" for kind, basis in library.basis.items()),
+            *([f"source: {library.source}"] if library.source else []),
+        ),
+        {"library": name, "source": library.source, "applications": records},
         records,
     )
 
@@ -211,18 +277,18 @@ def fit_page(fit: Fit) -> Page:
         for report in fit.reports
     )
     head = (
-        *("application", "model", "points", "time error", "worst", "power error", "worst"),
-        "note",
+        *("application", "model", "points", "time %", "worst", "held out"),
+        *("power %", "worst", "held out", "note"),
     )
     records = [
         {name: getattr(report, name) for name in report.__dataclass_fields__}
         for report in fit.reports
     ]
     return Page(
-        (_fit_line(fit),),
-        (Table(head, rows, text=(0, 1, 7)),),
+        (_fit_line(fit), *fit.notes),
+        (Table(head, rows, text=(0, 1, 9)),),
         tuple(f"[{k + 1}] {note}" for k, note in enumerate(notes)),
-        {"applications": records},
+        {"applications": records, "notes": list(fit.notes)},
         records,
     )
 
@@ -237,16 +303,21 @@ def _fit_line(fit: Fit) -> str:
     line = ", ".join(said)
     if not known:
         return line
-    time = float(np.mean([report.time_mape for report in known]))
-    power = float(np.mean([report.power_mape for report in known]))
-    return f"{line}; mean absolute error {percent(time)} of time, {percent(power)} of power"
+    said = []
+    for what in ("time", "power"):
+        mean = np.mean([getattr(report, f"{what}_mape") for report in known])
+        left_out = np.mean([getattr(report, f"{what}_held_out") for report in known])
+        held = f" ({percent(left_out)} held out)" if np.isfinite(left_out) else ""
+        said.append(f"{percent(float(mean))} of {what}{held}")
+    return f"{line}; mean absolute error {', '.join(said)}"
 
 
 def _errors(report: FitReport) -> tuple[str, ...]:
-    errors = (report.time_mape, report.time_worst, report.power_mape, report.power_worst)
+    names = [f"{what}_{part}" for what in ("time", "power") for part in FIT_ERRORS]
+    errors = [float(getattr(report, name)) for name in names]
     if report.model == "table":
         return ("-",) * len(errors)
-    return tuple(percent(error) if np.isfinite(error) else "unknown" for error in errors)
+    return tuple(f"{100.0 * error:.2f}" if np.isfinite(error) else "unknown" for error in errors)
 
 
 def _facts(facts: Mapping[str, str]) -> Table:
@@ -264,16 +335,26 @@ def _clocks(clocks: Clocks) -> str:
             f"core {clocks.core_min:.3g} to {clocks.core_max:.3g},"
             f" memory {clocks.memory_min:.3g} to {clocks.memory_max:.3g} of default"
         )
+    if isinstance(clocks, PowerLimits):
+        limit = clocks.limit_w
+        return f"{count(limit.size, 'power limit')}, {limit.min():g} to {limit.max():g} W"
     core = clocks.core_mhz
     return f"{count(core.size, 'pair')}, core {core.min():g} to {core.max():g} MHz"
 
 
 def _basis(basis: Basis) -> str:
     """Say what a kind's profiles refer to."""
+    if basis.default_power_limit_w is not None:
+        limits = " ".join(f"{limit:g}" for limit in basis.power_limit_w)
+        return f"power limits {limits} W, default {basis.default_power_limit_w:g} W"
     clocks = {"core": basis.default_core_mhz, "memory": basis.default_memory_mhz}
     said = [f"{name} {mhz:g} MHz" for name, mhz in clocks.items() if mhz is not None]
     law = "not known" if basis.law is None else _law(basis.law)
-    return f"voltage law {law}; default clocks {', '.join(said) or 'not known'}"
+    line = f"voltage law {law}; default clocks {', '.join(said) or 'not known'}"
+    for name, measured in (("core", basis.core_mhz), ("memory", basis.memory_mhz)):
+        if measured:
+            line += f"; {name} clocks {' '.join(f'{mhz:g}' for mhz in measured)} MHz"
+    return line
 
 
 def _law(law: VoltageLaw) -> str:

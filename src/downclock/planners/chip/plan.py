@@ -24,7 +24,7 @@ from downclock.planners.chip.segments import ClockedRows, chip_rows, core_rows
 from downclock.planners.offline_solver import refusal
 from downclock.planners.per_task import per_task_bound_j
 from downclock.planners.result import Result, status_of
-from downclock.power.points import ClockRange, ClockTable
+from downclock.power.points import ClockRange, ClockTable, PowerLimits
 from downclock.power.profiles import CpuProfiles
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
@@ -140,6 +140,8 @@ def _question(problem: Problem) -> GraphQuestion:
     kind = platform.kinds[0]
     if kind.clock == "locked" and chips == 1:
         raise InvalidInput("graph planning on one chip needs clocks that may change")
+    if isinstance(kind.clocks, PowerLimits):
+        raise InvalidInput("graph planning needs clocks, not power limits")
     time_s, power = _profile(problem, chips == 1)
     graph = WorkGraph.of(tasks.scale * time_s, problem.edges)
     start_s = 0.0 if platform.initially_on[0] else float(platform.wake_s[0])

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from downclock.engine.policy import View
-from downclock.power.points import Clocks, ClockTable
+from downclock.power.points import Clocks, PointTable
 from downclock.problem.problem import Problem
 from downclock.units import Floats
 
@@ -67,7 +67,7 @@ def levels_of(view: View, kind: int) -> Levels:
 
 def _points(clocks: Clocks) -> Floats:
     """The enumerated points, or a grid over continuous clocks (l, 3)."""
-    if isinstance(clocks, ClockTable):
+    if isinstance(clocks, PointTable):
         return clocks.points
     core = np.unique(np.linspace(clocks.core_min, clocks.core_max, CORE_STEPS))
     memory = np.unique(np.linspace(clocks.memory_min, clocks.memory_max, MEMORY_STEPS))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from downclock.errors import InvalidInput
-from downclock.power.points import INTERVALS, ClockRange, Clocks, law_data
+from downclock.power.points import INTERVALS, ClockRange, Clocks, PowerLimits, law_data
 from downclock.problem.platform import Kind, Platform, ServerSpec
 
 
@@ -41,6 +41,9 @@ def _clocks(clocks: Clocks) -> dict[str, Any]:
             "volt": [float(clocks.volt_min), float(clocks.volt_max)],
             "law": law_data(clocks.law),
         }
+    if isinstance(clocks, PowerLimits):
+        limits = {"power_limit_w": clocks.limit_w.tolist()}
+        return {**limits, "default_power_limit_w": float(clocks.default_limit_w)}
     pairs = zip(clocks.memory_mhz.tolist(), clocks.core_mhz.tolist(), strict=True)
     return {
         "clock_pairs": [list(pair) for pair in pairs],

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from downclock.power.points import ClockTable
+from downclock.power.points import ClockRange, ClockTable
 from downclock.problem.platform import Kind
 from downclock.problem.price import Curve
 from downclock.problem.problem import Problem
@@ -113,11 +113,12 @@ def _awake(states: States) -> States:
 
 
 def _kind(kind: Kind) -> dict[str, Any]:
-    mhz = kind.clocks if isinstance(kind.clocks, ClockTable) else None
+    clocks = kind.clocks
+    mhz = clocks if isinstance(clocks, ClockTable) else None
     memory = (
-        np.ptp(mhz.memory_mhz) > 0.0
-        if mhz is not None
-        else kind.clocks.memory_max > kind.clocks.memory_min  # type: ignore[union-attr]
+        clocks.memory_max > clocks.memory_min
+        if isinstance(clocks, ClockRange)
+        else np.ptp(clocks.points[:, 1]) > 0.0
     )
     return {
         "name": kind.name,

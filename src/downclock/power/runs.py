@@ -1,0 +1,100 @@
+"""One application's measurements, a row for each setting it was run at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.power.measurements import Measurements
+from downclock.power.points import CORE, MEMORY, ClockTable, PowerLimits
+from downclock.units import Bools, Floats
+
+RISES = 0.05
+"""Time x clock may be this much above what it is at a higher clock: measurements vary."""
+
+HOLDS_FOR = 0.9
+"""The model's range of clocks is the one in which it can hold for this part of applications."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Runs:
+    """One application's measurements; repeated ones are averaged, ``repeated`` says how many."""
+
+    name: str
+    source: str
+    points: Floats
+    time_s: Floats
+    power_w: Floats
+    repeated: int
+
+    def refusal(self, rule: str) -> InvalidInput:
+        """Return the error for this application."""
+        return InvalidInput(rule, item=f"application '{self.name}'", source=self.source)
+
+    def take(self, rows: Bools) -> Runs:
+        """Return these rows."""
+        columns = (self.points[rows], self.time_s[rows], self.power_w[rows])
+        return Runs(self.name, self.source, *columns, self.repeated)
+
+    def at(self, clocks: ClockTable) -> Runs:
+        """Return the same measurements with the voltages of other clocks' law."""
+        volt = clocks.volt(self.points[:, CORE])
+        points = np.column_stack([self.points[:, :2], volt])
+        return Runs(self.name, self.source, points, self.time_s, self.power_w, self.repeated)
+
+    @property
+    def least_core(self) -> float:
+        """The lowest core clock whose time the model can have beside those at higher clocks.
+
+        Time that waits for the core goes with 1 / clock, other time does not change, so time x
+        clock never falls as the clock rises. Where it does, something else slows down with the
+        clock.
+        """
+        least = 0.0
+        for memory in np.unique(self.points[:, MEMORY]):
+            rows = np.flatnonzero(self.points[:, MEMORY] == memory)
+            rows = rows[np.argsort(-self.points[rows, CORE])]
+            cycles = self.time_s[rows] * self.points[rows, CORE]
+            holds = cycles <= (1.0 + RISES) * np.minimum.accumulate(cycles)
+            least = max(least, float(self.points[rows[holds][-1], CORE]))
+        return least
+
+
+def runs_of(measurements: Measurements, table: ClockTable | PowerLimits) -> Iterator[Runs]:
+    """Yield the applications in order of appearance, repeated settings averaged."""
+    setting = _ratios(measurements, table)
+    order: dict[str, list[int]] = {}
+    for row, name in enumerate(measurements.application):
+        order.setdefault(name, []).append(row)
+    for name, listed in order.items():
+        rows = np.array(listed)
+        distinct, place, count = np.unique(
+            setting[rows], axis=0, return_inverse=True, return_counts=True
+        )
+        yield Runs(
+            name,
+            measurements.source_of(rows),
+            np.column_stack([distinct, table.volt(distinct[:, CORE])]),
+            np.bincount(place, measurements.time_s[rows]) / count,
+            np.bincount(place, measurements.power_w[rows]) / count,
+            int(np.sum(count > 1)),
+        )
+
+
+def least_core_of(runs: tuple[Runs, ...]) -> float:
+    """Return the core clock from which up the model can hold for `HOLDS_FOR` of them."""
+    least = np.sort([run.least_core for run in runs])
+    return float(least[int(np.ceil(HOLDS_FOR * least.size)) - 1])
+
+
+def _ratios(measurements: Measurements, table: ClockTable | PowerLimits) -> Floats:
+    """Return (core, memory) of each measurement; a memory clock nobody recorded counts as 1."""
+    if isinstance(table, PowerLimits):
+        limit = measurements.power_limit_w / table.default_limit_w
+        return np.column_stack([limit, np.ones(len(measurements))])
+    core = measurements.core_mhz / table.default_core_mhz
+    memory = measurements.memory_mhz / table.default_memory_mhz
+    return np.column_stack([core, np.nan_to_num(memory, nan=1.0)])
