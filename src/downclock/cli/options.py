@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -14,6 +14,7 @@ import click
 from downclock.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from downclock.cli.session import Session
     from downclock.problem.problem import Problem
     from downclock.schedule.account.bill import Boundary
     from downclock.schedule.schedule import Schedule
@@ -140,13 +141,28 @@ def problem_files(metavar: str, *, folders: bool = False) -> Callable[[F], F]:
                 "--price",
                 type=click.Path(),
                 metavar="FILE",
-                help="Prices and CO2 intensity (CSV) instead of the cluster's; a problem without an"
-                " epoch starts at the first row.",
+                help="Prices and CO2 intensity (CSV) instead of the cluster's.",
             ),
             click.option(
                 "--library",
                 metavar="FILE|builtin:NAME",
                 help="Applications instead of the cluster's.",
+            ),
+            click.option(
+                "--archetype",
+                type=click.Choice(["compute-bound", "mixed", "memory-bound"]),
+                metavar="NAME",
+                expose_value=False,
+                callback=_remember,
+                help="Jobs given by run time are compute-bound, mixed or memory-bound.",
+            ),
+            click.option(
+                "--deadline-factor",
+                type=float,
+                metavar="N",
+                expose_value=False,
+                callback=_remember,
+                help="Jobs without a deadline are due N run times after their arrival.",
             ),
             input_files(metavar, folders=folders),
         ):
@@ -156,18 +172,41 @@ def problem_files(metavar: str, *, folders: bool = False) -> Callable[[F], F]:
     return add
 
 
+def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    """Keep how jobs are read in the session: every command that reads them means the same."""
+    if isinstance(value, float) and not 0.0 < value < math.inf:
+        raise click.BadParameter(f"{value} must be positive and finite.", ctx, param)
+    if ctx.obj is not None and value is not None and param.name is not None:
+        ctx.obj.jobs_read[param.name] = value
+
+
 def load(files: Sequence[str], library: str | None, prices: str | None) -> Problem:
-    """Read a problem: a cluster and a file of jobs, or one problem file."""
+    """Read a problem, and tell what was assumed of its jobs."""
+    session: Session = click.get_current_context().obj
+    problem = _load(files, library, prices, session.jobs_read)
+    session.tell(f"assumed: {line}" for line in problem.assumptions)
+    return problem
+
+
+def _load(
+    files: Sequence[str], library: str | None, prices: str | None, jobs_read: Mapping[str, Any]
+) -> Problem:
+    """Read a cluster and a file of jobs, or one problem file."""
     from downclock.problem.files.files import load_problem, read_problem
 
     if len(files) == 2:
-        return load_problem(files[0], files[1], library=library, prices=prices)
+        return load_problem(files[0], files[1], library=library, prices=prices, **jobs_read)
     if len(files) != 1:
         raise click.UsageError("give a cluster and a file of jobs, or one problem file")
     if Path(files[0]).suffix == ".toml":
         raise click.UsageError(f"{files[0]} is a cluster: give a file of jobs after it")
     if library is not None:
         raise click.UsageError("a problem file holds its applications: --library does not apply")
+    if jobs_read:
+        option = next(iter(jobs_read)).replace("_", "-")
+        raise click.UsageError(
+            f"a problem file holds its tasks as they are: --{option} is not for it"
+        )
     problem = read_problem(files[0])
     return problem if prices is None else _repriced(problem, prices)
 

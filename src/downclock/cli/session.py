@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,11 +26,20 @@ class Session:
     debug: bool = False
     quiet: bool = False
     saved: list[str] = field(default_factory=list)
+    jobs_read: dict[str, Any] = field(default_factory=dict)
+    told: set[str] = field(default_factory=set)
 
     def note(self, text: str) -> None:
         """Tell the user something that is not the result."""
         if not self.quiet:
             click.echo(text, err=True)
+
+    def tell(self, lines: Iterable[str]) -> None:
+        """Note each of these sentences, once in a run."""
+        for line in lines:
+            if line not in self.told:
+                self.told.add(line)
+                self.note(line)
 
     @property
     def watched(self) -> bool:

@@ -63,14 +63,13 @@ def _page(files: tuple[str, ...], library: str | None, prices: str | None) -> Pa
 def _one_file(path: str, library: str | None, prices: str | None) -> Page:
     from downclock.power.library_file import BUILT_IN_PREFIX, is_built_in, read_library
     from downclock.problem.files.files import read_cluster
-    from downclock.report.describe import library_page, platform_page, problem_page
+    from downclock.report.describe import cluster_page, library_page, problem_page
 
     if is_built_in(path):
         return library_page(read_library(path), path.removeprefix(BUILT_IN_PREFIX))
     kind = _kind_of(path)
     if kind == "cluster":
-        cluster = read_cluster(path)
-        return platform_page(cluster.platform, cluster.name)
+        return cluster_page(read_cluster(path, None if library is None else read_library(library)))
     if kind == "library":
         return library_page(read_library(path), Path(path).stem)
     if kind == "problem":

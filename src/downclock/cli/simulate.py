@@ -56,7 +56,7 @@ Example:
     "--output",
     type=click.Path(),
     metavar="FILE",
-    help="Write the realised schedule of the first run (.json, .parquet or .csv).",
+    help="Write the first run's realised schedule (.json, .parquet, .csv).",
 )
 @options.form
 @options.quiet

@@ -26,7 +26,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Problem:
-    """What is asked. Times are seconds after ``epoch`` (None: no calendar is attached)."""
+    """What is asked. Times are seconds after ``epoch`` (None: no calendar is attached).
+
+    ``assumptions`` say in sentences what was assumed of jobs that told little of themselves.
+    """
 
     tasks: Tasks
     library: Library
@@ -35,6 +38,7 @@ class Problem:
     prices: Prices = field(default_factory=Prices)
     epoch: datetime | None = None
     name: str = "problem"
+    assumptions: tuple[str, ...] = ()
     _memo: Memo = field(default_factory=Memo, init=False)
 
     def __post_init__(self) -> None:

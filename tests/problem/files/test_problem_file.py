@@ -95,7 +95,7 @@ def test_a_problem_needs_a_library(tmp_path: Path) -> None:
     text = (folder / "cluster.toml").read_text("utf-8").replace("applications", "# ")
     (tmp_path / "cluster.toml").write_text(text, "utf-8")
     (tmp_path / "prices.csv").write_bytes((folder / "prices.csv").read_bytes())
-    with pytest.raises(InvalidInput, match=r"cluster\.toml: names no library"):
+    with pytest.raises(InvalidInput, match=r"the cluster names none \(key 'applications'\)"):
         load_problem(tmp_path / "cluster.toml", folder / "jobs.csv")
     given = load_problem(
         tmp_path / "cluster.toml", folder / "jobs.csv", library="builtin:gtx1080ti"

@@ -13,7 +13,7 @@ from downclock.errors import InvalidInput
 from downclock.power.fit import fit
 from downclock.power.library_file import built_in_library, read_library, write_library
 from downclock.power.measurements import Measurements
-from downclock.power.points import LAWS, MEI_LAW, ClockRange, ClockTable
+from downclock.power.points import LAWS, MEI_LAW, ClockRange, Clocks, ClockTable, PowerLimits
 from downclock.power.profiles import GpuProfiles
 from downclock.problem.files.files import load_problem, read_cluster, read_problem, write_problem
 
@@ -166,3 +166,57 @@ def test_a_fitted_card_draws_on_its_real_clocks_what_was_measured(tmp_path: Path
     points = problem.platform.kinds[0].clocks.points  # type: ignore[union-attr]
     zeros = np.zeros(5, dtype=np.int64)
     np.testing.assert_allclose(problem.at(zeros, zeros, points)[1], power, rtol=1e-9)
+
+
+def test_a_card_with_public_measurements_knows_its_clocks(tmp_path: Path) -> None:
+    for card, pairs, low, high in (
+        ("a100", 61, 510, 1410),
+        ("v100", 6, 802, 1380),
+        ("rtx2070s", 20, 1680, 2080),
+        ("gtx1080ti", 20, 1600, 2000),
+    ):
+        clocks = kind_clocks(tmp_path, f'name = "{card}"')
+        assert isinstance(clocks, ClockTable)
+        assert (len(clocks.points), clocks.core_mhz.min(), clocks.core_mhz.max()) == (
+            pairs,
+            low,
+            high,
+        )
+        other = kind_clocks(tmp_path, f'name = "node"\ncard = "{card}"\ncore_mhz = [{high}]')
+        assert isinstance(other, ClockTable)
+        assert other.law == clocks.law
+        assert other.default_core_mhz == clocks.default_core_mhz
+
+
+def test_power_limits_are_a_knob_of_their_own(tmp_path: Path) -> None:
+    limits = kind_clocks(tmp_path, 'name = "a40"\npower_limit_w = [100, 150, 300]')
+    assert isinstance(limits, PowerLimits)
+    assert limits.points[:, 0] == pytest.approx([1 / 3, 1 / 2, 1])
+    assert limits.default.tolist() == [1.0, 1.0, 1.0]
+    lower = kind_clocks(tmp_path, 'name = "a40"\npower_limit_w = 100\ndefault_power_limit_w = 200')
+    assert lower.default[0] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("kind", "message"),
+    [
+        ('name = "h100"', "they are known of the cards a100, gtx1080ti, rtx2070s, v100, cpu"),
+        ('name = "x"\ncard = "a10"', "card='a10' is neither a kind of the library nor a card"),
+        ('name = "x"\ncard = "a10"', "did you mean 'a100'?"),
+        ('name = "a100"\npower_limit_w = [100]', "has profiles that were measured at clocks"),
+        ('name = "k"\npower_limit_w = [0]', "power_limit_w must be positive"),
+        ('name = "k"\npower_limit_w = [1]\ncore_mhz = [900]', "needs its clocks, given one way"),
+        ('name = "k"\ndefault_core_mhz = 900', "needs the key 'core_mhz'"),
+    ],
+)
+def test_clocks_nobody_knows_are_refused(tmp_path: Path, kind: str, message: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        kind_clocks(tmp_path, kind)
+    assert message in str(caught.value)
+
+
+def kind_clocks(folder: Path, kind: str) -> Clocks:
+    name = kind.split('"')[1]
+    server = f'[[server]]\nname = "s"\nprocessors = [{{ kind = "{name}" }}]\n'
+    (folder / "cluster.toml").write_text(f"[[kind]]\n{kind}\n{server}", "utf-8")
+    return read_cluster(folder / "cluster.toml").platform.kinds[0].clocks

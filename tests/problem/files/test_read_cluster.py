@@ -210,7 +210,9 @@ BAD = {
     "two ways of clocks": (
         changed("core = [0.5, 1.2]", 'core = [0.5, 1.2]\ninterval = "wide"'),
         "cluster.toml line 11, kind 'core': needs its clocks, given one way:"
-        " interval, or core (ratios), or core_mhz",
+        " interval, or core (ratios), or core_mhz as `nvidia-smi -q -d SUPPORTED_CLOCKS` prints"
+        " them, or power_limit_w; they are known of the cards a100, gtx1080ti, rtx2070s, v100, cpu"
+        " (card = ...)",
     ),
     "ends the wrong way round": (
         changed("core = [0.5, 1.2]", "core = [1.5, 1.2]"),
@@ -256,7 +258,9 @@ BAD = {
     "unknown library": (
         changed("builtin:gtx1080ti", "builtin:gtx"),
         "cluster.toml line 1: applications='builtin:gtx' is not a built-in library;"
-        " they are: a100, gtx1080ti",
+        " they are: a100, gtx1080ti, rtx2070s, v100. For a card without public measurements,"
+        " measure yours (downclock fit), or plan with the archetypes of another"
+        ' (card = "a100" in the kind)',
     ),
     "negative slot": (
         changed("slot_s = 60", "slot_s = -60"),

@@ -277,7 +277,7 @@ BAD_ROWS = {
     ),
     "deadline stamps without a start": (
         "application,deadline\nbert,2024-06-10T08:00Z\n",
-        "jobs.csv line 1, column 'deadline': needs the epoch,"
+        "jobs.csv line 1, column 'deadline': needs the epoch (in the cluster),"
         " or a column 'arrival' with calendar times",
     ),
     "stamps out of order": (
@@ -313,7 +313,7 @@ BAD_JSON = {
         '[{"application": "bert", "scale": true}]',
         "jobs.json line 1: scale=True must be a number",
     ),
-    "NaN": ('[{"application": "bert", "scale": NaN}]', "jobs.json line 1: scale=nan must be"),
+    "NaN": ('[{"application": "bert", "scale": NaN}]', "jobs.json line 1: scale='nan' must be"),
     "unknown key": (
         '[{"application": "bert"},\n {"application": "bert",\n "gpu": 2}]',
         "jobs.json line 3: gpu is not a known key; did you mean 'gpus'?",

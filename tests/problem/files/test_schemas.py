@@ -72,6 +72,21 @@ def test_what_we_write_fits_its_schema(tmp_path: Path, seed: int) -> None:
     assert faults("schedule", loaded(tmp_path / "schedule.json")) == []
 
 
+def test_short_jobs_on_known_cards_fit() -> None:
+    kinds = [
+        {"name": "a100"},
+        {"name": "mine", "card": "v100", "speed": 2, "power_w": 300, "core_mhz": [900, 1380]},
+        {"name": "a40", "power_limit_w": [100, 200]},
+    ]
+    libraries = ["builtin:a100", "mine.json"]
+    assert faults("cluster", {**cluster(), "kind": kinds, "applications": libraries}) == []
+    jobs = [
+        {"run": 3600, "kind": ["a100", "mine"], "deadline_factor": 2},
+        {"run": "2h", "power_w": 250, "arrival": "18:30", "deadline": "+6h", "gpus": 4},
+    ]
+    assert faults("tasks", jobs) == []
+
+
 BROKEN: dict[str, tuple[str, Any]] = {
     "task without application": ("tasks", [{"name": "a"}]),
     "negative scale": ("tasks", [{"application": "a", "scale": -1}]),
@@ -81,7 +96,11 @@ BROKEN: dict[str, tuple[str, Any]] = {
     "no tasks": ("tasks", {"tasks": []}),
     "bad spread": ("tasks", [{"application": "a", "actual": "gauss"}]),
     "cluster without servers": ("cluster", {"kind": cluster()["kind"]}),
-    "kind without clocks": ("cluster", {**cluster(), "kind": [{"name": "k"}]}),
+    "limits and clocks": (
+        "cluster",
+        {**cluster(), "kind": [{"name": "k", "power_limit_w": [100], "core_mhz": [900]}]},
+    ),
+    "run time and scale": ("tasks", [{"application": "a", "run": "2h", "scale": 3}]),
     "kind with two clocks": (
         "cluster",
         {**cluster(), "kind": [{"name": "k", "interval": "wide", "core": [0.5, 1]}]},

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime, tzinfo
 from pathlib import Path
 
 from downclock.errors import InvalidInput
+from downclock.power.archetypes import CLASSES
 from downclock.power.library import Library
 from downclock.power.library_file import read_library
 from downclock.problem.calendar import epoch_of, zone_of
@@ -13,6 +15,7 @@ from downclock.problem.files.read_cluster import Cluster, read_cluster
 from downclock.problem.files.read_prices import covering, prices_of, read_prices
 from downclock.problem.files.read_problem import read_problem
 from downclock.problem.files.read_tasks import TaskFile, read_tasks
+from downclock.problem.files.site import Site
 from downclock.problem.files.write_problem import write_problem
 from downclock.problem.files.write_tasks import write_tasks
 from downclock.problem.price import Prices
@@ -40,6 +43,8 @@ def load_problem(
     prices: str | Path | Prices | None = None,
     epoch: str | datetime | None = None,
     timezone: str | tzinfo | None = None,
+    archetype: str | None = None,
+    deadline_factor: float | None = None,
 ) -> Problem:
     """Make a problem from a cluster file and a file of tasks.
 
@@ -53,6 +58,9 @@ def load_problem(
             first arrival where they have calendar times.
         timezone: name of the zone that times without an offset are in; by default the cluster
             file's, else the epoch's.
+        archetype: what jobs without an application are like (compute-bound, mixed, memory-bound);
+            by default what the cluster file says, else mixed.
+        deadline_factor: deadline of jobs that state none: so many run times after their arrival.
 
     Raises:
         InvalidInput: with file, line, object, field, value and rule.
@@ -60,19 +68,29 @@ def load_problem(
     if isinstance(library, str | Path):
         library = read_library(library)
     where = cluster if isinstance(cluster, Cluster) else read_cluster(cluster, library)
+    if library is not None and isinstance(cluster, Cluster):
+        where = where.with_library(library)
+    site = _site(where, archetype)
     zone = where.timezone if timezone is None else zone_of(timezone)
     start = where.epoch if epoch is None else epoch_of(epoch, zone)
-    applications = _library(where, library)
-    file = read_tasks(tasks, applications, epoch=start, timezone=zone)
+    file = read_tasks(
+        tasks,
+        where.library,
+        epoch=start,
+        timezone=zone,
+        site=site,
+        deadline_factor=deadline_factor,
+    )
     try:
         problem = Problem(
             file.tasks,
-            applications,
-            where.platform_for(applications),
+            file.library,
+            where.platform,
             file.edges,
             _prices(where, prices, file.epoch, zone),
             file.epoch,
             Path(tasks).stem,
+            file.assumptions,
         )
         refuse_unresolved(problem)
     except InvalidInput as error:
@@ -80,13 +98,13 @@ def load_problem(
     return problem
 
 
-def _library(cluster: Cluster, library: Library | None) -> Library:
-    if library is not None:
-        return library
-    if cluster.library is None:
-        rule = "names no library of applications (key 'applications'), and none is given"
-        raise InvalidInput(rule, source=cluster.source)
-    return cluster.library
+def _site(cluster: Cluster, archetype: str | None) -> Site | None:
+    if archetype is None or cluster.site is None:
+        return cluster.site
+    if archetype not in CLASSES:
+        rule = f"must be one of {', '.join(CLASSES)}"
+        raise InvalidInput(rule, field="archetype", value=archetype)
+    return replace(cluster.site, archetype=archetype)
 
 
 def _prices(

@@ -1,6 +1,7 @@
 """Read the clocks of a kind of processor from its table in a cluster file.
 
-They are given one of three ways:
+They are given one of four ways, or not at all where the library knows them (``core_mhz`` of a
+kind there):
 
 - ``interval``: one of the papers (wide, narrow, narrow-2017).
 - Ranges of ratios to the default clock: ``core = [0.5, 1.2]``, ``memory``, ``volt``. Without
@@ -8,6 +9,7 @@ They are given one of three ways:
 - Enumerated clocks: ``core_mhz`` and ``memory_mhz`` (every combination), or
   ``clock_pairs = [[memory, core], ...]``; ratios refer to ``default_core_mhz`` and
   ``default_memory_mhz``.
+- Power limits: ``power_limit_w``; ratios refer to ``default_power_limit_w``.
 
 ``law`` says which voltage a core clock needs: mei, proportional, fixed, or ``[a0, a1, a2]`` of
 V = a0 + a1 f + a2 f². A kind that states no law or default clocks takes those its profiles in the
@@ -19,6 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from downclock.power.archetypes import CARDS
 from downclock.power.library import Basis, Library
 from downclock.power.points import (
     FIXED_VOLTAGE,
@@ -27,6 +30,7 @@ from downclock.power.points import (
     ClockRange,
     Clocks,
     ClockTable,
+    PowerLimits,
     VoltageLaw,
 )
 from downclock.problem.files.document import Fields
@@ -34,26 +38,28 @@ from downclock.units import TOLERANCE, Floats
 
 _RANGES = ("core", "memory", "volt", "law")
 _TABLE = ("core_mhz", "memory_mhz", "clock_pairs", "default_core_mhz", "default_memory_mhz")
-CLOCK_KEYS = ("interval", *_RANGES, *_TABLE)
+_LIMITS = ("power_limit_w", "default_power_limit_w")
+CLOCK_KEYS = ("interval", *_RANGES, *_TABLE, *_LIMITS)
 """Keys of a kind that are about its clocks."""
 
 
 def clocks_of(fields: Fields, library: Library | None = None) -> Clocks:
     """Return a kind's clocks; what the table leaves open comes from the library."""
-    ways = {"interval": ("interval",), "core": _RANGES, "core_mhz": _TABLE}
-    given = [way for way, keys in ways.items() if any(k in fields for k in keys if k != "law")]
-    if len(given) != 1:
-        rule = "needs its clocks, given one way: interval, or core (ratios), or core_mhz"
-        raise fields.whole_complaint(rule)
-    if given[0] == "interval":
+    kind = fields.text("name")
+    basis = Basis() if library is None else library.basis_of(kind)
+    way = _way(fields, basis)
+    if way == "interval":
         interval = fields.choice("interval", tuple(INTERVALS))
         if "law" in fields:
             raise fields.complaint("belongs to the interval and cannot be given with it", "law")
+        if basis.law not in (None, INTERVALS[interval].law):
+            rule = "has another voltage law than the library's profiles of this kind"
+            raise fields.complaint(rule, "interval")
         return INTERVALS[interval]
-    kind = fields.text("name")
-    basis = Basis() if library is None else library.basis.get(kind, Basis())
+    if way == "power_limit_w":
+        return _limits(fields, basis)
     law = _law(fields, basis)
-    clocks = _range(fields, law) if given[0] == "core" else _table(fields, law, basis)
+    clocks = _range(fields, law) if way == "core" else _table(fields, law, basis)
     if law is None and library is not None and library.needs_voltage(kind) and _varies(clocks):
         rule = (
             "needs a voltage law: its applications draw power by voltage, and neither the kind"
@@ -61,6 +67,42 @@ def clocks_of(fields: Fields, library: Library | None = None) -> Clocks:
         )
         raise fields.whole_complaint(rule)
     return clocks
+
+
+def _way(fields: Fields, basis: Basis) -> str:
+    """Return how the clocks are given: one way, that of the profiles."""
+    ways = {
+        "interval": ("interval",),
+        "core": _RANGES,
+        "core_mhz": _TABLE,
+        "power_limit_w": _LIMITS,
+    }
+    given = [way for way, keys in ways.items() if any(k in fields for k in keys if k != "law")]
+    known = [way for way in ("core_mhz", "power_limit_w") if getattr(basis, way)]
+    if len(given) > 1 or not (given or known):
+        cards = ", ".join(CARDS)
+        rule = (
+            "needs its clocks, given one way: interval, or core (ratios), or core_mhz as"
+            " `nvidia-smi -q -d SUPPORTED_CLOCKS` prints them, or power_limit_w; they are known of"
+            f" the cards {cards} (card = ...)"
+        )
+        raise fields.whole_complaint(rule)
+    way = given[0] if given else known[0]
+    by_limit = basis.default_power_limit_w is not None
+    if (way == "power_limit_w") != by_limit and (by_limit or basis.default_core_mhz is not None):
+        knob = "power limits" if by_limit else "clocks"
+        rule = f"has profiles that were measured at {knob}: give those"
+        raise fields.whole_complaint(rule)
+    return way
+
+
+def _limits(fields: Fields, basis: Basis) -> PowerLimits:
+    known = basis.power_limit_w and "power_limit_w" not in fields
+    limits = np.array(basis.power_limit_w) if known else _list(fields, "power_limit_w")
+    default_w = _default(fields, "default_power_limit_w", basis.default_power_limit_w)
+    if default_w is None:
+        default_w = float(limits.max())
+    return PowerLimits(limits, default_w)
 
 
 def _choices() -> str:
@@ -124,9 +166,13 @@ def _table(fields: Fields, law: VoltageLaw | None, basis: Basis) -> ClockTable:
             raise fields.complaint("cannot be given with core_mhz or memory_mhz", "clock_pairs")
         memory, core = _pairs(fields)
     else:
-        cores, memories = _list(fields, "core_mhz"), np.array([default_memory or 1.0])
+        known = basis.core_mhz and "core_mhz" not in fields
+        cores = np.array(basis.core_mhz) if known else _list(fields, "core_mhz")
+        memories = np.array([default_memory or 1.0])
         if "memory_mhz" in fields:
             memories = _list(fields, "memory_mhz")
+        elif known and basis.memory_mhz:
+            memories = np.array(basis.memory_mhz)
         core, memory = np.tile(cores, memories.size), np.repeat(memories, cores.size)
     only = np.unique(memory).tolist()
     if default_memory is None:
@@ -143,7 +189,8 @@ def _default(fields: Fields, key: str, fitted_mhz: float | None) -> float | None
     """Return the clock of ratio 1: the kind's, which must be that of the library's profiles."""
     mhz: float | None = fields.number(key, fitted_mhz)
     if mhz is not None and fitted_mhz is not None and abs(mhz / fitted_mhz - 1.0) > TOLERANCE:
-        rule = f"is not what the library's profiles of this kind refer to, {fitted_mhz:g} MHz"
+        unit = "W" if key.endswith("_w") else "MHz"
+        rule = f"is not what the library's profiles of this kind refer to, {fitted_mhz:g} {unit}"
         raise fields.complaint(rule, key)
     return mhz
 

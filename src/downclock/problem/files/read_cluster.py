@@ -1,12 +1,17 @@
 """Read a cluster: a TOML file of processor kinds, servers and what belongs to them.
 
-    applications = "builtin:gtx1080ti"      # or a library file, relative to this one
+    applications = "builtin:gtx1080ti"      # or a library file, relative to this one, or a list
+    reference = "gtx1080ti"                 # optional: the kind that jobs' run times are of
+    archetype = "mixed"                     # optional: what jobs without an application are like
     epoch = 2024-06-10T00:00:00+02:00       # optional: the instant times count from
     timezone = "Europe/Berlin"              # optional: of times without an offset
     slot_s = 3600.0                         # optional: starts and ends fall on slots
 
     [[kind]]
     name = "gtx1080ti"
+    card = "gtx1080ti"                      # optional: whose profiles and clocks it has
+    speed = 1.0                             # optional: beside the reference kind, of such jobs
+    power_w = 200.0                         # optional: busy at default clocks, of such jobs
     idle_w = 37.0
     interrupt = "none"                      # or pause, preempt, migrate
     clock = "free"                          # or locked
@@ -28,31 +33,36 @@ How the clocks of a kind are given is the text of `downclock.problem.files.read_
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from pathlib import Path
 
 from downclock.errors import InvalidInput
-from downclock.power.library import Library
+from downclock.power.archetypes import CARDS, CLASSES, card_basis
+from downclock.power.library import Library, merged
 from downclock.power.library_file import is_built_in, read_library
 from downclock.problem.calendar import epoch_of, zone_of
 from downclock.problem.files.columns import known_suffix
-from downclock.problem.files.document import Document, Fields, read_json, read_toml
+from downclock.problem.files.document import Document, Fields, read_json, read_toml, suggestion
 from downclock.problem.files.read_clocks import CLOCK_KEYS, clocks_of
+from downclock.problem.files.site import Site, SiteKind
 from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.price import CURVES
 
 MOST_PROCESSORS = 10_000_000
 """More of them in one entry are taken for a mistake: they would not fit in memory."""
 
-KIND_KEYS = ("name", "idle_w", "interrupt", "clock", *CLOCK_KEYS)
+KIND_KEYS = ("name", "card", "speed", "power_w", "idle_w", "interrupt", "clock", *CLOCK_KEYS)
 _SERVER_WATTS = ("shared_w", "shared_w_per_clock", "host_w", "sleep_w", "wake_j", "wake_s")
 SERVER_KEYS = (
     *("name", "count", "zone", "processors", "chip_wide", "initially"),
     *_SERVER_WATTS,
 )
 PLATFORM_KEYS = ("slot_s", "kind", "server")
-CLUSTER_KEYS = (*PLATFORM_KEYS, "name", "applications", "epoch", "timezone", "prices")
+CLUSTER_KEYS = (
+    *PLATFORM_KEYS,
+    *("name", "applications", "reference", "archetype", "epoch", "timezone", "prices"),
+)
 
 CURVE_NUMBERS = {
     "price_per_kwh": "price",
@@ -85,12 +95,13 @@ class PriceSources:
 class Cluster:
     """What a cluster file holds; all but the platform is optional there.
 
-    The platform's kinds took from ``library`` what they do not say themselves; `platform_for`
-    gives them with another library.
+    The platform's kinds took from ``library`` what they do not say themselves; `with_library`
+    gives them with another library. ``site`` is what turns run times of jobs into work.
     """
 
     platform: Platform
-    library: Library | None = None
+    library: Library = field(default_factory=Library.empty)
+    site: Site | None = None
     prices: PriceSources = field(default_factory=PriceSources)
     epoch: datetime | None = None
     timezone: tzinfo | None = None
@@ -98,11 +109,14 @@ class Cluster:
     source: str | Path = "cluster"
     document: Document | None = None
 
-    def platform_for(self, library: Library) -> Platform:
-        """Return the platform whose kinds take from ``library`` what the file leaves open."""
-        if self.document is None or library is self.library:
-            return self.platform
-        return platform_of(self.document, self.document.fields(None, CLUSTER_KEYS), library)
+    def with_library(self, library: Library) -> Cluster:
+        """Return the cluster whose kinds take from ``library`` what the file leaves open."""
+        if self.document is None:
+            return replace(self, library=library)
+        top = self.document.fields(None, CLUSTER_KEYS)
+        library = _for_kinds(top, library)
+        platform = platform_of(self.document, top, library)
+        return replace(self, platform=platform, library=library, site=_site(top, platform))
 
 
 def read_cluster(path: str | Path, library: Library | None = None) -> Cluster:
@@ -121,11 +135,12 @@ def read_cluster(path: str | Path, library: Library | None = None) -> Cluster:
     with top.blamed():
         zone = zone_of(top.text("timezone")) if "timezone" in top else None
         epoch = epoch_of(_stamp(top), zone) if "epoch" in top else None
-    library = _library(top, Path(path).parent) if library is None else library
+    library = _for_kinds(top, _library(top, Path(path).parent) if library is None else library)
     platform = platform_of(document, top, library)
     return Cluster(
         platform,
         library,
+        _site(top, platform),
         _prices(top, platform, Path(path).parent),
         epoch,
         zone,
@@ -166,16 +181,58 @@ def _stamp(top: Fields) -> str | datetime:
     return stamp
 
 
-def _library(top: Fields, folder: Path) -> Library | None:
-    name = top.text("applications", None)
-    if name is None:
-        return None
-    if not is_built_in(name):
-        return read_library(folder / name)
-    try:
-        return read_library(name)
-    except InvalidInput as error:
-        raise top.complaint(error.rule, "applications") from None
+def _library(top: Fields, folder: Path) -> Library:
+    """Read the library or libraries that the file names."""
+    named = top.raw("applications", [])
+    names = [named] if isinstance(named, str) else named
+    if not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+        raise top.complaint("must be a library or a list of them", "applications")
+    libraries = [Library.empty()]
+    for name in names:
+        if not is_built_in(name):
+            libraries.append(read_library(folder / name))
+            continue
+        try:
+            libraries.append(read_library(name))
+        except InvalidInput as error:
+            raise top.complaint(error.rule, "applications", name) from None
+    with top.blamed():
+        return merged(libraries[1:] or libraries)
+
+
+def _for_kinds(top: Fields, library: Library) -> Library:
+    """Give each kind the profiles of its card, or at least what is known of its clocks."""
+    for fields in top.tables("kind", KIND_KEYS):
+        kind = fields.text("name")
+        card = fields.text("card", kind)
+        if kind not in library.kinds and card in library.kinds:
+            library = library.called(kind, card)
+        elif kind not in library.kinds and kind not in library.basis and card in CARDS:
+            library = replace(library, basis={**library.basis, kind: card_basis(card)})
+        elif "card" in fields and card not in (*library.kinds, *CARDS):
+            rule = "is neither a kind of the library nor a card with public measurements"
+            known = list(dict.fromkeys([*library.kinds, *CARDS]))
+            raise fields.complaint(f"{rule}{suggestion(card, known)}", "card")
+    return library
+
+
+def _site(top: Fields, platform: Platform) -> Site:
+    """Read what turns a run time into work: reference, archetype, and each kind's card."""
+    tables = top.tables("kind", KIND_KEYS)
+    kinds = []
+    for fields, kind in zip(tables, platform.kinds, strict=True):
+        numbers = {key: fields.number(key, None) for key in ("speed", "power_w")}
+        for key, value in numbers.items():
+            if value is not None and not 0.0 < value < float("inf"):
+                raise fields.complaint("must be positive and finite", key)
+        kinds.append(SiteKind(kind, fields.text("card", kind.name), **numbers))
+    names = tuple(kind.name for kind in platform.kinds)
+    return Site(
+        tuple(kinds),
+        top.choice("reference", names, names[0]),
+        top.choice("archetype", tuple(CLASSES), "mixed"),
+        is_default="reference" not in top,
+    )
 
 
 def _kind(fields: Fields, library: Library | None) -> Kind:

@@ -19,7 +19,9 @@ from downclock.problem.price import CURVES, Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
 from downclock.problem.resolution import refuse_unresolved
 
-_KEYS = ("format", "name", "epoch", "platform", "prices", "library", "edges", "tasks")
+_KEYS = (
+    *("format", "name", "assumptions", "epoch", "platform", "prices", "library", "edges", "tasks"),
+)
 
 
 def read_problem(path: str | Path) -> Problem:
@@ -44,6 +46,7 @@ def read_problem(path: str | Path) -> Problem:
             _prices(top),
             _epoch(top),
             top.text("name", Path(path).stem),
+            _assumptions(top),
         )
         refuse_unresolved(problem)
     except InvalidInput as error:
@@ -57,6 +60,13 @@ def _epoch(top: Fields) -> datetime | None:
         return None if text is None else datetime.fromisoformat(text)
     except ValueError:
         raise top.complaint("must be an ISO 8601 date and time", "epoch") from None
+
+
+def _assumptions(top: Fields) -> tuple[str, ...]:
+    lines = top.raw("assumptions", [])
+    if not (isinstance(lines, list) and all(isinstance(line, str) for line in lines)):
+        raise top.complaint("must be a list of sentences", "assumptions")
+    return tuple(lines)
 
 
 def _edges(document: Document, top: Fields, file: TaskFile) -> Edges:

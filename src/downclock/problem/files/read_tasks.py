@@ -1,13 +1,22 @@
 """Read tasks: CSV, Parquet or JSON, one row a task.
 
-Columns (all but ``application`` optional):
+What a task does is told one of two ways:
+
+- ``application``: its name in the library, and ``scale``: units of work, 1 by default.
+- ``run``: how long it takes at default clocks, such as ``2h``, ``90m``, ``01:30:00`` or seconds;
+  with ``power_w`` (of one processor) where it is known. ``application`` may name one of the library
+  then, or an archetype (compute-bound, mixed, memory-bound); empty, it is the cluster's archetype.
+
+Other columns, all optional:
 
 - ``name``: unique; ``t0, t1, ...`` by row where empty.
-- ``application``: its name in the library.
-- ``scale``: units of work, 1 by default.
-- ``arrival_s`` (seconds after the epoch, 0 by default), or ``arrival`` (ISO 8601).
+- ``kind``: the kinds it may run on, separated by semicolons or blanks; a ``run`` is of the first.
+  Without it, all kinds, and a ``run`` is of the cluster's reference.
+- ``arrival_s`` (seconds after the epoch, 0 by default), or ``arrival``: ISO 8601, a clock time
+  (``18:30``: the first after the epoch) or an offset (``+6h`` after the epoch).
 - ``deadline_s`` (seconds after the epoch), ``within_s`` (seconds after the arrival) or
-  ``deadline`` (ISO 8601); none where empty.
+  ``deadline``: ISO 8601, a clock time (the first after the arrival) or an offset from the arrival;
+  none where empty. ``deadline_factor``: so many run times after the arrival.
 - ``processors`` or ``gpus``: how many together, 1 by default.
 - ``actual``: spread of actual / estimated run time, such as ``uniform:0.9:1``.
 - ``after``: tasks that must end before, separated by semicolons; without a semicolon by blanks,
@@ -18,7 +27,7 @@ Columns (all but ``application`` optional):
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
 from typing import Any
@@ -27,7 +36,7 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.power.library import Library
-from downclock.problem.calendar import instants
+from downclock.problem.calendar import Moments, at_clock, moments
 from downclock.problem.files.columns import (
     known_suffix,
     read_table,
@@ -36,16 +45,21 @@ from downclock.problem.files.columns import (
     table_of_rows,
 )
 from downclock.problem.files.document import Document, Place, read_json, suggestion
+from downclock.problem.files.read_work import RUN_COLUMNS, Work, numbers_or_nan, read_work
+from downclock.problem.files.site import Site
 from downclock.problem.graph import Edges
 from downclock.problem.spread import Spread
 from downclock.problem.tasks import Tasks
 from downclock.tabular import Table
-from downclock.units import Floats, Ints, Names
+from downclock.units import Floats, Names
 
 FORMAT = "downclock-tasks/1"
 
-TEXT_COLUMNS = ("name", "application", "actual", "arrival", "deadline")
-NUMBER_COLUMNS = ("scale", "arrival_s", "deadline_s", "within_s", "processors", "gpus")
+TEXT_COLUMNS = ("name", "application", "actual", "arrival", "deadline", "run", "kind")
+NUMBER_COLUMNS = (
+    *("scale", "arrival_s", "deadline_s", "within_s", "processors", "gpus"),
+    *("power_w", "deadline_factor"),
+)
 COLUMNS = (*TEXT_COLUMNS, *NUMBER_COLUMNS, "after")
 
 
@@ -59,6 +73,8 @@ class TaskFile:
         epoch: instant that times count from; None where the file has no calendar times.
         source: the file.
         line: returns the line of a row, None where the format has none.
+        library: the applications, those made for single jobs among them.
+        assumptions: what was assumed of jobs that say little, a sentence each.
     """
 
     tasks: Tasks
@@ -66,6 +82,8 @@ class TaskFile:
     epoch: datetime | None
     source: str | Path
     line: Callable[[int], int | None]
+    library: Library
+    assumptions: tuple[str, ...] = ()
 
     def blame(self, error: InvalidInput) -> InvalidInput:
         """Return a complaint about a task with the file and line the task stands in."""
@@ -74,12 +92,25 @@ class TaskFile:
         return error.located(self.source, line)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Context:
+    """What a file of tasks is read with; see `read_tasks`."""
+
+    library: Library
+    epoch: datetime | None = None
+    zone: tzinfo | None = None
+    site: Site | None = None
+    deadline_factor: float | None = None
+
+
 def read_tasks(
     path: str | Path,
     library: Library,
     *,
     epoch: datetime | None = None,
     timezone: tzinfo | None = None,
+    site: Site | None = None,
+    deadline_factor: float | None = None,
 ) -> TaskFile:
     """Read a file of tasks by its suffix; columns as in the module's text.
 
@@ -89,10 +120,13 @@ def read_tasks(
         epoch: instant that times count from. Where it is None and the file has calendar times,
             the first arrival is the epoch.
         timezone: of stamps without an offset; the epoch's by default.
+        site: the cluster's kinds; needed for tasks given by their run time.
+        deadline_factor: deadline of tasks that state none: so many run times after the arrival.
 
     Raises:
         InvalidInput: with file, line, task, field, value and rule.
     """
+    context = _Context(library, epoch, timezone, site, deadline_factor)
     suffix = known_suffix(path, (".csv", ".txt", ".parquet", ".pq", ".json"))
     if suffix == ".json":
         document = read_json(path)
@@ -102,55 +136,55 @@ def read_tasks(
             fields.choice("format", (FORMAT,), FORMAT)
             fields.raw("tasks")
             place = ("tasks",)
-        return tasks_of_rows(document, place, library, epoch=epoch, timezone=timezone)
+        return _of_rows(document, place, context)
     table = read_table(path)
     refuse_unknown_columns(table, COLUMNS)
-    return _tasks(table, _listed(table), library, epoch, timezone)
+    return _tasks(table, _listed(table), context)
 
 
-def tasks_of_rows(
-    document: Document,
-    place: Place,
-    library: Library,
-    *,
-    epoch: datetime | None = None,
-    timezone: tzinfo | None = None,
-) -> TaskFile:
+def tasks_of_rows(document: Document, place: Place, library: Library) -> TaskFile:
     """Read tasks from the list of objects at ``place`` of a JSON document."""
+    return _of_rows(document, place, _Context(library))
+
+
+def _of_rows(document: Document, place: Place, context: _Context) -> TaskFile:
     rows = document.data[place[0]] if place else document.data
     lists = None
     if isinstance(rows, list) and any(isinstance(row, dict) and "after" in row for row in rows):
         lists = [row.get("after") if isinstance(row, dict) else None for row in rows]
-        rows = [_without_after(row) for row in rows]
+    if isinstance(rows, list):
+        rows = [_as_cells(row) if isinstance(row, dict) else row for row in rows]
     table = table_of_rows(document, rows, place, text=TEXT_COLUMNS, numbers=NUMBER_COLUMNS)
-    return _tasks(table, lists, library, epoch, timezone)
+    return _tasks(table, lists, context)
 
 
-def _without_after(row: Any) -> Any:
-    return {k: v for k, v in row.items() if k != "after"} if isinstance(row, dict) else row
+def _as_cells(row: dict[str, Any]) -> dict[str, Any]:
+    """Write as one cell what JSON may hold as a number or a list; ``after`` is read apart."""
+    row = {key: value for key, value in row.items() if key != "after"}
+    run, kind = row.get("run"), row.get("kind")
+    if isinstance(run, int | float) and not isinstance(run, bool):
+        row["run"] = repr(run)
+    if isinstance(kind, list) and all(isinstance(name, str) for name in kind):
+        row["kind"] = ";".join(kind)
+    return row
 
 
-def _tasks(
-    table: Table,
-    predecessors: list[Any] | None,
-    library: Library,
-    epoch: datetime | None,
-    timezone: tzinfo | None,
-) -> TaskFile:
-    if table.columns:
-        table.require(["application"])
+def _tasks(table: Table, predecessors: list[Any] | None, context: _Context) -> TaskFile:
     if not len(table):
+        if table.columns and not set(RUN_COLUMNS) & set(table.columns):
+            table.require(["application"])
         raise InvalidInput("there are no tasks", source=table.source)
     names = _names(table)
-    if timezone is None and epoch is not None:
-        timezone = epoch.tzinfo
-    arrival_s, deadline_s, epoch = _times(table, names, epoch, timezone)
-    application = _applications(table, names, library)
+    if context.zone is None and context.epoch is not None:
+        context = replace(context, zone=context.epoch.tzinfo)
+    timed = context.deadline_factor is not None
+    work = read_work(table, names, context.library, context.site, timed=timed)
+    arrival_s, deadline_s, epoch = _times(table, names, context, work)
     try:
         tasks = Tasks(
             names,
-            application,
-            table.floats("scale", 1.0),
+            work.application,
+            work.scale,
             arrival_s,
             deadline_s,
             table.ints(refuse_both(table, ("processors", "gpus")) or "processors", 1),
@@ -159,7 +193,8 @@ def _tasks(
     except InvalidInput as error:
         raise _as_written(table, error) from None
     edges = _edges(table, names, predecessors)
-    file = TaskFile(tasks, edges, epoch, table.source, table.line)
+    origin = (table.source, table.line)
+    file = TaskFile(tasks, edges, epoch, *origin, work.library, work.assumptions)
     _refuse_cycle(file)
     return file
 
@@ -172,54 +207,92 @@ def _names(table: Table) -> Names:
     return names
 
 
-def _applications(table: Table, names: Names, library: Library) -> Ints:
-    """Return the library's index of each row's application."""
-    distinct, code = table.codes("application")
-    place = {name: a for a, name in enumerate(library.names)}
-    index = np.array([place.get(word, -1) for word in distinct], dtype=np.int64)[code]
-    if np.any(index < 0):
-        row = int(np.argmax(index < 0))
-        word = str(distinct[code[row]])
-        rule = f"is not in the library{suggestion(word, [str(name) for name in library.names])}"
-        raise table.complaint(
-            rule, row=row, field="application", value=word, item=_task(names, row)
-        )
-    return index
-
-
 def _times(
-    table: Table, names: Names, epoch: datetime | None, zone: tzinfo | None
+    table: Table, names: Names, context: _Context, work: Work
 ) -> tuple[Floats, Floats, datetime | None]:
     """Return arrivals and deadlines in seconds after the epoch, and the epoch."""
+    epoch, zone = context.epoch, context.zone
     arrival_column = refuse_both(table, ("arrival_s", "arrival"))
     deadline_column = refuse_both(table, ("deadline_s", "within_s", "deadline"))
-    stamps = {
-        field: instants(table, field, table.text(field, ""), zone)
+    told = {
+        field: moments(table, field, table.text(field, ""), zone)
         for field in (arrival_column, deadline_column)
         if field in ("arrival", "deadline")
     }
+    stamps = {field: each.instant_s for field, each in told.items() if _any(each.instant_s)}
     if stamps and epoch is None:
         epoch = _first(table, stamps, zone)
-    zero = 0.0 if epoch is None else epoch.timestamp()
     arrival_s = table.floats("arrival_s", 0.0)
-    if "arrival" in stamps:
-        arrival_s = np.nan_to_num(stamps["arrival"] - zero, nan=0.0)
+    if "arrival" in told:
+        start_s = np.zeros(len(table))
+        arrival_s = _seconds(table, names, told["arrival"], "arrival", start_s, epoch, zone)
+        arrival_s = np.nan_to_num(arrival_s, nan=0.0)
         _refuse_negative(table, names, "arrival", arrival_s, f"is before the epoch {epoch}")
     deadline_s = table.floats("deadline_s", np.inf)
-    if "deadline" in stamps:
-        deadline_s = np.nan_to_num(stamps["deadline"] - zero, nan=np.inf)
+    if "deadline" in told:
+        deadline_s = _seconds(table, names, told["deadline"], "deadline", arrival_s, epoch, zone)
+        deadline_s = np.nan_to_num(deadline_s, nan=np.inf)
     if deadline_column == "within_s":
         within_s = table.floats("within_s", np.inf)
         _refuse_negative(table, names, "within_s", within_s, "must not be negative")
         deadline_s = arrival_s + within_s
-    return arrival_s, deadline_s, epoch
+    return arrival_s, _by_factor(table, names, context, work, arrival_s, deadline_s), epoch
+
+
+def _any(values: Floats) -> bool:
+    return not bool(np.all(np.isnan(values)))
+
+
+def _seconds(
+    table: Table,
+    names: Names,
+    told: Moments,
+    field: str,
+    after_s: Floats,
+    epoch: datetime | None,
+    zone: tzinfo | None,
+) -> Floats:
+    """Return moments in seconds after the epoch; offsets and clock times follow ``after_s``."""
+    zero = 0.0 if epoch is None else epoch.timestamp()
+    seconds = np.where(np.isnan(told.after_s), told.instant_s - zero, after_s + told.after_s)
+    not_before_s = after_s + (1.0 if field == "deadline" else 0.0)  # no deadline at the arrival
+    for row in np.flatnonzero(~np.isnan(told.clock_s)):
+        try:
+            shown_s, from_s = float(told.clock_s[row]), float(not_before_s[row])
+            seconds[row] = at_clock(shown_s, from_s, epoch, zone)
+        except (ValueError, OverflowError) as error:
+            value, item = table.cell(field, int(row)), _task(names, int(row))
+            raise table.complaint(
+                str(error), row=int(row), field=field, value=value, item=item
+            ) from None
+    return seconds
+
+
+def _by_factor(
+    table: Table, names: Names, context: _Context, work: Work, arrival_s: Floats, deadline_s: Floats
+) -> Floats:
+    """Give tasks without a deadline one that is so many run times after their arrival."""
+    factor = numbers_or_nan(table, "deadline_factor")
+    bad = ~np.isnan(factor) & (~(factor > 0.0) | np.isinf(factor) | np.isfinite(deadline_s))
+    if np.any(bad):
+        row = int(np.argmax(bad))
+        good = 0.0 < factor[row] < np.inf
+        rule = "cannot be given together with a deadline" if good else "must be positive"
+        value, item = float(factor[row]), _task(names, row)
+        raise table.complaint(rule, row=row, field="deadline_factor", value=value, item=item)
+    open_ended = np.isinf(deadline_s)
+    if context.deadline_factor is not None:
+        factor = np.where(np.isnan(factor) & open_ended, context.deadline_factor, factor)
+    if work.run_s is None:
+        return deadline_s
+    return np.where(np.isnan(factor), deadline_s, arrival_s + factor * work.run_s)
 
 
 def _first(table: Table, stamps: dict[str, Floats], zone: tzinfo | None) -> datetime:
     """Return the first arrival as the epoch; deadlines alone do not say when time starts."""
     seconds = stamps.get("arrival", np.array([np.nan]))
     if np.all(np.isnan(seconds)):
-        rule = "needs the epoch, or a column 'arrival' with calendar times"
+        rule = "needs the epoch (in the cluster), or a column 'arrival' with calendar times"
         raise InvalidInput(rule, item="column 'deadline'", source=table.source, line=1)
     # timedelta and not fromtimestamp: the latter refuses instants before 1970 on some systems.
     first = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=float(np.nanmin(seconds)))

@@ -30,6 +30,7 @@ def write_problem(problem: Problem, path: str | Path) -> None:
     head = {
         "format": FORMAT,
         "name": problem.name,
+        **({"assumptions": list(problem.assumptions)} if problem.assumptions else {}),
         "epoch": None if problem.epoch is None else problem.epoch.isoformat(),
         "platform": platform,
         "prices": prices_data(problem.prices),

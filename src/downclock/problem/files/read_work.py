@@ -1,0 +1,145 @@
+"""Read the work of tasks: an application and how much of it, or how long it ran and where."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.power.library import Library
+from downclock.problem.calendar import durations
+from downclock.problem.files.document import suggestion
+from downclock.problem.files.run_jobs import Applications, Wanted
+from downclock.problem.files.site import Site
+from downclock.tabular import Table
+from downclock.units import Floats, Ints, Names
+
+RUN_COLUMNS = ("run", "power_w", "kind", "deadline_factor")
+"""Columns that need the cluster to be understood."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Work:
+    """What tasks have to do.
+
+    Attributes:
+        library: the applications, those made for single jobs among them.
+        application, scale: what and how much of it (n,).
+        run_s: how long it takes at default clocks (n,); None where nobody asked.
+        assumptions: what was assumed on the way, a sentence each.
+    """
+
+    library: Library
+    application: Ints
+    scale: Floats
+    run_s: Floats | None = None
+    assumptions: tuple[str, ...] = ()
+
+
+def read_work(
+    table: Table, names: Names, library: Library, site: Site | None, *, timed: bool
+) -> Work:
+    """Read columns application, scale, run, power_w and kind.
+
+    Args:
+        table: the file.
+        names: the tasks' names, for complaints.
+        library: where applications are looked up.
+        site: the cluster's kinds; without it tasks have an application and a scale.
+        timed: somebody asks for the run times at default clocks.
+    """
+    given = [name for name in RUN_COLUMNS if name in table.columns]
+    if site is None and given:
+        rule = "needs the cluster that runs it: read both with load_problem"
+        raise InvalidInput(rule, item=f"column '{given[0]}'", source=table.source, line=1)
+    if site is None or not (given or timed):
+        if table.columns:
+            table.require(["application"])
+        scale = table.floats("scale", 1.0)
+        return Work(library, _looked_up(table, names, library), scale)
+    run_s = durations(table, "run", table.text("run", ""))
+    scale = numbers_or_nan(table, "scale")
+    _refuse_both_or_none(table, names, run_s, scale)
+    applications = Applications(library, site)
+    place, unit_s = _found(table, names, applications)
+    units = np.where(np.isnan(scale), 1.0, scale)
+    scale = np.where(np.isnan(run_s), units, run_s / unit_s)
+    return Work(applications.all(), place, scale, scale * unit_s, applications.assumptions())
+
+
+def numbers_or_nan(table: Table, name: str) -> Floats:
+    """Return a column of numbers, NaN where a cell is empty; "nan" itself is refused."""
+    values = table.floats(name, np.nan)
+    given = np.isnan(values) & (table.text(name, "") != "")
+    if np.any(given):
+        row = int(np.argmax(given))
+        raise table.complaint("must be a number", row=row, field=name, value="nan")
+    return values
+
+
+def _looked_up(table: Table, names: Names, library: Library) -> Ints:
+    """Return the library's index of each row's application."""
+    distinct, code = table.codes("application")
+    place = {name: a for a, name in enumerate(library.names)}
+    index = np.array([place.get(word, -1) for word in distinct], dtype=np.int64)[code]
+    if np.any(index < 0):
+        row = int(np.argmax(index < 0))
+        word = str(distinct[code[row]])
+        rule = f"is not in the library{suggestion(word, [str(name) for name in library.names])}"
+        if not len(library):
+            rule = "is not in the library: the cluster names none (key 'applications')"
+        raise table.complaint(
+            rule, row=row, field="application", value=word, item=_task(names, row)
+        )
+    return index
+
+
+def _refuse_both_or_none(table: Table, names: Names, run_s: Floats, scale: Floats) -> None:
+    """Work is a run time, or an application and a scale."""
+    both = ~np.isnan(run_s) & ~np.isnan(scale)
+    if np.any(both):
+        row = int(np.argmax(both))
+        rule, item = "cannot be given together with scale", _task(names, row)
+        raise table.complaint(rule, row=row, field="run", value=table.cell("run", row), item=item)
+    empty = np.isnan(run_s) & (table.text("application", "") == "")
+    if np.any(empty):
+        row = int(np.argmax(empty))
+        rule = "is empty: give how long it runs, or an application of the library"
+        raise table.complaint(rule, row=row, field="run", item=_task(names, row))
+
+
+def _found(table: Table, names: Names, applications: Applications) -> tuple[Ints, Floats]:
+    """Return each row's application and how long a unit of it takes."""
+    application, kind = table.text("application", ""), table.text("kind", "")
+    power_w = numbers_or_nan(table, "power_w")
+    place, unit_s = np.empty(len(table), dtype=np.int64), np.empty(len(table))
+    timed = table.text("run", "") != ""
+    for row in range(len(table)):
+        power = None if np.isnan(power_w[row]) else float(power_w[row])
+        wanted = Wanted(application[row], power, tuple(listed(kind[row])))
+        try:
+            _refuse_power(power)
+            place[row], unit_s[row] = applications.of(wanted, timed=bool(timed[row]))
+        except InvalidInput as error:
+            field = error.field or "run"
+            raise table.complaint(
+                error.rule, row=row, field=field, value=error.value, item=_task(names, row)
+            ) from None
+    return place, unit_s
+
+
+def _refuse_power(power_w: float | None) -> None:
+    if power_w is not None and not 0.0 < power_w < np.inf:
+        raise InvalidInput("must be positive and finite", field="power_w", value=power_w)
+
+
+def listed(cell: Any) -> Sequence[str]:
+    """Return the names in a cell: separated by semicolons, or by blanks."""
+    return [part.strip() for part in cell.replace(";", " ").split()]
+
+
+def _task(names: Names, row: int) -> str:
+    return f"task '{names[row]}'"
