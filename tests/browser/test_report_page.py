@@ -5,12 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from downclock.engine.engine import plan
+from downclock.engine.play import plan
 from downclock.planners.catalog import policy
 from downclock.workloads import mei
-from tests.report.conftest import NASTY, awkward, day
-
-__all__ = ["day"]
+from tests.report.conftest import NASTY, awkward
 
 WINDOW = "[downclock.timeline.low, downclock.timeline.high]"
 CENTRE = """task => {

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
-from downclock.engine.engine import plan
-from downclock.engine.policy import Decisions, Policy, View
+from downclock.engine.decisions import Decisions, Switches, no_segments
+from downclock.engine.facts import ARRIVED, LOST, SERVER_UP, Facts
+from downclock.engine.outcome import switches_of
+from downclock.engine.play import plan
+from downclock.engine.policy import Columns, Coming, Folded, Policy
+from downclock.engine.saved import flat, rebuilt
+from downclock.engine.view import View
 from downclock.errors import InvalidInput
 from downclock.planners.result import Result
 from downclock.problem.problem import Problem
@@ -29,9 +34,21 @@ class Solver(Protocol):
         ...
 
 
+@dataclass(slots=True)
+class State:
+    """What was planned: rows by task, to give a lost task its processors again."""
+
+    task: Ints
+    processor: Ints
+
+
 @dataclass(frozen=True, slots=True)
 class OfflinePolicy:
     """Plan the whole problem with a solver when its tasks arrive.
+
+    What was planned is kept: a row starts when it was promised, or as soon as its processors and
+    the tasks before it are done. A lost task begins again on its processors, at full speed, when
+    they work; nothing moves elsewhere.
 
     Attributes:
         name: name in the catalogue.
@@ -40,6 +57,8 @@ class OfflinePolicy:
 
     name: str
     solver: Solver
+
+    heeds: ClassVar[frozenset[int]] = frozenset((ARRIVED, LOST, SERVER_UP))
 
     def objection(self, problem: Problem) -> str | None:
         """Solvers want to see every task at once."""
@@ -55,15 +74,32 @@ class OfflinePolicy:
             return Result(_rejecting(len(problem.tasks), error.rule), 0.0, 0.0, "infeasible")
         return replace(result, schedule=replace(result.schedule, policy=self.name))
 
-    def start(self, view: View) -> bool:
+    def start(self, view: View) -> State:
         """Nothing is planned."""
-        return False
+        none = np.empty(0, dtype=np.int64)
+        return State(none, none)
 
-    def run(self, state: bool, view: View, arrived: Ints, until_s: float) -> tuple[bool, Decisions]:
-        """Plan all on the first call with tasks; later calls have nothing to add."""
-        if state or arrived.size == 0:
-            return state, _nothing()
-        return True, _decided(self.solved(view.problem).schedule)
+    def decide(self, state: State, view: View, facts: Facts) -> tuple[State, Decisions]:
+        """Plan what arrives; begin lost tasks again; wake servers that are repaired."""
+        if facts.tasks(ARRIVED).size:
+            schedule = self.solved(view.problem()).schedule
+            placed = schedule.segments
+            return State(placed.task, placed.processor), _decided(view, schedule)
+        woken = facts.places(SERVER_UP)
+        power = Switches(woken, np.ones(woken.size, bool), np.full(woken.size, facts.now_s))
+        return state, Decisions(place=_again(state, view, facts), power=power)
+
+    def fold(self, state: State, view: View, coming: Coming) -> tuple[State, Folded] | None:
+        """One moment after the other."""
+        return None
+
+    def saved(self, state: State) -> Columns:
+        """The state as arrays by name."""
+        return flat(state)
+
+    def restored(self, view: View, columns: Columns) -> State:
+        """The state from its arrays."""
+        return rebuilt(self.start(view), columns)
 
 
 def planned_with_proof(problem: Problem, policy: Policy) -> tuple[Schedule, Result | None]:
@@ -83,26 +119,45 @@ def refusal(ask: Callable[[], object]) -> str | None:
     return None
 
 
+def _again(state: State, view: View, facts: Facts) -> Segments:
+    """Rows for lost tasks: whole, on the processors they had, as fast as can be."""
+    task, processor, start_s, end_s, points = [], [], [], [], []
+    slot_s = view.platform.slot_s or 0.0
+    for lost in facts.tasks(LOST).tolist():
+        mine = np.unique(state.processor[state.task == lost])[: view.tasks.processors[lost]]
+        front = view.frontier(int(view.platform.kind[mine[0]]), np.array([lost]))
+        fastest = front.cheapest(np.inf)
+        length_s = float(front.t_min_s[0])
+        if slot_s:
+            length_s = float(np.ceil(length_s / slot_s - 1e-9)) * slot_s
+        for p in mine.tolist():
+            task.append(lost)
+            processor.append(p)
+            start_s.append(facts.now_s)
+            end_s.append(facts.now_s + length_s)
+            points.append(fastest.points[0])
+    if not task:
+        return no_segments()
+    return Segments.of(
+        np.array(task), np.array(processor), np.array(start_s), np.array(end_s), np.array(points)
+    )
+
+
 def _rejecting(tasks: int, reason: str) -> Schedule:
     """Return a schedule that rejects all for one reason."""
-    nothing = _nothing()
+    none, empty = np.empty(0, dtype=np.int64), np.empty(0)
     outcomes = Outcomes(
         np.full(tasks, REJECTED), np.full(tasks, reason, dtype=object), np.ones(tasks)
     )
-    return Schedule(nothing.place, nothing.power, outcomes)
+    return Schedule(no_segments(), PowerSpans(none, none, empty, empty), outcomes)
 
 
-def _decided(schedule: Schedule) -> Decisions:
+def _decided(view: View, schedule: Schedule) -> Decisions:
     outcomes = schedule.outcomes
     left = np.flatnonzero(outcomes.status == REJECTED)
-    return Decisions(schedule.segments, schedule.spans, left, outcomes.reason[left])
-
-
-def _nothing() -> Decisions:
-    none, empty = np.empty(0, dtype=np.int64), np.empty(0)
     return Decisions(
-        Segments.of(none, none, empty, empty, np.empty((0, 3))),
-        PowerSpans(none, none, empty, empty),
-        none,
-        np.empty(0, dtype=object),
+        place=schedule.segments,
+        rejected=left,
+        reason=outcomes.reason[left],
+        power=Switches(*switches_of(view.platform, schedule.spans)),
     )

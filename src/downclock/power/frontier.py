@@ -141,6 +141,10 @@ class Frontier:
             answer.put(mine, unit, self.scale[rows[mine]])
         return answer
 
+    def of_tasks(self, rows: Ints, scale: Floats) -> Frontier:
+        """Return the frontier of tasks (m,) with the curves of ``rows`` and works ``scale``."""
+        return _assemble(self.curves, self.part[rows], self.row[rows], scale)
+
     def mixed(self) -> MixedFrontier:
         """Return the convex hulls: clocks may change while a task runs."""
         return MixedFrontier(self)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from downclock.engine.engine import plan
+from downclock.engine.play import plan
 from downclock.errors import InvalidInput
 from downclock.planners.catalog import policy
 from downclock.planners.per_task import per_task_bound_j

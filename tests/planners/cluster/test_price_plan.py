@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from downclock.engine.engine import plan
+from downclock.engine.play import plan
 from downclock.errors import InvalidInput
 from downclock.planners.catalog import default_policy, policy
 from downclock.planners.cluster.price_bound import expected, price_bound, tariff_of

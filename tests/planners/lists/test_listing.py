@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from downclock.engine.engine import plan
-from downclock.engine.policy import View
+from downclock.engine.play import plan
+from downclock.engine.view import View
 from downclock.planners.catalog import policy
 from downclock.planners.lists.lengths import LeastEnergy
 from downclock.power.library import Library

@@ -7,8 +7,8 @@ import pytest
 from benchmarks.clusters import jobs_of
 from benchmarks.rivals.mei_day import edl_day, solve
 
-from downclock.engine.engine import plan
-from downclock.engine.policy import View
+from downclock.engine.play import plan
+from downclock.engine.view import View
 from downclock.planners.catalog import policy
 from downclock.planners.lists.voltage_grid import VoltageGrid
 from downclock.workloads import mei

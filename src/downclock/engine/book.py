@@ -1,0 +1,503 @@
+"""The book: what was promised, what runs, what has ended. It follows facts and decisions.
+
+Rows wait in the order placed on their processors. A row starts when its processors are free and
+their servers on, when the tasks before it and the task's own earlier rows are done and, unless it
+is eager, not before its promised start. The book counts attempts, finds tasks that have failed or
+lost a predecessor, and writes everything down. It knows no truth: how long a row really takes is
+told when it ends.
+"""
+
+from __future__ import annotations
+
+from bisect import insort
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+
+from downclock.engine.decisions import Decisions, no_segments
+from downclock.engine.facts import (
+    ARRIVED,
+    CANCELLED,
+    DOWN,
+    FAILED,
+    FINISHED,
+    LOST,
+    ORPHANED,
+    OVERDUE,
+    PARTLY_DONE,
+    SERVER_DOWN,
+    SERVER_UP,
+    UP,
+    Fact,
+    Facts,
+)
+from downclock.engine.outcome import OFF, REPAIRED, TURNED_ON, WENT_DOWN, Ended
+from downclock.engine.view import View
+from downclock.schedule.schedule import DONE, PENDING, REJECTED, Segments
+from downclock.schedule.schedule import FAILED as HAS_FAILED
+
+ASLEEP, WAKING, AWAKE, BROKEN = range(4)
+"""State of a server."""
+
+
+@dataclass(slots=True, eq=False)
+class Row:
+    """A promise to run a part of a task: see `Decisions.place`; a gang is one row.
+
+    ``began_s`` is when it really started, ``ended_s`` when it ended; infinite: not yet. ``cut``:
+    it was ended by a decision.
+    """
+
+    task: int
+    attempt: int
+    processors: tuple[int, ...]
+    start_s: float
+    end_s: float
+    point: tuple[float, float, float]
+    share: float
+    eager: bool
+    number: int
+    began_s: float = np.inf
+    ended_s: float = np.inf
+    cut: bool = False
+
+    def __lt__(self, other: Row) -> bool:
+        return self.order < other.order
+
+    @property
+    def order(self) -> tuple[float, int]:
+        """Rows go by their promised start; eager ones in the order in which they were placed."""
+        return (-np.inf if self.eager else self.start_s), self.number
+
+    @property
+    def whole_s(self) -> float:
+        """Estimated time of the whole task at the row's point."""
+        return (self.end_s - self.start_s) / self.share
+
+    @property
+    def due_s(self) -> float:
+        """When it ends if estimates hold, from when it really began."""
+        if self.began_s == self.start_s:
+            return self.end_s
+        return self.began_s + (self.end_s - self.start_s)
+
+    @property
+    def kept(self) -> bool:
+        """It ran as long as promised."""
+        return self.ended_s == self.due_s
+
+
+@dataclass(slots=True)
+class TaskBook:
+    """What is known of one task."""
+
+    status: int = PENDING
+    accepted: bool = False
+    attempt: int = 0
+    tried: bool = False
+    rows: list[Row] = field(default_factory=list)
+    running: Row | None = None
+    log: list[Row] = field(default_factory=list)
+    shares: list[float] = field(default_factory=list)
+    work: float = 1.0
+    reason: str = ""
+    waits_for: int = 0
+    after: list[int] = field(default_factory=list)
+    begun_on: tuple[int, ...] = ()
+    arrived: bool = False
+
+
+class Book:
+    """Everything promised and done on one platform."""
+
+    def __init__(self, view: View, retries: int) -> None:
+        platform = view.platform
+        self.view, self.retries = view, retries
+        self.now_s = 0.0
+        self.tasks: list[TaskBook] = []
+        self.queue: list[list[Row]] = [[] for _ in range(platform.processor_count)]
+        self.running: list[Row | None] = [None] * platform.processor_count
+        self.up = [True] * platform.processor_count
+        self.server = platform.server.tolist()
+        self.state = np.where(platform.initially_on, AWAKE, ASLEEP).tolist()
+        self.first = platform.first_processor.tolist()
+        self.slot_s = platform.slot_s or 0.0
+        self.switched: list[tuple[int, int, float]] = []
+        self.agenda: list[tuple[float, int, str, Any]] = []
+        self.events = self.open_tasks = 0
+        self._numbers = 0
+        self._look: set[int] = set()
+        self.sleepy: set[int] = set()
+
+    # --- facts -------------------------------------------------------------------------------
+
+    def note(self, facts: Facts) -> Facts:
+        """Take note of facts that were checked; return them with those that follow from them."""
+        self.now_s = facts.now_s
+        told: list[Fact] = []
+        for fact in facts.rows():
+            told += self._follow(fact)
+        while self.agenda and self.agenda[0][0] <= self.now_s:
+            _, _, what, item = heappop(self.agenda)
+            told += self._reach(what, item)
+        self.events += len(told)
+        return Facts.of(facts.now_s, told, due=facts.due, closed=facts.closed)
+
+    def _follow(self, fact: Fact) -> list[Fact]:
+        code = fact.code
+        if code == ARRIVED:
+            return [fact, *self._arrive(fact.task)]
+        if code == FINISHED:
+            return [fact, *self._finish(fact)]
+        if code == PARTLY_DONE:
+            self._close(self._running(fact.task), fact)
+        if code == LOST:
+            return self._lose(fact)
+        if code == CANCELLED:
+            return [fact, *self._give_up(fact.task, REJECTED, "it was cancelled")]
+        if code in (DOWN, UP):
+            self.up[fact.place] = code == UP
+            self._look.add(fact.place)
+        elif code in (SERVER_DOWN, SERVER_UP):
+            down = code == SERVER_DOWN
+            self.state[fact.place] = BROKEN if down else ASLEEP
+            self.switched.append((fact.place, WENT_DOWN if down else REPAIRED, self.now_s))
+        return [fact]
+
+    def _arrive(self, task: int) -> list[Fact]:
+        """Open a page for a task; a milestone is done with the tasks before it."""
+        self._open(task)
+        self.tasks[task].arrived = True
+        self.open_tasks += 1
+        return self._settle(task)
+
+    def _open(self, task: int) -> None:
+        while len(self.tasks) <= task:
+            self.tasks.append(TaskBook())
+
+    def precede(self, before: int, after: int) -> None:
+        """Take note of an edge between tasks that were told."""
+        self._open(max(before, after))
+        if self.tasks[before].status != DONE:
+            self.tasks[after].waits_for += 1
+            self.tasks[before].after.append(after)
+
+    def _settle(self, task: int) -> list[Fact]:
+        """A task without work is done when nothing is before it."""
+        page = self.tasks[task]
+        if self.view.tasks.scale[task] > 0.0 or page.waits_for or page.status != PENDING:
+            return []
+        page.status = DONE
+        self.open_tasks -= 1
+        return self._release(task)
+
+    def _release(self, task: int) -> list[Fact]:
+        """Let the tasks after a done one go on."""
+        derived: list[Fact] = []
+        for after in self.tasks[task].after:
+            page = self.tasks[after]
+            page.waits_for -= 1
+            if page.rows:
+                self._look.update(page.rows[0].processors)
+            derived += self._settle(after)
+        return derived
+
+    def _finish(self, fact: Fact) -> list[Fact]:
+        page = self.tasks[fact.task]
+        self._close(self._running(fact.task), fact)
+        self._drop_rows(page)
+        page.status = DONE
+        self.open_tasks -= 1
+        page.work = fact.value if fact.value == fact.value else self._work_of(page)
+        return self._release(fact.task)
+
+    def _running(self, task: int) -> Row:
+        row = self.tasks[task].running
+        assert row is not None, "facts are checked before they are noted"
+        return row
+
+    def _work_of(self, page: TaskBook) -> float:
+        """Actual / estimated work of a done task, from the times of its last attempt."""
+        mine = [row for row in page.log if row.attempt == page.attempt]
+        if all(row.kept for row in mine):
+            return 1.0
+        return sum((row.ended_s - row.began_s) / row.whole_s for row in mine)
+
+    def _lose(self, fact: Fact) -> list[Fact]:
+        """Close a lost attempt; another one may follow while retries last."""
+        page = self.tasks[fact.task]
+        if page.running is not None:
+            self._close(page.running, fact)
+        if fact.value == fact.value:
+            page.work = fact.value
+        self._drop_rows(page)
+        page.begun_on = ()
+        if page.tried:
+            page.attempt += 1
+            page.tried = False
+        if page.attempt <= self.retries:
+            return [fact]
+        failed = fact._replace(code=FAILED)
+        return [failed, *self._give_up(fact.task, HAS_FAILED, "all its attempts were lost")]
+
+    def _give_up(self, task: int, status: int, reason: str) -> list[Fact]:
+        """End a task that is not done, and all that follow it."""
+        page = self.tasks[task]
+        if page.running is not None:
+            self._close(page.running, Fact(CANCELLED))
+        self._drop_rows(page)
+        page.status, page.reason = status, reason
+        self.open_tasks -= 1
+        if status == REJECTED and page.log:
+            page.status = HAS_FAILED
+        derived: list[Fact] = []
+        for after in page.after:
+            if self.tasks[after].status == PENDING:
+                derived.append(Fact(ORPHANED, after))
+                derived += self._give_up(after, REJECTED, "a task before it did not finish")
+        return derived
+
+    def _reach(self, what: str, item: Any) -> list[Fact]:
+        """Something on the agenda is due."""
+        if what == "row":
+            self._look.update(item.processors)
+        elif what == "awake":
+            self._awake(item)
+        elif what == "switch":
+            self._switch(*item)
+        elif item.ended_s == np.inf:
+            return [Fact(OVERDUE, item.task, item.processors[0])]
+        return []
+
+    # --- decisions ---------------------------------------------------------------------------
+
+    def apply(self, decisions: Decisions) -> None:
+        """Follow decisions: revokes first, then places, refusals and power."""
+        for task in decisions.revoke.tolist():
+            self._revoke(task)
+        for task in decisions.accept.tolist():
+            self.tasks[task].accepted = True
+        self._place(decisions.place, decisions.eager)
+        for task, why in zip(decisions.rejected.tolist(), decisions.reason, strict=True):
+            self._give_up(task, REJECTED, why)
+        power = decisions.power
+        rows = zip(power.server.tolist(), power.on.tolist(), power.at_s.tolist(), strict=True)
+        for row in rows:
+            if row[2] <= self.now_s:
+                self._switch(*row)
+            else:
+                self._remember(row[2], "switch", row)
+
+    def _revoke(self, task: int) -> None:
+        page = self.tasks[task]
+        if page.running is not None:
+            processors = page.running.processors
+            page.running.cut = True
+            self._close(page.running, Fact(CANCELLED))
+            page.begun_on = processors if page.tried else ()
+        self._drop_rows(page)
+
+    def _place(self, place: Segments, eager: bool) -> None:
+        columns = (place.task, place.processor, place.start_s, place.end_s, place.share)
+        rows = zip(*(column.tolist() for column in columns), place.points.tolist(), strict=True)
+        made: dict[tuple[int, float], Row] = {}
+        for task, p, start_s, end_s, share, point in rows:
+            gang = made.get((task, start_s))
+            if gang is not None:
+                gang.processors = (*gang.processors, p)
+                continue
+            page = self.tasks[task]
+            row = Row(
+                task, page.attempt, (p,), start_s, end_s, tuple(point), share, eager, self._numbers
+            )
+            made[task, start_s] = row
+            self._numbers += 1
+            page.accepted = True
+            insort(page.rows, row)
+        for row in made.values():
+            for p in row.processors:
+                insort(self.queue[p], row)
+                self._look.add(p)
+            if row.start_s > self.now_s:
+                self._remember(row.start_s, "row", row)
+
+    def _switch(self, server: int, on: bool, at_s: float) -> None:
+        """Wake a server, or let it sleep; one that does it already goes on, a broken one cannot."""
+        if on:
+            self.sleepy.discard(server)
+        if on and self.state[server] == ASLEEP:
+            self.state[server] = WAKING
+            self.switched.append((server, TURNED_ON, at_s))
+            wake_s = float(self.view.platform.wake_s[server])
+            if at_s + wake_s > self.now_s:
+                self._remember(at_s + wake_s, "awake", (server, at_s + wake_s))
+            else:
+                self._awake((server, at_s + wake_s))
+        elif not on and self.state[server] in (AWAKE, WAKING):
+            if self._needed(server, at_s):
+                self.sleepy.add(server)
+            else:
+                self.state[server] = ASLEEP
+                self.switched.append((server, OFF, at_s))
+
+    def _needed(self, server: int, at_s: float) -> bool:
+        """Tell whether anything runs on a server, or was to start there before ``at_s``."""
+        return any(
+            self.running[p] is not None or (self.queue[p] and self.queue[p][0].start_s < at_s)
+            for p in range(self.first[server], self.first[server + 1])
+        )
+
+    def _rest(self) -> None:
+        """Let servers sleep that were to, and are no longer needed."""
+        for server in sorted(self.sleepy):
+            if not self._needed(server, self.now_s):
+                self.sleepy.remove(server)
+                self._switch(server, on=False, at_s=self.now_s)
+
+    def _awake(self, waking: tuple[int, float]) -> None:
+        server = waking[0]
+        if self.state[server] == WAKING:
+            self.state[server] = AWAKE
+            self._look.update(range(self.first[server], self.first[server + 1]))
+
+    def _remember(self, at_s: float, what: str, item: Any) -> None:
+        self._numbers += 1
+        heappush(self.agenda, (at_s, self._numbers, what, item))
+
+    # --- starts and ends ---------------------------------------------------------------------
+
+    def start_rows(self, overdue: bool) -> list[Row]:
+        """Start every row that can; return them in the order of processors."""
+        started: list[Row] = []
+        for p in sorted(self._look):
+            if self.queue[p] and self._ready(self.queue[p][0]):
+                row = self.queue[p][0]
+                self._start(row)
+                started.append(row)
+                if overdue:
+                    self._remember(self.now_s + (row.end_s - row.start_s), "overdue", row)
+        self._look.clear()
+        if self.sleepy:
+            self._rest()
+        return started
+
+    def _ready(self, row: Row) -> bool:
+        page = self.tasks[row.task]
+        if page.waits_for or page.running is not None or page.rows[0] is not row:
+            return False
+        for p in row.processors:
+            free = self.running[p] is None and self.queue[p][0] is row and self.up[p]
+            if not free or self.state[self.server[p]] != AWAKE:
+                return False
+        at_s = self.now_s if row.eager else max(row.start_s, self.now_s)
+        if self.slot_s:
+            at_s = np.ceil(at_s / self.slot_s - 1e-9) * self.slot_s
+        if at_s > self.now_s:
+            self._remember(at_s, "row", row)
+            return False
+        return True
+
+    def _start(self, row: Row) -> None:
+        page = self.tasks[row.task]
+        page.rows.pop(0)
+        page.running = row
+        row.began_s = self.now_s
+        for p in row.processors:
+            self.queue[p].remove(row)
+            self.running[p] = row
+
+    def _close(self, row: Row, fact: Fact) -> None:
+        """End what runs; it is written down if it took any time."""
+        page = self.tasks[row.task]
+        page.running = None
+        end_s = self.now_s if np.isnan(fact.at_s) else fact.at_s
+        row.ended_s = end_s
+        for p in row.processors:
+            self.running[p] = None
+            self._look.add(p)
+        if end_s > row.began_s:
+            page.tried = True
+            page.log.append(row)
+            page.shares.append(fact.share)
+
+    def _drop_rows(self, page: TaskBook) -> None:
+        for row in page.rows:
+            for p in row.processors:
+                self.queue[p].remove(row)
+                self._look.add(p)
+        page.rows.clear()
+
+    def page(self, task: int) -> TaskBook | None:
+        """What is known of a task; None: nothing."""
+        return self.tasks[task] if task < len(self.tasks) else None
+
+    @property
+    def working(self) -> list[bool]:
+        """Whether each server can be used, asleep or not."""
+        return [state != BROKEN for state in self.state]
+
+    def as_promised(self, task: int) -> bool:
+        """Tell whether the last row of a task took as long as promised."""
+        log = self.tasks[task].log
+        return bool(log) and log[-1].kept
+
+    def begun(self, processors: range) -> list[int]:
+        """Tasks that run on these processors or were begun there and put back."""
+        here = set(processors)
+        running = {row.task for p in here if (row := self.running[p]) is not None}
+        paused = {
+            task
+            for task, page in enumerate(self.tasks)
+            if page.status == PENDING and page.running is None and here & set(page.begun_on)
+        }
+        return sorted(running | paused)
+
+    @property
+    def next_s(self) -> float:
+        """When the book has something to do by itself; infinite: never."""
+        return self.agenda[0][0] if self.agenda else np.inf
+
+    # --- what came of it ---------------------------------------------------------------------
+
+    def ended(self) -> Ended:
+        """Everything that has happened, as columns; rows in the order of tasks."""
+        rows = [(row, share) for page in self.tasks for row, share in _written(page)]
+        switched = np.array(self.switched, dtype=np.float64).reshape(-1, 3)
+        return Ended(
+            _segments(rows),
+            switched,
+            np.array([page.status for page in self.tasks], dtype=np.int64),
+            np.array([page.reason for page in self.tasks], dtype=object),
+            np.array([page.work for page in self.tasks], dtype=np.float64),
+        )
+
+
+def _written(page: TaskBook) -> list[tuple[Row, float]]:
+    """Rows of a task with their shares; what was not told follows from times and work."""
+    found = []
+    for row, told in zip(page.log, page.shares, strict=True):
+        share = told
+        if row.kept and page.work == 1.0:
+            share = row.share
+        elif np.isnan(told):
+            share = (row.ended_s - row.began_s) / (row.whole_s * page.work)
+        found.append((row, share))
+    return found
+
+
+def _segments(rows: list[tuple[Row, float]]) -> Segments:
+    """Rows as segments, one for each processor."""
+    lanes = [(row, share, p) for row, share in rows for p in row.processors]
+    if not lanes:
+        return no_segments()
+    return Segments.of(
+        np.array([row.task for row, _, _ in lanes]),
+        np.array([p for _, _, p in lanes]),
+        np.array([row.began_s for row, _, _ in lanes]),
+        np.array([row.ended_s for row, _, _ in lanes]),
+        np.array([row.point for row, _, _ in lanes]),
+        np.array([share for _, share, _ in lanes]),
+        np.array([row.attempt for row, _, _ in lanes]),
+    )

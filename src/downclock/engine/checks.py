@@ -1,0 +1,106 @@
+"""Facts that cannot be are refused by name, before anything changes."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from downclock.engine.book import Book
+from downclock.engine.facts import (
+    AMENDED,
+    ARRIVED,
+    CANCELLED,
+    DERIVED,
+    DOWN,
+    EVERY,
+    FINISHED,
+    LOST,
+    PARTLY_DONE,
+    PRICE,
+    SERVER_DOWN,
+    SERVER_UP,
+    UP,
+    WORDS,
+    Fact,
+    Facts,
+)
+from downclock.engine.view import View
+from downclock.errors import InvalidInput
+from downclock.schedule.schedule import PENDING, STATUSES
+
+_OF_TASKS = (ARRIVED, FINISHED, PARTLY_DONE, LOST, CANCELLED, AMENDED)
+_OF_PROCESSORS, _OF_SERVERS = (DOWN, UP), (SERVER_DOWN, SERVER_UP)
+
+
+def check(view: View, book: Book, facts: Facts) -> None:
+    """Refuse facts that cannot be.
+
+    Raises:
+        InvalidInput: names the fact, the object, the value and the rule.
+    """
+    if not np.isfinite(facts.now_s):
+        raise InvalidInput("must be a finite number", field="now_s", value=facts.now_s)
+    if facts.now_s < book.now_s:
+        rule = f"is before the last facts at {book.now_s:g} s"
+        raise InvalidInput(rule, field="now_s", value=facts.now_s)
+    ended: set[int] = set()
+    for fact in facts.rows():
+        _check_one(view, book, fact, facts.now_s)
+        if fact.code in _OF_TASKS and fact.code != AMENDED:
+            if fact.task in ended:
+                raise _wrong(view, fact, "is named twice at one moment")
+            ended.add(fact.task)
+
+
+def _check_one(view: View, book: Book, fact: Fact, now_s: float) -> None:
+    if fact.code not in EVERY or fact.code in DERIVED:
+        raise InvalidInput("is not a kind of fact that is told", field="code", value=fact.code)
+    if fact.at_s > now_s:
+        raise _wrong(view, fact, f"is after now ({now_s:g} s)", "at_s", fact.at_s)
+    if fact.code in _OF_TASKS:
+        _check_task(view, book, fact)
+    elif fact.code in _OF_PROCESSORS:
+        _check_place(fact, book.up, fact.code == DOWN)
+    elif fact.code in _OF_SERVERS:
+        _check_place(fact, book.working, fact.code == SERVER_DOWN)
+    elif fact.code == PRICE and not 0 <= fact.place < len(view.platform.zones):
+        raise _wrong(view, fact, "names no zone", "place", fact.place)
+
+
+def _check_task(view: View, book: Book, fact: Fact) -> None:
+    if not 0 <= fact.task < len(view.tasks):
+        raise _wrong(view, fact, "names no task that was told", "task", fact.task)
+    page = book.page(fact.task)
+    known = page is not None and page.arrived
+    if fact.code == ARRIVED:
+        if known:
+            raise _wrong(view, fact, "has arrived before")
+        return
+    if page is None or not known:
+        raise _wrong(view, fact, "has not arrived")
+    if page.status != PENDING:
+        raise _wrong(view, fact, f"has ended before: it is {STATUSES[page.status]}")
+    if fact.code in (FINISHED, PARTLY_DONE) and page.running is None:
+        raise _wrong(view, fact, "is not running")
+    if fact.code == LOST and page.running is None and not page.begun_on:
+        raise _wrong(view, fact, "is not running")
+    if fact.code == AMENDED and np.isnan(fact.value):
+        raise _wrong(view, fact, "must be a number", "value", fact.value)
+
+
+def _check_place(fact: Fact, working: list[bool], fails: bool) -> None:
+    what = "server" if fact.code in _OF_SERVERS else "processor"
+    item = f"fact '{WORDS[fact.code]}'"
+    if not 0 <= fact.place < len(working):
+        raise InvalidInput(f"names no {what}", item=item, field="place", value=fact.place)
+    if working[fact.place] != fails:
+        rule = f"names a {what} that is {'down already' if fails else 'not down'}"
+        raise InvalidInput(rule, item=item, field="place", value=fact.place)
+
+
+def _wrong(
+    view: View, fact: Fact, rule: str, field: str = "task", value: object = None
+) -> InvalidInput:
+    known = 0 <= fact.task < len(view.tasks)
+    name = view.tasks.name[fact.task] if known else fact.task
+    shown = name if value is None else value
+    return InvalidInput(rule, item=f"fact '{WORDS[fact.code]}'", field=field, value=shown)

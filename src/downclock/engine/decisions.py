@@ -1,0 +1,81 @@
+"""Decisions: what a policy answers to facts. Revokes count before places; all count at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+
+from downclock.schedule.schedule import Segments
+from downclock.units import Bools, Floats, Ints, Names
+
+
+def _ints() -> Ints:
+    return np.empty(0, dtype=np.int64)
+
+
+def _names() -> Names:
+    return np.empty(0, dtype=object)
+
+
+def no_segments() -> Segments:
+    """An empty table."""
+    none, number = _ints(), np.empty(0)
+    return Segments(none, none, none, number, number, number, number, number, number)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Switches:
+    """Servers that are switched, rows (n,): which, on or to sleep, and when.
+
+    Waking takes the server's own time; the book makes spans of it.
+    """
+
+    server: Ints = field(default_factory=_ints)
+    on: Bools = field(default_factory=lambda: np.empty(0, dtype=bool))
+    at_s: Floats = field(default_factory=lambda: np.empty(0))
+
+    def __len__(self) -> int:
+        return self.server.size
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Decisions:
+    """What a policy commits to.
+
+    Attributes:
+        place: rows to run: ``start_s`` may lie ahead, ``end_s`` is when the ``share`` is done if
+            estimates hold; the last row of a task runs until the task is done. A gang is one row
+            per processor, equal but for it.
+        eager: rows start as soon as their processors are free and what was placed there before
+            is done; else not before their ``start_s``.
+        revoke: tasks (r,) whose rows are dropped; what runs is cut now and keeps its share.
+        accept: tasks (a,) that will be done; placing implies it.
+        rejected: tasks (r,) that will not run, and ``reason`` why (r,).
+        power: servers to switch.
+        call_me_s: when to be asked again at the latest; infinite: only when something happens.
+        bound_j: a lower bound on the energy of what was told, where one is known; else NaN.
+    """
+
+    place: Segments = field(default_factory=no_segments)
+    eager: bool = False
+    revoke: Ints = field(default_factory=_ints)
+    accept: Ints = field(default_factory=_ints)
+    rejected: Ints = field(default_factory=_ints)
+    reason: Names = field(default_factory=_names)
+    power: Switches = field(default_factory=Switches)
+    call_me_s: float = np.inf
+    bound_j: float = np.nan
+
+
+def joined_segments(tables: Sequence[Segments]) -> Segments:
+    """One table out of several."""
+    if len(tables) == 1:
+        return tables[0]
+    if not tables:
+        return no_segments()
+    columns = [
+        np.concatenate([getattr(table, spec.name) for table in tables]) for spec in fields(Segments)
+    ]
+    return Segments(*columns)

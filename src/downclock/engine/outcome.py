@@ -1,0 +1,148 @@
+"""What came of a run, as a schedule: segments, power spans and how every task ended."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from downclock.problem.platform import Platform
+from downclock.problem.problem import Problem
+from downclock.quantities import count
+from downclock.schedule.schedule import (
+    DONE,
+    DOWN,
+    FAILED,
+    ON,
+    PENDING,
+    REJECTED,
+    WAKING,
+    Outcomes,
+    PowerSpans,
+    Schedule,
+    Segments,
+)
+from downclock.units import Bools, Floats, Ints, Names, slack
+
+OFF, TURNED_ON, WENT_DOWN, REPAIRED = range(4)
+"""What happens to a server, by code; a repaired one is asleep."""
+
+
+class Ended(NamedTuple):
+    """A run that is over; tasks by the number under which they were told.
+
+    Attributes:
+        segments: what ran.
+        switched: rows (server, what, when) in the order in which it happened (k, 3).
+        status, reason, work: of each task (n,), deadlines not looked at yet.
+    """
+
+    segments: Segments
+    switched: Floats
+    status: Ints
+    reason: Names
+    work: Floats
+
+
+def schedule_of(problem: Problem, told: Ints, ended: Ended, policy: str) -> Schedule:
+    """Turn a run into a schedule of the problem; ``told`` is its task behind each number (n,)."""
+    n = len(problem.tasks)
+    status, reason, work = np.full(n, PENDING), np.full(n, "", dtype=object), np.ones(n)
+    known = told[: ended.status.size]
+    status[known], reason[known], work[known] = ended.status, ended.reason, ended.work
+    s = ended.segments
+    columns = (s.processor, s.start_s, s.end_s, s.points, s.share, s.attempt)
+    segments = Segments.of(told[s.task], *columns)
+    _judge(problem, segments, status, reason)
+    outcomes = Outcomes(status, reason, np.where(status == REJECTED, 1.0, work))
+    return Schedule(segments, spans_of(problem.platform, ended.switched), outcomes, policy)
+
+
+def _judge(problem: Problem, segments: Segments, status: Ints, reason: Names) -> None:
+    """A late task has failed, and so has one that was never finished; each tells its history."""
+    deadline_s = problem.tasks.deadline_s
+    ended_s = finish_s(segments, status.size)
+    late = (status == DONE) & (ended_s > deadline_s + slack(deadline_s))
+    stuck = status == PENDING
+    status[late | stuck], reason[stuck] = FAILED, "it was never finished"
+    lost = np.flatnonzero(status == FAILED)
+    for task, told in histories(lost, segments, late).items():
+        before = late_text(ended_s[task], deadline_s[task]) if late[task] else ""
+        after = told or ("" if late[task] else reason[task])
+        reason[task] = "; ".join(part for part in (before, after) if part)
+
+
+def finish_s(segments: Segments, n: int) -> Floats:
+    """End of the last segment of each task (n,); NaN where it never ran."""
+    ends = np.full(n, -np.inf)
+    np.maximum.at(ends, segments.task, segments.end_s)
+    return np.where(np.isfinite(ends), ends, np.nan)
+
+
+def late_text(end_s: float, deadline_s: float) -> str:
+    """Say how late a task was done."""
+    return f"done at {end_s:.9g} s, after its deadline {deadline_s:.9g} s"
+
+
+def histories(tasks: Ints, segments: Segments, ended: Bools) -> dict[int, str]:
+    """Say when each attempt of the given tasks was lost; the last was not where one ``ended``."""
+    told: dict[int, dict[int, float]] = {int(i): {} for i in tasks}
+    wanted = np.isin(segments.task, tasks)
+    rows = zip(segments.task[wanted], segments.attempt[wanted], segments.end_s[wanted], strict=True)
+    for task, attempt, end_s in rows:
+        ends = told[int(task)]
+        ends[int(attempt)] = max(ends.get(int(attempt), 0.0), float(end_s))
+    for task, ends in told.items():
+        if ended[task] and ends:
+            del ends[max(ends)]
+    return {task: _history(sorted(ends.values())) for task, ends in told.items()}
+
+
+def _history(ends: list[float]) -> str:
+    if not ends:
+        return ""
+    return f"lost {count(len(ends), 'attempt')}, at " + ", ".join(f"{e:.6g} s" for e in ends)
+
+
+def spans_of(platform: Platform, switched: Floats) -> PowerSpans:
+    """Spans of a log of switches (k, 3), in the order in which they happened; some never end."""
+    first = np.flatnonzero(platform.initially_on)
+    server = np.concatenate([first, switched[:, 0].astype(np.int64)])
+    what = np.concatenate([np.full(first.size, TURNED_ON), switched[:, 1].astype(np.int64)])
+    at_s = np.concatenate([np.full(first.size, -1.0), switched[:, 2]])
+    order = np.lexsort((at_s, server))
+    server, what, at_s = server[order], what[order], at_s[order]
+    end_s = np.full(server.size, np.inf)
+    same = server[1:] == server[:-1]
+    end_s[:-1][same] = np.maximum(at_s[1:][same], 0.0)
+    start_s = np.maximum(at_s, 0.0)
+    on = what == TURNED_ON
+    ready_s = start_s + np.where(at_s < 0.0, 0.0, platform.wake_s[server])
+    slow = ready_s > start_s  # a wake is followed by being on, if only for a moment
+    parts = (
+        (on & slow & (start_s < end_s), WAKING, start_s, np.minimum(ready_s, end_s)),
+        (on & ((ready_s < end_s) | (slow & (ready_s == end_s))), ON, ready_s, end_s),
+        ((what == WENT_DOWN) & (start_s < end_s), DOWN, start_s, end_s),
+    )
+    return PowerSpans(
+        np.concatenate([server[rows] for rows, *_ in parts]),
+        np.concatenate([np.full(int(rows.sum()), state) for rows, state, *_ in parts]),
+        np.concatenate([begin[rows] for rows, _, begin, _ in parts]),
+        np.concatenate([end[rows] for rows, *_, end in parts]),
+    )
+
+
+def switches_of(platform: Platform, spans: PowerSpans) -> tuple[Ints, Bools, Floats]:
+    """When servers are switched on and to sleep so that these spans come about."""
+    awake = np.flatnonzero((spans.state == ON) | (spans.state == WAKING))
+    order = awake[np.lexsort((spans.end_s[awake], spans.start_s[awake], spans.server[awake]))]
+    server, start_s, end_s = spans.server[order], spans.start_s[order], spans.end_s[order]
+    touches = (server[1:] == server[:-1]) & (start_s[1:] == end_s[:-1])
+    begins = np.append(True, ~touches)[: server.size]
+    ends = np.append(~touches, True)[-server.size :] if server.size else begins
+    first = np.append(True, server[1:] != server[:-1])[: server.size]
+    begins &= ~(platform.initially_on[server] & first)
+    ends &= np.isfinite(end_s)
+    on = np.concatenate([np.ones(int(begins.sum()), bool), np.zeros(int(ends.sum()), bool)])
+    at_s = np.concatenate([start_s[begins], end_s[ends]])
+    return np.concatenate([server[begins], server[ends]]), on, at_s

@@ -1,0 +1,219 @@
+"""A scheduler as bytes, and back: tasks, the book and the policy's state, without pickle.
+
+What is written goes on as what was: a law holds that over the whole catalogue.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from downclock.engine.book import Book, Row, TaskBook
+from downclock.engine.policy import Policy
+from downclock.engine.saved import from_bytes, to_bytes
+from downclock.engine.scheduler import Scheduler
+from downclock.errors import InvalidInput
+from downclock.problem.graph import Edges
+from downclock.problem.problem import Problem
+from downclock.problem.spread import Spread
+from downclock.problem.tasks import Tasks
+
+Arrays = dict[str, Any]
+
+_ROW = ("task", "attempt", "start_s", "end_s", "share", "eager", "number", "began_s", "ended_s",
+        "cut")  # fmt: skip
+_PAGE = ("status", "accepted", "attempt", "tried", "work", "waits_for", "arrived")
+_TASK = ("application", "scale", "arrival_s", "deadline_s", "processors")
+_AGENDA = ("row", "awake", "switch", "overdue")
+LOGGED, RUNNING, PROMISED = range(3)
+"""Where a row stands."""
+
+
+def saved(scheduler: Scheduler) -> bytes:
+    """Write a scheduler."""
+    columns: Arrays = {}
+    state = scheduler.policy.saved(scheduler.state)
+    columns |= {f"policy/{name}": column for name, column in state.items()}
+    columns |= {f"tasks/{name}": column for name, column in _tasks(scheduler).items()}
+    columns |= {f"book/{name}": column for name, column in _book(scheduler.book).items()}
+    columns["seen"] = np.array(sorted(scheduler._seen), dtype=np.int64)
+    tasks = scheduler.view.tasks
+    header = {
+        "policy": scheduler.policy.name,
+        "names": [str(name) for name in tasks.name],
+        "reasons": {i: p.reason for i, p in enumerate(scheduler.book.tasks) if p.reason},
+        "call_me_s": _number(scheduler.call_me_s),
+        "seen_below": scheduler._seen_below,
+        "retries": scheduler.book.retries,
+    }
+    return to_bytes(header, columns)
+
+
+def restored(problem: Problem, policy: Policy, data: bytes) -> Scheduler:
+    """Read what `saved` wrote, for the same platform and policy.
+
+    Raises:
+        InvalidInput: the bytes are of another policy, or no such state.
+    """
+    header, columns = from_bytes(data)
+    if header["policy"] != policy.name:
+        rule = f"is of policy '{header['policy']}'"
+        raise InvalidInput(rule, item="state", field="policy", value=policy.name)
+    scheduler = Scheduler(problem, policy, retries=int(header["retries"]))
+    _tell(scheduler, header["names"], _part(columns, "tasks/"))
+    scheduler.state = policy.restored(scheduler.view, _part(columns, "policy/"))
+    _fill(scheduler.book, _part(columns, "book/"), header["reasons"])
+    scheduler.call_me_s = float(header["call_me_s"])
+    scheduler._seen, scheduler._seen_below = set(columns["seen"].tolist()), header["seen_below"]
+    return scheduler
+
+
+def _number(value: float) -> str:
+    return repr(float(value))
+
+
+def _part(columns: Arrays, prefix: str) -> Arrays:
+    return {k.removeprefix(prefix): v for k, v in columns.items() if k.startswith(prefix)}
+
+
+def _tasks(scheduler: Scheduler) -> Arrays:
+    view = scheduler.view
+    found: Arrays = {name: getattr(view.tasks, name) for name in _TASK}
+    found |= {"before": view.edges.before, "after": view.edges.after}
+    spread = view.tasks.spread
+    if spread is not None:
+        found |= {"shape": spread.shape, "a": spread.a, "b": spread.b}
+    return found
+
+
+def _tell(scheduler: Scheduler, names: list[str], columns: Arrays) -> None:
+    if not names:
+        return
+    spread = None
+    if "shape" in columns:
+        spread = Spread(columns["shape"], columns["a"], columns["b"])
+    rows = {name: columns[name] for name in _TASK}
+    tasks = Tasks(name=np.array(names, dtype=object), **rows, spread=spread)
+    scheduler.view.tasks.add(tasks, np.arange(len(names)))
+    scheduler.view.learn(Edges(columns["before"], columns["after"]))
+
+
+def _ragged(lists: Iterable[Iterable[int]]) -> tuple[Any, Any]:
+    """Lists of different lengths as offsets and one column."""
+    rows = [list(each) for each in lists]
+    offset = np.concatenate([[0], np.cumsum([len(row) for row in rows])]).astype(np.int64)
+    return offset, np.array([x for row in rows for x in row], dtype=np.int64)
+
+
+def _unragged(offset: Any, column: Any) -> list[list[int]]:
+    values = column.tolist()
+    return [values[a:b] for a, b in zip(offset[:-1].tolist(), offset[1:].tolist(), strict=True)]
+
+
+def _rows_of(book: Book) -> list[tuple[Row, int, float]]:
+    """Every row with where it stands and the share that was told."""
+    found: list[tuple[Row, int, float]] = []
+    for page in book.tasks:
+        found += [(row, LOGGED, share) for row, share in zip(page.log, page.shares, strict=True)]
+        if page.running is not None:
+            found.append((page.running, RUNNING, np.nan))
+        found += [(row, PROMISED, np.nan) for row in page.rows]
+    return found
+
+
+def _book(book: Book) -> Arrays:
+    rows = _rows_of(book)
+    number = {id(row): a for a, (row, _, _) in enumerate(rows)}
+    found: Arrays = {f"row/{name}": [getattr(row, name) for row, _, _ in rows] for name in _ROW}
+    found["row/point"] = np.array([row.point for row, _, _ in rows]).reshape(-1, 3)
+    found["row/where"] = np.array([where for _, where, _ in rows], dtype=np.int64)
+    found["row/told"] = np.array([told for _, _, told in rows], dtype=np.float64)
+    found["row/offset"], found["row/processor"] = _ragged(row.processors for row, _, _ in rows)
+    found |= {f"page/{name}": [getattr(page, name) for page in book.tasks] for name in _PAGE}
+    found["page/after_offset"], found["page/after"] = _ragged(p.after for p in book.tasks)
+    found["page/begun_offset"], found["page/begun"] = _ragged(p.begun_on for p in book.tasks)
+    found["up"], found["state"] = np.array(book.up), np.array(book.state, dtype=np.int64)
+    found["switched"] = np.array(book.switched, dtype=np.float64).reshape(-1, 3)
+    found["sleepy"] = np.array(sorted(book.sleepy), dtype=np.int64)
+    found["agenda"] = np.array(_agenda(book, number), dtype=np.float64).reshape(-1, 6)
+    found["scalars"] = np.array([book.now_s, book._numbers, book.events, book.open_tasks])
+    return {name: np.asarray(column) for name, column in found.items()}
+
+
+def _agenda(book: Book, number: dict[int, int]) -> list[tuple[float, ...]]:
+    """What is due: (time, order, what, three numbers); rows that are gone are left out."""
+    found: list[tuple[float, ...]] = []
+    for at_s, order, what, item in book.agenda:
+        if what in ("row", "overdue"):
+            if id(item) in number:
+                found.append((at_s, order, _AGENDA.index(what), number[id(item)], 0.0, 0.0))
+        else:
+            padded = (*(float(x) for x in item), 0.0, 0.0, 0.0)[:3]
+            found.append((at_s, order, _AGENDA.index(what), *padded))
+    return found
+
+
+def _fill(book: Book, columns: Arrays, reasons: dict[str, str]) -> None:
+    """Write everything back into an empty book."""
+    rows = _read_rows(columns)
+    pages = zip(*(columns[f"page/{name}"].tolist() for name in _PAGE), strict=True)
+    book.tasks = [TaskBook(**dict(zip(_PAGE, values, strict=True))) for values in pages]
+    after = _unragged(columns["page/after_offset"], columns["page/after"])
+    begun = _unragged(columns["page/begun_offset"], columns["page/begun"])
+    for task, page in enumerate(book.tasks):
+        page.after, page.begun_on = after[task], tuple(begun[task])
+        page.reason = reasons.get(str(task), "")
+    told = columns["row/told"].tolist()
+    for row, where, share in zip(rows, columns["row/where"].tolist(), told, strict=True):
+        _put(book, row, where, share)
+    for queue in book.queue:
+        queue.sort()
+    book.up, book.state = columns["up"].tolist(), columns["state"].tolist()
+    book.switched = [(int(j), int(what), at_s) for j, what, at_s in columns["switched"].tolist()]
+    book.sleepy = set(columns["sleepy"].tolist())
+    book.agenda = sorted(_read_agenda(columns["agenda"].tolist(), rows))
+    now_s, numbers, events, open_tasks = columns["scalars"].tolist()
+    book.now_s, book._numbers = now_s, int(numbers)
+    book.events, book.open_tasks = int(events), int(open_tasks)
+
+
+def _read_rows(columns: Arrays) -> list[Row]:
+    values = {name: columns[f"row/{name}"].tolist() for name in _ROW}
+    lanes = _unragged(columns["row/offset"], columns["row/processor"])
+    points = columns["row/point"].tolist()
+    return [
+        Row(
+            processors=tuple(lanes[a]),
+            point=(points[a][0], points[a][1], points[a][2]),
+            **{name: values[name][a] for name in _ROW},
+        )
+        for a in range(len(lanes))
+    ]
+
+
+def _put(book: Book, row: Row, where: int, share: float) -> None:
+    page = book.tasks[row.task]
+    if where == LOGGED:
+        page.log.append(row)
+        page.shares.append(share)
+    elif where == RUNNING:
+        page.running = row
+        for p in row.processors:
+            book.running[p] = row
+    else:
+        page.rows.append(row)
+        for p in row.processors:
+            book.queue[p].append(row)
+
+
+def _read_agenda(lines: list[list[float]], rows: list[Row]) -> list[tuple[float, int, str, Any]]:
+    found: list[tuple[float, int, str, Any]] = []
+    for at_s, order, what, a, b, c in lines:
+        word = _AGENDA[int(what)]
+        item: Any = rows[int(a)] if word in ("row", "overdue") else (int(a), b)
+        if word == "switch":
+            item = (int(a), bool(b), c)
+        found.append((at_s, int(order), word, item))
+    return found

@@ -1,0 +1,132 @@
+"""The view: what a policy may look at. What is known now, and nothing else.
+
+Tasks that were told, forecasts, the platform and its applications. No actual price, no later
+arrival, no real run time of what has not ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from downclock.engine.tasks import TaskTable
+from downclock.power.frontier import Frontier, frontier
+from downclock.power.library import Library
+from downclock.problem.graph import Edges
+from downclock.problem.platform import Platform
+from downclock.problem.price import Prices, ZonePrices
+from downclock.problem.problem import Problem
+from downclock.units import Floats, Ints
+
+T = TypeVar("T")
+
+
+class View:
+    """What is known of a problem at one moment."""
+
+    __slots__ = ("_edges", "_known", "_once", "_site", "tasks")
+
+    def __init__(self, problem: Problem) -> None:
+        self._site = replace(problem, edges=Edges(), prices=foreseen(problem.prices))
+        self._once: dict[Hashable, Any] = {}
+        self._known: tuple[int, Problem] | None = None
+        self._edges = Edges()
+        self.tasks = TaskTable()
+
+    def over(self, tasks: TaskTable) -> View:
+        """The same site with other tasks; what is computed once is shared."""
+        other = View.__new__(View)
+        other._site, other._once, other._known = self._site, self._once, None
+        other._edges, other.tasks = self._edges, tasks
+        return other
+
+    @property
+    def platform(self) -> Platform:
+        """The processors."""
+        return self._site.platform
+
+    @property
+    def library(self) -> Library:
+        """The applications."""
+        return self._site.library
+
+    @property
+    def prices(self) -> Prices:
+        """Prices and carbon as foreseen."""
+        return self._site.prices
+
+    @property
+    def edges(self) -> Edges:
+        """Precedence among the tasks that were told."""
+        return self._edges
+
+    def learn(self, edges: Edges) -> None:
+        """Add edges among tasks that were told."""
+        if len(edges):
+            self._edges = Edges(
+                np.concatenate([self._edges.before, edges.before]),
+                np.concatenate([self._edges.after, edges.after]),
+            )
+            self._known = None
+
+    def once(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Compute something that depends on platform, library and forecasts alone, once."""
+        if key not in self._once:
+            self._once[key] = compute()
+        known: T = self._once[key]
+        return known
+
+    def frontier(self, kind: int, rows: Ints, stretch: float = 1.0) -> Frontier:
+        """Energy-time frontier of some tasks on a kind, their work multiplied by ``stretch``."""
+        scale = self.tasks.scale[rows]
+        return self._applications(kind).of_tasks(
+            self.tasks.application[rows], scale if stretch == 1.0 else scale * stretch
+        )
+
+    def at(self, rows: Ints, kind: int, points: Floats) -> tuple[Floats, Floats]:
+        """Return (time_s, power_w) of whole tasks on a kind at points (m, 3); NaN: cannot run."""
+        name = self.platform.kinds[kind].name
+        time_s, power_w = self._site.library.at(self.tasks.application[rows], name, points)
+        return time_s * self.tasks.scale[rows], power_w
+
+    def problem(self) -> Problem:
+        """All that was told, as a problem whose prices are the foreseen ones."""
+        n = len(self.tasks)
+        if self._known is None or self._known[0] != n:
+            known = replace(self._site, tasks=self.tasks.as_tasks(n), edges=self._edges)
+            self._known = n, known
+        return self._known[1]
+
+    def amend(self, task: int, deadline_s: float) -> None:
+        """Take note of another deadline."""
+        self.tasks.amend(task, deadline_s)
+        self._known = None
+
+    def _applications(self, kind: int) -> Frontier:
+        """A unit of work of every application of the library on a kind."""
+        library, spec = self._site.library, self.platform.kinds[kind]
+        every = np.arange(len(library))
+        return self.once(
+            ("applications", kind),
+            lambda: frontier(library, spec.name, spec.clocks, every, np.ones(every.size)),
+        )
+
+
+def foreseen(prices: Prices) -> Prices:
+    """What is expected of prices, in place of the truth."""
+    zones = tuple(
+        (
+            name,
+            ZonePrices(
+                zone.expected_price,
+                zone.expected_carbon,
+                zone.price_forecast,
+                zone.carbon_forecast,
+            ),
+        )
+        for name, zone in prices.zones
+    )
+    return Prices(zones, prices.currency)

@@ -1,0 +1,216 @@
+"""Worlds: what really happens. Only here is it known how long anything takes.
+
+`World` lets rows run with the work that was drawn for each task; without draws estimates come
+true. It knows nothing of policies, and tells the book no more than what has happened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from heapq import heappop, heappush
+from typing import NamedTuple
+
+import numpy as np
+
+from downclock.engine.book import Book, Row
+from downclock.engine.facts import (
+    DOWN,
+    FINISHED,
+    LOST,
+    PARTLY_DONE,
+    PRICE,
+    SERVER_DOWN,
+    Fact,
+)
+from downclock.engine.scheduler import Scheduler
+from downclock.problem.problem import Problem
+from downclock.units import Floats, Ints
+
+NEVER = 2.0
+"""A failure after this part of an attempt's work does not happen."""
+
+
+class Incident(NamedTuple):
+    """A machine that fails or is back, or a price that changes: kind of fact, where, value."""
+
+    at_s: float
+    code: int
+    place: int
+    value: float = np.nan
+
+
+class Running(NamedTuple):
+    """A row at work: when it ends, by which fact, and which share it does until then."""
+
+    row: Row
+    code: int
+    share: float
+
+
+class World:
+    """A world in which work, failures and prices are drawn beforehand.
+
+    Args:
+        problem: what is asked.
+        work: actual / estimated work of each task (n,); None: 1.
+        breaks: part of the work after which each attempt fails (n, attempts), or `NEVER`.
+        incidents: by time.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        work: Floats | None = None,
+        breaks: Floats | None = None,
+        incidents: Sequence[Incident] = (),
+    ) -> None:
+        n = len(problem.tasks)
+        self.work = np.ones(n) if work is None else work
+        self.breaks = breaks if breaks is not None and np.any(breaks <= 1.0) else None
+        self.incidents = tuple(incidents)
+        self.slot_s = problem.platform.slot_s or 0.0
+        self.told = np.arange(n)
+        self._left = [1.0] * n
+        self._cut: dict[int, Row] = {}
+        self._ends: list[tuple[float, int, Running]] = []
+        self._next = 0
+
+    def only_run_times(self, heeds: frozenset[int]) -> bool:
+        """Nothing can happen but arrivals and ends, for who heeds only these kinds of fact."""
+        outside = any(incident.code in heeds for incident in self.incidents)
+        return self.breaks is None and not outside
+
+    def number(self, told: Ints) -> None:
+        """Say which task of the problem each number stands for."""
+        self.told = told
+
+    def next_s(self, scheduler: Scheduler) -> float:
+        """When something happens next; prices count only for who heeds them and has work."""
+        heeds = PRICE in scheduler.policy.heeds
+        while self._next < len(self.incidents):
+            at = self.incidents[self._next]
+            if at.code != PRICE or (heeds and scheduler.book.open_tasks):
+                break
+            if not heeds:
+                self._next += 1
+                continue
+            return self._next_end_s()
+        outside = self.incidents[self._next].at_s if self._next < len(self.incidents) else np.inf
+        return min(outside, self._next_end_s())
+
+    def _next_end_s(self) -> float:
+        while self._ends and self._ends[0][2].row.ended_s < np.inf:
+            heappop(self._ends)
+        return self._ends[0][0] if self._ends else np.inf
+
+    def happens(self, book: Book, now_s: float) -> list[Fact]:
+        """All that happens now: ends first, then machines and prices."""
+        facts: list[Fact] = []
+        gone: set[int] = set()
+        while self._next_end_s() <= now_s:
+            at_s, _, running = heappop(self._ends)
+            row = running.row
+            if row.task not in gone:
+                gone.add(row.task)
+                facts.append(self._end(running, at_s))
+        while self._next < len(self.incidents) and self.incidents[self._next].at_s <= now_s:
+            incident = self.incidents[self._next]
+            self._next += 1
+            facts += self._strike(book, incident, now_s, gone)
+        return facts
+
+    def _end(self, running: Running, at_s: float) -> Fact:
+        """A row ends by itself."""
+        row, task = running.row, running.row.task
+        self._left[task] = 1.0 if running.code == LOST else self._left[task] - running.share
+        work = float(self.work[self.told[task]])
+        return Fact(running.code, task, row.processors[0], work, running.share, at_s)
+
+    def _strike(self, book: Book, incident: Incident, now_s: float, gone: set[int]) -> list[Fact]:
+        """A machine fails, with all that runs there or was begun there; or something else."""
+        fact = Fact(incident.code, -1, incident.place, incident.value)
+        if incident.code not in (DOWN, SERVER_DOWN):
+            return [fact]
+        place = incident.place
+        hit = range(place, place + 1)
+        if incident.code == SERVER_DOWN:
+            hit = range(book.first[place], book.first[place + 1])
+        lost = [self._lose(book, task, now_s) for task in book.begun(hit) if task not in gone]
+        gone.update(each.task for each in lost)
+        return [*lost, fact]
+
+    def _lose(self, book: Book, task: int, now_s: float) -> Fact:
+        """What a task had done is lost; in slots, what lies before the present one counts."""
+        row, work = book.tasks[task].running, float(self.work[self.told[task]])
+        self._left[task] = 1.0
+        self._cut.pop(task, None)
+        if row is None:
+            return Fact(LOST, task, -1, work)
+        end_s = now_s
+        if self.slot_s:
+            end_s = float(np.floor(now_s / self.slot_s + 1e-9) * self.slot_s)
+        share = max(end_s - row.began_s, 0.0) / (row.whole_s * work)
+        return Fact(LOST, task, row.processors[0], work, share, end_s)
+
+    def begin(self, book: Book, rows: Sequence[Row]) -> None:
+        """Let rows run."""
+        for row in rows:
+            self._account(row)
+            at_s, running = self._outlook(book, row)
+            heappush(self._ends, (at_s, row.number, running))
+            self._cut[row.task] = row
+
+    def adopt(self, book: Book) -> None:
+        """Go on with the rows of a book that was written and read."""
+        rows = {row.number: row for row in book.running if row is not None}
+        self._ends = [
+            (at_s, number, running._replace(row=rows[number]))
+            for at_s, number, running in self._ends
+            if number in rows
+        ]
+        self._cut = {
+            task: next((r for r in reversed(book.tasks[task].log) if r.number == row.number), row)
+            for task, row in self._cut.items()
+        }
+        self._cut |= {row.task: row for row in rows.values()}
+
+    def _account(self, row: Row) -> None:
+        """Take what a row did that was cut off the task's work."""
+        before = self._cut.pop(row.task, None)
+        if before is not None and before.attempt == row.attempt and before.cut:
+            whole_s = before.whole_s * float(self.work[self.told[row.task]])
+            done = (before.ended_s - before.began_s) / whole_s
+            self._left[row.task] = max(self._left[row.task] - done, 0.0)
+
+    def _outlook(self, book: Book, row: Row) -> tuple[float, Running]:
+        """When a row ends, and how."""
+        work, left = float(self.work[self.told[row.task]]), self._left[row.task]
+        last = not book.tasks[row.task].rows
+        planned_s, whole_s = row.end_s - row.start_s, row.whole_s * work
+        if work == 1.0 and not (last and abs(left - row.share) > 1e-9):
+            end_s, share = row.due_s, row.share
+        elif last or planned_s >= left * whole_s * (1.0 - 1e-12):
+            end_s, share = self._slot_up(row.began_s + left * whole_s), left
+        else:
+            end_s, share = row.began_s + planned_s, planned_s / whole_s
+        stop_s, done = self._break(row, left, whole_s)
+        if stop_s < end_s:
+            return self._slot_up(stop_s), Running(row, LOST, done)
+        code = FINISHED if last or left - share <= 1e-12 else PARTLY_DONE
+        return end_s, Running(row, code, share)
+
+    def _break(self, row: Row, left: float, whole_s: float) -> tuple[float, float]:
+        """When the attempt fails by itself, and the share done by then; infinite: it does not."""
+        if self.breaks is None:
+            return np.inf, 0.0
+        tries = self.breaks[self.told[row.task]]
+        at = float(tries[min(row.attempt, tries.size - 1)])
+        if at > 1.0:
+            return np.inf, 0.0
+        done = max(at - (1.0 - left), 0.0)
+        return row.began_s + done * whole_s, done
+
+    def _slot_up(self, time_s: float) -> float:
+        if not self.slot_s:
+            return time_s
+        return float(np.ceil(time_s / self.slot_s - 1e-9) * self.slot_s)
