@@ -12,7 +12,7 @@ from functools import cache
 import numpy as np
 
 from downclock import ClockTable, Curve, Platform, Prices, Problem, Schedule, ServerSpec, ZonePrices
-from downclock.policies.interface import Policy
+from downclock.engine.policy import Policy
 from downclock.simulate.chances import Chances
 from downclock.simulate.simulate import simulate
 from downclock.workloads import liu, mei
