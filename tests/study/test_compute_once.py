@@ -17,7 +17,8 @@ from downclock.planners.cluster import bound as cluster_bound
 from downclock.planners.cluster import columns
 from downclock.planners.slots import plan as slots_plan
 from downclock.planners.slots import question as slots
-from downclock.problem import problem as problems
+from downclock.power import frontier as frontiers
+from downclock.problem import platform as platforms
 from downclock.problem.files.files import write_problem
 from tests.conftest import ROOT
 from tests.laws.test_policies import problem_of
@@ -41,7 +42,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     def watch(module: Any, function: str, name: str) -> None:
         monkeypatch.setattr(module, function, counting(name, getattr(module, function)))
 
-    watch(problems, "frontier", "frontier")
+    watch(platforms, "frontier", "frontier")
+    watch(frontiers, "_curves", "curves of applications")
     watch(columns, "_curves", "cluster question")
     watch(cluster_bound, "cluster_bound_j", "cluster bound")
     watch(chip, "_question", "chip question")

@@ -50,6 +50,7 @@ def _prices_w(platform: Platform) -> Floats:
 
 def _curves(view: View) -> Curves:
     from downclock.planners.cluster.kernels import curves as kernel
+    from downclock.power.kernel_columns import kernel_columns
 
     platform, n = view.problem.platform, len(view.problem.tasks)
     kinds = len(platform.kinds)
@@ -64,7 +65,7 @@ def _curves(view: View) -> Curves:
     ladders = []
     for k in range(kinds):
         frontier = view.frontier(k)
-        _fill(frontier, model[k], shape[k], box[k])
+        model[k], shape[k], box[k] = kernel_columns(frontier)
         ladders.append(frontier.ladder())
         times[:, k] = _lengths(frontier, view.window_s, price_w[k], idle_w[k])
     sizes = np.concatenate([np.diff(offset) for offset, _, _ in ladders])
@@ -78,38 +79,6 @@ def _curves(view: View) -> Curves:
     )  # fmt: skip
     kernel.calm_rungs(curves)
     return curves
-
-
-def _fill(frontier: Frontier, model: Ints, shape: Floats, box: Floats) -> None:
-    """Write the parameters of every task on one kind; rows (n,), (n, 6) and (8,)."""
-    from downclock.planners.cluster.kernels import curves as kernel
-    from downclock.power.frontier_cpu import CpuCurves
-    from downclock.power.frontier_gpu import GpuCurves
-
-    for part, curves in enumerate(frontier.curves):
-        mine = np.flatnonzero((frontier.part == part) & (frontier.scale > 0.0))
-        row, scale = frontier.row[mine], frontier.scale[mine]
-        if isinstance(curves, GpuCurves):
-            model[mine], box[:] = kernel.GPU, curves.box
-            p = curves.profiles
-            columns = (p.p0_w[row], p.gamma_w[row], p.c_w[row], p.d_s[row] * scale, p.delta[row],
-                       p.t0_s[row] * scale)  # fmt: skip
-        elif isinstance(curves, CpuCurves):
-            model[mine] = kernel.CPU
-            q = curves.profiles
-            zero = np.zeros(row.size)
-            columns = (
-                q.time_s[row] * scale,
-                q.c1_w[row],
-                q.alpha[row],
-                q.static_w[row],
-                zero,
-                zero,
-            )
-        else:
-            model[mine] = kernel.LADDER
-            continue
-        shape[mine] = np.column_stack(columns)
 
 
 def _lengths(

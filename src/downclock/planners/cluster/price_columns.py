@@ -52,7 +52,7 @@ def curves_for(view: View, dvfs: bool) -> Curves:
 
 
 def _one_length(view: View, curves: Curves) -> Curves:
-    from downclock.planners.cluster.kernels.curves import LADDER, NOWHERE
+    from downclock.power.kernels.models import LADDER, NOWHERE
 
     n, kinds = len(view.problem.tasks), len(view.problem.platform.kinds)
     every, clock = np.arange(n), OneClock()
@@ -102,8 +102,8 @@ def asked_of(view: View, curves: Curves, latest_s: Floats) -> Asked:
 
 def _lengths(curves: Curves) -> tuple[Ints, Floats, Floats]:
     """Lengths to try of each row: all of a ladder, else from the shortest to the longest."""
-    from downclock.planners.cluster.kernels.curves import CPU, GPU
     from downclock.planners.cluster.kernels.price_run import energies
+    from downclock.power.kernels.models import CPU, GPU
 
     smooth = ((curves.model == GPU) | (curves.model == CPU)) & np.isfinite(curves.short_s)
     sizes = np.where(smooth, LENGTHS, np.diff(curves.first))

@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from downclock.engine.policy import View
-from downclock.power.points import ClockRange, Clocks
+from downclock.power.points import Clocks
 from downclock.units import Bools, Floats, Ints
 
 
@@ -63,7 +63,7 @@ class OneClock:
         """The clock on a kind: the default, or the one nearest to the cap."""
         if self.core is None or self.memory is None:
             return clocks.default
-        return nearest_point(clocks, self.core, self.memory)
+        return clocks.nearest(self.core, self.memory)
 
     def wanted(self, view: View, kind: int) -> Floats:
         """Run time at the clock, or the shorter one the deadline needs."""
@@ -95,13 +95,3 @@ class OneClock:
         point = self.point(view.problem.platform.kinds[kind].clocks)
         time, _ = view.problem.at(np.arange(n), np.full(n, kind), np.tile(point, (n, 1)))
         return time
-
-
-def nearest_point(clocks: Clocks, core: float, memory: float) -> Floats:
-    """The point of a kind nearest to the asked (core, memory) ratios."""
-    if isinstance(clocks, ClockRange):
-        core = float(np.clip(core, clocks.core_min, clocks.core_max))
-        memory = float(np.clip(memory, clocks.memory_min, clocks.memory_max))
-        return np.array([core, memory, float(clocks.volt(core))])
-    distance = np.abs(clocks.points[:, 0] - core) + np.abs(clocks.points[:, 1] - memory)
-    return np.asarray(clocks.points[int(np.argmin(distance))])

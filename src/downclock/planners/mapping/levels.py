@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from downclock.engine.policy import View
-from downclock.power.points import Clocks, PointTable
 from downclock.problem.problem import Problem
 from downclock.units import Floats
 
@@ -65,18 +64,9 @@ def levels_of(view: View, kind: int) -> Levels:
     return view.once(("levels", kind), lambda: _levels(view.problem, kind))
 
 
-def _points(clocks: Clocks) -> Floats:
-    """The enumerated points, or a grid over continuous clocks (l, 3)."""
-    if isinstance(clocks, PointTable):
-        return clocks.points
-    core = np.unique(np.linspace(clocks.core_min, clocks.core_max, CORE_STEPS))
-    memory = np.unique(np.linspace(clocks.memory_min, clocks.memory_max, MEMORY_STEPS))
-    grid = np.stack(np.meshgrid(core, memory, indexing="ij"), -1).reshape(-1, 2)
-    return np.column_stack([grid, clocks.volt(grid[:, 0])])
-
-
 def _levels(problem: Problem, kind: int) -> Levels:
-    n, table = len(problem.tasks), _points(problem.platform.kinds[kind].clocks)
+    n = len(problem.tasks)
+    table = problem.platform.kinds[kind].clocks.grid(CORE_STEPS, MEMORY_STEPS)
     columns = [
         problem.at(np.arange(n), np.full(n, kind), np.tile(point, (n, 1))) for point in table
     ]

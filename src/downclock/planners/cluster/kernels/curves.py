@@ -13,18 +13,16 @@ from numpy.typing import NDArray
 
 from downclock.kernels.compiling import compiled
 from downclock.power.kernels.gpu_clock import gpu_cheapest, gpu_energy_at
+from downclock.power.kernels.models import CPU, GPU, LADDER
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
-
-NOWHERE, GPU, CPU, LADDER = 0, 1, 2, 3
-"""What answers for a row."""
 
 
 class Curves(NamedTuple):
     """Curves of n tasks on k kinds (r = k n rows)."""
 
-    model: Ints  # (r,)
+    model: Ints  # (r,) what answers, see power.kernels.models
     shape: Floats  # (r, 6) GPU: p0, gamma, c, d, delta, t0; CPU: work, c1, alpha, static
     box: Floats  # (k, 8) clock range of each kind
     idle_w: Floats  # (k,) idle power: running replaces it

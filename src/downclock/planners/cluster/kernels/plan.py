@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from downclock.kernels.compiling import inner
 from downclock.kernels.least_tree import first_at_most, new_trees, set_key
 from downclock.planners.cluster.kernels.curves import (
-    LADDER,
     Curves,
     at_slope_s,
     energy_j,
     fill_s,
     want_s,
 )
+from downclock.power.kernels.models import LADDER
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]

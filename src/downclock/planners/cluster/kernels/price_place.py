@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from downclock.kernels.compiling import inner
-from downclock.planners.cluster.kernels.curves import LADDER, Curves, energy_j, want_s
+from downclock.planners.cluster.kernels.curves import Curves, energy_j, want_s
 from downclock.planners.cluster.kernels.price_plan import (
     LOOK,
     Asked,
@@ -19,6 +19,7 @@ from downclock.planners.cluster.kernels.price_plan import (
     soonest_s,
 )
 from downclock.planners.cluster.kernels.price_spans import Tariff, cheapest_span, over, piece_of
+from downclock.power.kernels.models import LADDER
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]

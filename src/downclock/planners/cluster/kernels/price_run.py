@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from downclock.kernels.compiling import compiled, inner
-from downclock.planners.cluster.kernels.curves import LADDER, Curves, energy_j
+from downclock.planners.cluster.kernels.curves import Curves, energy_j
 from downclock.planners.cluster.kernels.price_place import best_place, value_of
 from downclock.planners.cluster.kernels.price_plan import (
     PLACED,
@@ -30,6 +30,7 @@ from downclock.planners.cluster.kernels.price_plan import (
     wake_value,
 )
 from downclock.planners.cluster.kernels.price_spans import Tariff, over
+from downclock.power.kernels.models import LADDER
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
