@@ -25,7 +25,7 @@ OPEN: tuple[Verdict, ...] = (
     "undecided",
     "not run",
 )
-FOLDED: tuple[Verdict, ...] = ("exact", "within interval", "holds", "ours only")
+FOLDED: tuple[Verdict, ...] = ("exact", "within interval", "holds", "consistent", "ours only")
 """Verdicts that the page shows at once, by their reason, and those that it folds away."""
 
 REPRODUCED = ("exact", "within interval", "holds")
