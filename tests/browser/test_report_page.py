@@ -8,9 +8,7 @@ import pytest
 from downclock.engine.engine import plan
 from downclock.planners.catalog import policy
 from downclock.workloads import mei
-from tests.report.conftest import NASTY, awkward, day
-
-__all__ = ["day"]
+from tests.report.conftest import NASTY, awkward
 
 WINDOW = "[downclock.timeline.low, downclock.timeline.high]"
 CENTRE = """task => {
