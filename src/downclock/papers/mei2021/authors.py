@@ -144,7 +144,7 @@ def _standard_errors(values: Floats, theirs: Floats) -> Floats:
     """How far means of ten sets lie from ours, in standard errors of the difference (numbers,)."""
     error = values.std(axis=1, ddof=1) * np.sqrt(1.0 / values.shape[1] + 1.0 / PUBLISHED_SETS)
     gap = np.abs(values.mean(axis=1) - theirs)
-    return np.divide(gap, error, out=np.zeros_like(gap), where=error > 0.0)
+    return np.asarray(np.divide(gap, error, out=np.zeros_like(gap), where=error > 0.0))
 
 
 ITEMS = (
