@@ -43,6 +43,8 @@ from downclock.workloads.gerhards import (
 from downclock.workloads.task_graph import TaskGraph
 
 PARTS = ("small", "exact", "tiny", "levels", "large", "huge", "barrier")
+ANY = 1 << 30
+"""So many orders that time ends a search."""
 UNITS = np.arange(1, 6)
 POWER = (UNITS / 5) ** 2
 FILES = {
@@ -82,7 +84,14 @@ def slotted(
 
 
 def solved(graph: SlotGraph, first: Ints, seconds: float, proof: float = 0.0) -> SlotResult:
-    return solve_slots(graph, seconds=seconds, proof_s=proof, start=first, clock=time.process_time)
+    return solve_slots(
+        graph,
+        seconds=seconds,
+        rounds=ANY,
+        proof_s=proof,
+        start=first,
+        clock=time.process_time,
+    )
 
 
 def small(graphs: int, proof: float, seed: int) -> None:
@@ -199,7 +208,7 @@ def tiny(cases: int, seed: int) -> None:
     for draw in range(seed, seed + cases):
         graph = tiny_graph(draw)
         best = brute_force(graph)
-        ours = solve_slots(graph, seconds=5.0, rounds=60, proof_s=10.0)
+        ours = solve_slots(graph, rounds=60, proof_s=10.0)
         corrected, printed = solve_program(graph, "corrected"), solve_program(graph, "printed")
         if np.isinf(best):
             same = ours.status == corrected.status == "infeasible"
@@ -280,6 +289,7 @@ def large(
     found = solve_slots(
         graph,
         seconds=seconds,
+        rounds=ANY,
         start=first,
         clock=time.process_time,
         progress=lambda at, cost, bound: seen.append((at, cost / bound - 1.0)),

@@ -52,7 +52,7 @@ def compared(
     for case in draw(settings):
         graph = case.slotted(prices, percent, power)
         rounds = 200 if len(graph) <= FEW else 40
-        ours = solve_slots(graph, seconds=20.0, rounds=rounds, start=case.first, seed=settings.seed)
+        ours = solve_slots(graph, rounds=rounds, start=case.first, seed=settings.seed)
         rows.append(
             (
                 graph.full_speed_cost(case.first),
