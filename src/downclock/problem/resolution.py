@@ -9,10 +9,8 @@ from downclock.power.library import Library
 from downclock.power.points import CORE, MEMORY, ClockRange, Clocks
 from downclock.power.profiles import MeasuredProfiles, Profiles
 from downclock.problem.problem import Problem
+from downclock.quantities import MOST
 from downclock.units import Floats, slack
-
-LONGEST_S = 1e12
-"""A longer run time (30,000 years) is taken for a mistake: beside it no other task can be seen."""
 
 
 def refuse_unresolved(problem: Problem) -> None:
@@ -27,9 +25,9 @@ def refuse_unresolved(problem: Problem) -> None:
         np.minimum(unit_s, _shortest_s(problem.library, kind.name, kind.clocks), out=unit_s)
     with np.errstate(under="ignore", over="ignore", invalid="ignore"):
         time_s = unit_s[tasks.application] * tasks.scale
-    endless = np.isfinite(unit_s[tasks.application]) & (time_s > LONGEST_S)
+    endless = np.isfinite(unit_s[tasks.application]) & (time_s > MOST["s"])
     if np.any(endless):
-        rule = f"makes a run time of more than {LONGEST_S:g} s even at the highest clocks"
+        rule = f"makes a run time of more than {MOST['s']:g} s even at the highest clocks"
         raise _complaint(problem, int(np.argmax(endless)), rule)
     blurred = (tasks.scale > 0.0) & (time_s < slack(tasks.arrival_s))
     if not np.any(blurred):

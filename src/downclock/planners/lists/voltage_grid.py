@@ -19,6 +19,9 @@ from downclock.power.points import ClockRange
 from downclock.power.profiles import GpuProfiles
 from downclock.units import TOLERANCE, Bools, Floats, Ints
 
+FINEST = 1e-3
+"""Least step: all voltages between the least and the greatest are tried one by one."""
+
 
 @dataclass(frozen=True, slots=True)
 class VoltageGrid:
@@ -32,8 +35,8 @@ class VoltageGrid:
     slack: bool = False
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.step) and self.step > 0.0):
-            raise InvalidInput("must be positive", field="step", value=self.step)
+        if not FINEST <= self.step < np.inf:
+            raise InvalidInput(f"must be at least {FINEST:g}", field="grid", value=self.step)
 
     def wanted(self, view: View, kind: int) -> Floats:
         """Run time of the best point within the window."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from downclock.engine.policy import View
 from downclock.planners.lists.lengths import Lengths
-from downclock.units import Bools, Floats, Ints
+from downclock.units import TOLERANCE, Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from downclock.planners.lists.kernels.board import Jobs
@@ -52,7 +52,7 @@ def _wishes(lengths: Lengths, view: View) -> Wishes:
         order = np.argsort(np.array(cost), axis=0, kind="stable").T
     possible = np.take_along_axis(np.isfinite(wanted.T), order, axis=1)
     window_s = view.window_s
-    known = np.isfinite(wanted) & (window_s > 0.0)
+    known = np.isfinite(wanted) & (window_s > TOLERANCE)
     share = np.divide(wanted, window_s, out=np.zeros_like(wanted), where=known)
     every = np.arange(wanted.shape[1])
     return Wishes(
