@@ -104,7 +104,7 @@ def test_prices_are_worth_knowing(run: Run) -> None:
     _, out, _ = run("plan", "--objective", "cost", "--format", "json", prices=CHEAP_LATE)
     blind = json.loads(out)["baselines"][0]
     assert blind["policy"] == "least-cost:objective=energy"
-    assert blind["saved"] > 0.1
+    assert blind["saved"] > 0.05  # which of the cheapest plans in energy it is compared with varies
 
 
 def test_negative_prices_show_both_bills(run: Run) -> None:
