@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.rivals import mei_day
-from downclock.engine.engine import plan
+from downclock.engine.play import plan
 from downclock.planners.catalog import policy
 from downclock.power.profiles import GpuProfiles
 from downclock.problem.files.write_problem import write_problem

@@ -10,8 +10,9 @@ import time
 
 import numpy as np
 
-from downclock.engine.policy import View
+from downclock.engine.view import View
 from downclock.planners.mapping.exact import Choices, solve_mapping
+from downclock.planners.mapping.levels import learn
 from downclock.planners.mapping.replan import Held, Replan, Until, _Trial
 from downclock.problem.problem import Problem
 from downclock.workloads.liu import FAMILIES, Box, job_set
@@ -29,7 +30,9 @@ def with_jobs(family: str, box: Box, first: int) -> Problem:
 
 
 def trial_of(problem: Problem, until: Until) -> tuple[_Trial, float]:
-    book = Replan(until=until).begin(View(problem))
+    view = View(problem)
+    book = Replan(until=until).start(view)
+    learn(book.levels, view, view.tasks.add(problem.tasks, np.arange(len(problem.tasks))))
     for i, deadline_s in enumerate(problem.tasks.deadline_s.tolist()):
         book.held[i] = Held(i, deadline_s)
     return _Trial(book, 0.0), book.on_w

@@ -11,7 +11,7 @@ from itertools import cycle
 
 import numpy as np
 
-from downclock.engine.engine import plan
+from downclock.engine.play import plan
 from downclock.planners.catalog import policy
 from downclock.schedule.schedule import REJECTED
 from downclock.schedule.verify.verify import verify

@@ -17,10 +17,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 
-from downclock.engine.engine import plan
-from downclock.engine.policy import View
-from downclock.planners.cluster.columns import curves_of
-from downclock.planners.cluster.policy import PlanPolicy
+from downclock.engine.play import plan
+from downclock.planners.catalog import policy
 from downclock.power.library import Library
 from downclock.power.points import WIDE
 from downclock.problem.platform import Kind, Platform, ServerSpec
@@ -109,10 +107,10 @@ def bars(axes: Axes, processor: Ints, start_s: Floats, length_s: Floats, title: 
 def equalised(first: Axes, second: Axes) -> None:
     """The same chains at their cheapest lengths, and with one end for all."""
     problem = one_server(7)
-    rows = plan(problem, PlanPolicy("late")).segments
+    rows = plan(problem, policy("late")).segments
     order = np.lexsort((rows.start_s, rows.processor))
     processor, task = rows.processor[order], rows.task[order]
-    cheapest_s = curves_of(View(problem)).free_s[task]
+    cheapest_s = problem.frontier(0).within(problem.tasks.deadline_s).time_s[task]
     before = np.cumsum(cheapest_s) - cheapest_s
     start_s = before - before[np.searchsorted(processor, processor)]
     bars(first, processor, start_s, cheapest_s, "cheapest lengths")

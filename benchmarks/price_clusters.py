@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from downclock.engine.engine import plan
+from downclock.engine.play import plan
 from downclock.planners.catalog import policy
 from downclock.planners.cluster.price_bound import price_bound
 from downclock.problem.objective import Objective

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from downclock.engine.engine import plan
+from downclock.engine.play import plan
 from downclock.planners.catalog import policy
 from downclock.report.page import write_report
 from downclock.study.summary import judge

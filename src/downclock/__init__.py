@@ -16,10 +16,10 @@ The package, from the ground up; a folder imports only from those above it:
 - ``problem``: what is asked: tasks, graph, platform, prices; ``files``: their formats.
 - ``workloads``: where problems come from: the papers' generators, readers of foreign formats.
 - ``schedule``: an answer and its two judges, ``verify`` and ``account``.
-- ``engine``: the scheduler without a clock.
+- ``engine``: the scheduler without a clock: facts in, decisions out, the book, worlds.
 - ``planners``: how to decide and how good could it be; a room for each family: ``lists``,
   ``cluster``, ``chip``, ``slots``, ``mapping``.
-- ``simulate``: real run times, failures.
+- ``simulate``: worlds that are drawn: real run times, failures.
 - ``study``: runs and their comparison: a plan beside baselines and bound, many policies.
 - ``report``: what people see, never plans; ``plot``: figures of it.
 - ``papers``: the papers' experiments and their verdicts.
@@ -34,13 +34,14 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from downclock.engine.engine import plan as plan
+    from downclock.engine.play import plan as plan
     from downclock.errors import DownclockError as DownclockError
     from downclock.errors import InvalidInput as InvalidInput
     from downclock.errors import InvalidSchedule as InvalidSchedule
     from downclock.errors import MissingExtra as MissingExtra
     from downclock.planners.catalog import CATALOG as CATALOG
     from downclock.planners.catalog import policy as policy
+    from downclock.planners.catalog import register as register
     from downclock.planners.per_task import per_task_bound_j as per_task_bound_j
     from downclock.power.fit import fit as fit
     from downclock.power.frontier import Frontier as Frontier
@@ -98,10 +99,10 @@ if TYPE_CHECKING:
     __version__: str
 
 _HOMES = {
-    "engine.engine": "plan",
+    "engine.play": "plan",
     "errors": "DownclockError InvalidInput InvalidSchedule MissingExtra",
     "planners.per_task": "per_task_bound_j",
-    "planners.catalog": "CATALOG policy",
+    "planners.catalog": "CATALOG policy register",
     "power.fit": "fit",
     "power.frontier": "Frontier",
     "power.library": "Library",

@@ -144,15 +144,15 @@ def test_names_that_look_like_markup_are_shown_as_they_are(run, files):
 
 
 def test_an_invalid_plan_is_an_internal_error_and_writes_nothing(run, files, monkeypatch):
-    from downclock.planners import offline_solver
+    from downclock.planners import portfolio
 
     def broken(problem, policy):
         schedule = plan(problem, policy)
         schedule.segments.start_s[:] = -1.0
         return schedule
 
-    plan = offline_solver.plan
-    monkeypatch.setattr(offline_solver, "plan", broken)
+    plan = portfolio.plan
+    monkeypatch.setattr(portfolio, "plan", broken)
     ran = run("plan", files.cluster, files.jobs, "--output", files.path("schedule.json"))
     assert ran.code == 3
     assert "internal error" in ran.err

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from downclock.engine.engine import plan
+from downclock.engine.play import plan
 from downclock.papers import mei2017, mei2021
 from downclock.papers.mei.runs import GRID, MW_MIN, STRETCHED, Case, outcome, slotted_idle_j
 from downclock.papers.mei2021 import authors, offline, single_task

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from downclock.engine.policy import Policy
 from downclock.errors import InvalidInput
 from downclock.planners.catalog import CATALOG, DEFAULT, policy
 from downclock.planners.lists.lengths import OneClock
@@ -15,7 +14,7 @@ from downclock.planners.lists.voltage_grid import VoltageGrid
 @pytest.mark.parametrize("name", CATALOG)
 def test_every_entry_makes_a_policy_that_keeps_its_name(name: str) -> None:
     made = policy(name)
-    assert isinstance(made, Policy)
+    assert callable(made.objection)
     assert made.name == name
     assert CATALOG[name].summary
 

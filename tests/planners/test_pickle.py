@@ -7,7 +7,7 @@ import pickle
 import numpy as np
 import pytest
 
-from downclock.engine.engine import plan
+from downclock.engine.play import plan
 from downclock.planners.catalog import CATALOG, policy
 from tests.laws.test_policies import READINGS, problem_of
 

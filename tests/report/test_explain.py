@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from downclock.cli import main
-from downclock.engine.engine import plan
+from downclock.engine.play import plan
 from downclock.errors import InvalidInput
 from downclock.planners.catalog import policy
 from downclock.power.library import Library

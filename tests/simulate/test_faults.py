@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from downclock.engine.facts import SERVER_DOWN, SERVER_UP
+from downclock.engine.play import play
 from downclock.errors import InvalidInput
 from downclock.planners.catalog import policy
 from downclock.power.library import Library
@@ -19,9 +21,7 @@ from downclock.schedule.account.account import account
 from downclock.schedule.schedule import DONE, FAILED, ON, WAKING, Schedule
 from downclock.schedule.verify.verify import require_valid
 from downclock.simulate.chances import NEVER, Chances, Fate, Life, draw_fate
-from downclock.simulate.power import Downtimes
-from downclock.simulate.promises import carry_out
-from downclock.simulate.simulate import simulate
+from downclock.simulate.drawn import drawn_world
 
 CLOCKS = ClockTable(np.array([500.0, 1000.0]), np.array([1000.0]), 1000.0, 1000.0)
 
@@ -56,9 +56,8 @@ def failing(
 
 
 def run(problem: Problem, fate: Fate, retries: int = 3) -> Schedule:
-    promised = simulate(problem, policy("race")).promised
-    realised = carry_out(problem, promised, fate, retries).schedule
-    require_valid(problem, promised)
+    world = drawn_world(problem, fate)
+    realised = play(problem, policy("race"), world, retries=retries).schedule
     require_valid(problem, realised)
     return realised
 
@@ -99,17 +98,17 @@ def test_a_job_moves_to_another_kind_where_that_still_makes_it_at_its_fastest_cl
     assert real.outcomes.status.tolist() == [DONE]
 
 
-def test_where_nothing_else_makes_it_the_job_waits_and_fails_with_its_history():
+def test_where_nothing_makes_it_the_job_runs_where_it_ends_first_and_fails_with_its_history():
     servers = (
         ServerSpec("g", (("gpu", 1),), initially_on=True),
         ServerSpec("c", (("cpu", 1),), initially_on=True),
     )
     real = run(cluster(servers, jobs=1, deadline_s=220.0), failing(1, server={0: 30.0}))
-    assert real.segments.processor.tolist() == [0, 0]
-    assert real.segments.end_s.tolist() == [30.0, 630.0]
+    assert real.segments.processor.tolist() == [0, 1]
+    assert real.segments.end_s.tolist() == [30.0, 230.0]
     assert real.outcomes.status.tolist() == [FAILED]
     assert real.outcomes.reason[0] == (
-        "done at 630 s, after its deadline 220 s; lost 1 attempt, at 30 s"
+        "done at 230 s, after its deadline 220 s; lost 1 attempt, at 30 s"
     )
 
 
@@ -141,10 +140,6 @@ def test_a_machine_fails_again_and_again():
         fate = draw_fate(problem, Chances(server_life=life, repair_s=100.0), 1)
         assert fate.server_down.size / 200 == pytest.approx(10.0, rel=0.1)
         assert fate.processor_down.size == 0
-        downs = Downtimes.of(fate)
-        assert np.all(downs.end_s - downs.start_s == pytest.approx(100.0))
-        same = downs.server[1:] == downs.server[:-1]
-        assert np.all(downs.start_s[1:][same] > downs.end_s[:-1][same])
     assert (
         draw_fate(problem, Chances(processor_life="exponential:900"), 1).processor_down.size > 400
     )
@@ -163,8 +158,9 @@ def test_failures_during_a_repair_make_it_longer():
     fate = failing(1, server={0: 30.0})
     twice = Fate(fate.work, fate.breaks, np.array([0, 0]), np.array([30.0, 100.0]),
                  fate.processor_down, fate.processor_down_s, 500.0)  # fmt: skip
-    downs = Downtimes.of(twice)
-    assert (downs.start_s.tolist(), downs.end_s.tolist()) == ([30.0], [600.0])
+    problem = cluster((ServerSpec("s", (("gpu", 1),)),), jobs=1)
+    told = [(each.at_s, each.code) for each in drawn_world(problem, twice).incidents]
+    assert told == [(30.0, SERVER_DOWN), (600.0, SERVER_UP)]
 
 
 def test_retries_end_with_all_their_times():
@@ -243,8 +239,7 @@ def test_what_happens_later_does_not_change_what_began_before(seed):
     problem = cluster(servers, jobs=24, deadline_s=1200.0)
     chances = Chances("uniform:0.6:1.3", processor_life="exponential:900", repair_s=150.0)
     fate = draw_fate(problem, chances, seed)
-    promised = simulate(problem, policy("race")).promised
-    first = carry_out(problem, promised, fate, 3).schedule.segments
+    first = play(problem, policy("race"), drawn_world(problem, fate)).schedule.segments
     moment_s = float(rng.uniform(100.0, 500.0))
     ended = np.zeros(24)
     np.maximum.at(ended, first.task, first.end_s)
@@ -253,7 +248,7 @@ def test_what_happens_later_does_not_change_what_began_before(seed):
     down = np.concatenate([fate.processor_down[early], rng.integers(0, 10, 6)])
     down_s = np.concatenate([fate.processor_down_s[early], rng.uniform(moment_s, 900.0, 6)])
     other = replace(fate, work=work, processor_down=down, processor_down_s=down_s)
-    second = carry_out(problem, promised, other, 3).schedule.segments
+    second = play(problem, policy("race"), drawn_world(problem, other)).schedule.segments
     tables = [
         sorted(zip(s.start_s, s.task, s.processor, s.attempt, s.core, strict=True))
         for s in (first, second)

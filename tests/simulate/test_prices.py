@@ -7,25 +7,22 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from downclock.engine.engine import plan
+from downclock.engine.decisions import Decisions
 from downclock.engine.events import PRICE, events
-from downclock.engine.policy import Decisions, View
+from downclock.engine.facts import ARRIVED, EVERY, FINISHED, Facts
+from downclock.engine.facts import PRICE as TOLD
+from downclock.engine.view import View
 from downclock.planners.catalog import policy
-from downclock.planners.mapping.reacting import (
-    Facts,
-    Orders,
-    Planning,
-    run_planning,
-    start_planning,
-)
 from downclock.problem.price import Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
+from downclock.schedule.schedule import Segments
 from downclock.schedule.verify.verify import require_valid
 from downclock.simulate.simulate import simulate
-from downclock.units import Ints
 from tests.simulate.test_faults import TWO_GPUS, cluster
 from tests.simulate.test_laws import same
+
+TOLD_AT: list[float] = []
 
 
 @dataclass(frozen=True)
@@ -34,31 +31,33 @@ class Patient:
 
     name: str = "patient"
     limit: float = 0.2
-    heeds_prices: bool = True
+    heeds: frozenset[int] = EVERY
 
     def objection(self, problem: Problem) -> str | None:
         return None
 
-    def begin(self, view: View) -> dict[str, list[float]]:
-        return {"waiting": [], "running": [], "price": [np.inf], "told": []}
+    def start(self, view: View) -> dict[str, list[float]]:
+        return {"waiting": [], "running": [], "price": [np.inf]}
 
-    def react(self, state: dict[str, list[float]], view: View, facts: Facts) -> Orders:
-        state["waiting"] += facts.arrived
-        state["running"] = [i for i in state["running"] if i not in facts.finished]
-        for _, price in facts.prices:
+    def decide(self, state: dict[str, list[float]], view: View, facts: Facts):
+        state["waiting"] += facts.tasks(ARRIVED).tolist()
+        done = facts.tasks(FINISHED).tolist()
+        state["running"] = [i for i in state["running"] if i not in done]
+        for price in facts.value[facts.code == TOLD].tolist():
             state["price"] = [price]
-            state["told"].append(facts.now_s)
-        if state["waiting"] and not state["running"] and state["price"][0] <= self.limit:
-            state["running"] = [state["waiting"].pop(0)]
-        return Orders([(0, int(i), 1) for i in state["running"]] or [(0, -1, 0)])
+            TOLD_AT.append(facts.now_s)
+        if not state["waiting"] or state["running"] or state["price"][0] > self.limit:
+            return state, Decisions()
+        task = int(state["waiting"].pop(0))
+        state["running"] = [task]
+        start_s = np.array([facts.now_s])
+        row = Segments.of(
+            np.array([task]), np.array([0]), start_s, start_s + 100.0, np.ones((1, 3))
+        )
+        return state, Decisions(place=row)
 
-    def start(self, view: View) -> Planning:
-        return start_planning(self, view)
-
-    def run(
-        self, state: Planning, view: View, arrived: Ints, until_s: float
-    ) -> tuple[Planning, Decisions]:
-        return run_planning(self, state, view, arrived, until_s)
+    def fold(self, state, view, coming):
+        return None
 
 
 def priced(forecast_drop_s: float, drop_s: float) -> Problem:
@@ -89,16 +88,13 @@ def test_where_the_forecast_holds_the_run_is_the_plan_bit_for_bit():
     problem = priced(300.0, 300.0)
     run = simulate(problem, Patient())
     same(run.realised, run.promised)
-    cut = plan(problem, Patient(), cuts=np.array([0.0, 10.0, 299.0, 300.0, 350.0, 450.0]))
-    same(cut, run.promised)
 
 
 def test_prices_are_told_only_while_there_is_something_to_do():
     """At time 0, and when it drops; by the time of the last step all is done."""
-    problem, patient = priced(300.0, 300.0), Patient()
-    state = patient.start(View(problem))
-    patient.run(state, View(problem), np.arange(2), np.inf)
-    assert state.own["told"] == [0.0, 300.0]
+    TOLD_AT.clear()
+    simulate(priced(300.0, 300.0), Patient())
+    assert sorted(set(TOLD_AT)) == [0.0, 300.0]
 
 
 def test_policies_that_do_not_heed_prices_are_not_asked():

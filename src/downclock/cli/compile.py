@@ -31,7 +31,7 @@ def command(session: Session, /, policies: tuple[str, ...]) -> None:
     Without this the first plan does it, which takes about half a minute. Does nothing without
     numba.
     """
-    from downclock.engine.engine import plan
+    from downclock.engine.play import plan
     from downclock.planners.bounds import Bounds
     from downclock.planners.catalog import policy
     from downclock.report.tables import Page

@@ -51,6 +51,7 @@ Example:
     " weibull:MEAN_S:SHAPE.",
 )
 @click.option("--processor-life", metavar="LIFE", help="The same of processors.")
+@click.option("--keep", is_flag=True, help="Keep promised starts, whatever happens.")
 @options.boundary
 @click.option(
     "--output",
@@ -78,6 +79,7 @@ def command(
     repair_s: float,
     server_life: str | None,
     processor_life: str | None,
+    keep: bool,
     boundary: Boundary,
     output: str | None,
     form: Form,
@@ -90,6 +92,7 @@ def command(
     With --reserve it prints a row per reserve instead: tasks missed, rejected, energy, means of the
     runs; all meet the same fates.
     """
+    from downclock.engine.keeping import Keeping
     from downclock.report.simulated import reserve_page, simulated_page
     from downclock.schedule.files import SUFFIXES, write_schedule
     from downclock.simulate.chances import Chances
@@ -103,7 +106,11 @@ def command(
     with session.working("reading"):
         problem = options.load(files, library, prices)
     seeds = tuple(range(seed, seed + runs))
-    chosen = chosen_policy(problem, spec)
+    chosen = chosen_policy(problem, spec, known=False)
+    if keep and reserve is not None:
+        raise click.UsageError("--keep and --reserve are two questions")
+    if keep:
+        chosen = Keeping(chosen)
     if reserve is not None:
         if output is not None:
             raise click.UsageError("--reserve prints a curve and has no schedule for --output")

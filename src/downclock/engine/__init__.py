@@ -1,1 +1,1 @@
-"""THE SCHEDULER WITHOUT A CLOCK: events in, decisions out, no I/O."""
+"""THE SCHEDULER WITHOUT A CLOCK: facts in, decisions out, the book, worlds to play against."""

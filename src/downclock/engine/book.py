@@ -122,6 +122,7 @@ class Book:
         self.up = [True] * platform.processor_count
         self.server = platform.server.tolist()
         self.state = np.where(platform.initially_on, AWAKE, ASLEEP).tolist()
+        self.awake_s = [0.0] * platform.server_count
         self.first = platform.first_processor.tolist()
         self.slot_s = platform.slot_s or 0.0
         self.switched: list[tuple[int, int, float]] = []
@@ -330,11 +331,12 @@ class Book:
         if on and self.state[server] == ASLEEP:
             self.state[server] = WAKING
             self.switched.append((server, TURNED_ON, at_s))
-            wake_s = float(self.view.platform.wake_s[server])
-            if at_s + wake_s > self.now_s:
-                self._remember(at_s + wake_s, "awake", (server, at_s + wake_s))
+            self.awake_s[server] = at_s + float(self.view.platform.wake_s[server])
+            waking = (server, self.awake_s[server])
+            if waking[1] > self.now_s:
+                self._remember(waking[1], "awake", waking)
             else:
-                self._awake((server, at_s + wake_s))
+                self._awake(waking)
         elif not on and self.state[server] in (AWAKE, WAKING):
             if self._needed(server, at_s):
                 self.sleepy.add(server)
@@ -357,8 +359,8 @@ class Book:
                 self._switch(server, on=False, at_s=self.now_s)
 
     def _awake(self, waking: tuple[int, float]) -> None:
-        server = waking[0]
-        if self.state[server] == WAKING:
+        server, at_s = waking
+        if self.state[server] == WAKING and self.awake_s[server] == at_s:
             self.state[server] = AWAKE
             self._look.update(range(self.first[server], self.first[server + 1]))
 

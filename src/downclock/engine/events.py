@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from downclock.engine.outcome import switches_of
 from downclock.problem.problem import Problem
-from downclock.schedule.schedule import ON, REJECTED, WAKING, PowerSpans, Schedule
-from downclock.units import Bools, Floats, Ints
+from downclock.schedule.schedule import REJECTED, Schedule
+from downclock.units import Floats, Ints
 
 FINISH, SLEEP, PRICE, ARRIVE, REFUSE, WAKE, START = range(7)
 WORDS = ("finish", "sleep", "price", "arrive", "refuse", "wake", "start")
@@ -64,7 +65,8 @@ def events(problem: Problem, schedule: Schedule) -> Events:
     """List everything that happens in a schedule; cost n log n."""
     segments, tasks = schedule.segments, problem.tasks
     refused = np.flatnonzero(schedule.outcomes.status == REJECTED)
-    woken, slept = _switches(problem, schedule.spans)
+    server, on, at_s = switches_of(problem.platform, schedule.spans)
+    woken, slept = (server[on], at_s[on]), (server[~on], at_s[~on])
     zones, changes_s = _price_changes(problem, schedule.makespan_s)
     nobody = np.full(len(tasks), -1)
     parts = [
@@ -96,18 +98,3 @@ def _price_changes(problem: Problem, until_s: float) -> tuple[Ints, Floats]:
 
 def _part(kind: int, time_s: Floats, task: Ints, place: Ints) -> tuple[Floats, Ints, Ints, Ints]:
     return time_s, np.full(time_s.size, kind), task, place
-
-
-def _switches(
-    problem: Problem, spans: PowerSpans
-) -> tuple[tuple[Ints, Floats], tuple[Ints, Floats]]:
-    """Servers and times of wakes and of falling asleep: ends of a chain of touching spans."""
-    awake = np.flatnonzero((spans.state == ON) | (spans.state == WAKING))
-    order = awake[np.lexsort((spans.end_s[awake], spans.start_s[awake], spans.server[awake]))]
-    server, start_s, end_s = spans.server[order], spans.start_s[order], spans.end_s[order]
-    touches = (server[1:] == server[:-1]) & (start_s[1:] == end_s[:-1])
-    begins: Bools = np.append(True, ~touches)[: server.size]
-    ends: Bools = np.append(~touches, True)[-server.size :] if server.size else begins
-    begins &= ~(problem.platform.initially_on[server] & (start_s == 0.0))
-    ends &= np.isfinite(end_s)
-    return (server[begins], start_s[begins]), (server[ends], end_s[ends])

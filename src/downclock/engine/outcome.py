@@ -118,10 +118,11 @@ def spans_of(platform: Platform, switched: Floats) -> PowerSpans:
     start_s = np.maximum(at_s, 0.0)
     on = what == TURNED_ON
     ready_s = start_s + np.where(at_s < 0.0, 0.0, platform.wake_s[server])
-    slow = ready_s > start_s  # a wake is followed by being on, if only for a moment
+    slow = ready_s > start_s
+    shown = slow | (at_s < 0.0)  # if only for a moment: after a wake, and at the start
     parts = (
         (on & slow & (start_s < end_s), WAKING, start_s, np.minimum(ready_s, end_s)),
-        (on & ((ready_s < end_s) | (slow & (ready_s == end_s))), ON, ready_s, end_s),
+        (on & ((ready_s < end_s) | (shown & (ready_s == end_s))), ON, ready_s, end_s),
         ((what == WENT_DOWN) & (start_s < end_s), DOWN, start_s, end_s),
     )
     return PowerSpans(

@@ -12,7 +12,7 @@ import numpy as np
 
 from downclock.engine.facts import ARRIVED, Fact, Facts
 from downclock.engine.outcome import Ended, schedule_of
-from downclock.engine.protocol import Coming, Folded, Policy
+from downclock.engine.policy import Coming, Folded, Policy
 from downclock.engine.scheduler import RETRIES, Scheduler, require
 from downclock.engine.tasks import TaskTable
 from downclock.engine.world import World

@@ -16,7 +16,8 @@ from downclock.engine.checks import check
 from downclock.engine.decisions import Decisions
 from downclock.engine.facts import AMENDED, FINISHED, OVERDUE, Facts
 from downclock.engine.outcome import Ended
-from downclock.engine.protocol import Policy
+from downclock.engine.policy import Policy
+from downclock.engine.tasks import TaskTable
 from downclock.engine.view import View
 from downclock.errors import InvalidInput
 from downclock.problem.graph import Edges
@@ -36,16 +37,16 @@ class Scheduler:
         call_me_s: when the policy wants to be asked at the latest.
     """
 
-    def __init__(self, problem: Problem, policy: Policy, *, retries: int = RETRIES) -> None:
+    def __init__(self, site: Problem | View, policy: Policy, *, retries: int = RETRIES) -> None:
         self.policy = policy
-        self.view = View(problem)
+        self.view = site if isinstance(site, View) else View(site)
         self.state: Any = policy.start(self.view)
         self.book = Book(self.view, retries)
         self.call_me_s = 0.0
         self.calls = 0
         self._seen_below, self._seen = 0, set[int]()
 
-    def tell(self, tasks: Tasks, rows: Ints, edges: Edges | None = None) -> Ints:
+    def tell(self, tasks: Tasks | TaskTable, rows: Ints, edges: Edges | None = None) -> Ints:
         """Add tasks, and edges among all told so far, by number; return the numbers.
 
         Facts of kind ARRIVED name them next.

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 
 from downclock.engine.book import Book, Row, TaskBook
-from downclock.engine.protocol import Policy
+from downclock.engine.policy import Policy
 from downclock.engine.saved import from_bytes, to_bytes
 from downclock.engine.scheduler import Scheduler
+from downclock.engine.view import View
 from downclock.errors import InvalidInput
 from downclock.problem.graph import Edges
 from downclock.problem.problem import Problem
@@ -51,7 +52,7 @@ def saved(scheduler: Scheduler) -> bytes:
     return to_bytes(header, columns)
 
 
-def restored(problem: Problem, policy: Policy, data: bytes) -> Scheduler:
+def restored(site: Problem | View, policy: Policy, data: bytes) -> Scheduler:
     """Read what `saved` wrote, for the same platform and policy.
 
     Raises:
@@ -61,7 +62,7 @@ def restored(problem: Problem, policy: Policy, data: bytes) -> Scheduler:
     if header["policy"] != policy.name:
         rule = f"is of policy '{header['policy']}'"
         raise InvalidInput(rule, item="state", field="policy", value=policy.name)
-    scheduler = Scheduler(problem, policy, retries=int(header["retries"]))
+    scheduler = Scheduler(site, policy, retries=int(header["retries"]))
     _tell(scheduler, header["names"], _part(columns, "tasks/"))
     scheduler.state = policy.restored(scheduler.view, _part(columns, "policy/"))
     _fill(scheduler.book, _part(columns, "book/"), header["reasons"])
@@ -135,6 +136,7 @@ def _book(book: Book) -> Arrays:
     found["page/after_offset"], found["page/after"] = _ragged(p.after for p in book.tasks)
     found["page/begun_offset"], found["page/begun"] = _ragged(p.begun_on for p in book.tasks)
     found["up"], found["state"] = np.array(book.up), np.array(book.state, dtype=np.int64)
+    found["awake_s"] = np.array(book.awake_s)
     found["switched"] = np.array(book.switched, dtype=np.float64).reshape(-1, 3)
     found["sleepy"] = np.array(sorted(book.sleepy), dtype=np.int64)
     found["agenda"] = np.array(_agenda(book, number), dtype=np.float64).reshape(-1, 6)
@@ -171,6 +173,7 @@ def _fill(book: Book, columns: Arrays, reasons: dict[str, str]) -> None:
     for queue in book.queue:
         queue.sort()
     book.up, book.state = columns["up"].tolist(), columns["state"].tolist()
+    book.awake_s = columns["awake_s"].tolist()
     book.switched = [(int(j), int(what), at_s) for j, what, at_s in columns["switched"].tolist()]
     book.sleepy = set(columns["sleepy"].tolist())
     book.agenda = sorted(_read_agenda(columns["agenda"].tolist(), rows))

@@ -34,7 +34,7 @@ class TaskTable:
     def __len__(self) -> int:
         return self.n
 
-    def add(self, tasks: Tasks, rows: Ints) -> Ints:
+    def add(self, tasks: Tasks | TaskTable, rows: Ints) -> Ints:
         """Add rows of a table of tasks; return their numbers here."""
         first, self.n = self.n, self.n + rows.size
         for name, column in self._columns.items():

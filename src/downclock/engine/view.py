@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class View:
 
     def __init__(self, problem: Problem) -> None:
         self._site = replace(problem, edges=Edges(), prices=foreseen(problem.prices))
-        self._once: dict[Hashable, Any] = {}
+        self._once = problem.once
         self._known: tuple[int, Problem] | None = None
         self._edges = Edges()
         self.tasks = TaskTable()
@@ -41,6 +41,12 @@ class View:
         other = View.__new__(View)
         other._site, other._once, other._known = self._site, self._once, None
         other._edges, other.tasks = self._edges, tasks
+        return other
+
+    def apart(self) -> View:
+        """The same site before anything was told."""
+        other = self.over(TaskTable())
+        other._edges = Edges()
         return other
 
     @property
@@ -74,10 +80,7 @@ class View:
 
     def once(self, key: Hashable, compute: Callable[[], T]) -> T:
         """Compute something that depends on platform, library and forecasts alone, once."""
-        if key not in self._once:
-            self._once[key] = compute()
-        known: T = self._once[key]
-        return known
+        return self._once(("view", key), compute)
 
     def frontier(self, kind: int, rows: Ints, stretch: float = 1.0) -> Frontier:
         """Energy-time frontier of some tasks on a kind, their work multiplied by ``stretch``."""

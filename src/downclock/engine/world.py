@@ -70,7 +70,7 @@ class World:
         self.incidents = tuple(incidents)
         self.slot_s = problem.platform.slot_s or 0.0
         self.told = np.arange(n)
-        self._left = [1.0] * n
+        self._left: dict[int, float] = {}
         self._cut: dict[int, Row] = {}
         self._ends: list[tuple[float, int, Running]] = []
         self._next = 0
@@ -83,6 +83,14 @@ class World:
     def number(self, told: Ints) -> None:
         """Say which task of the problem each number stands for."""
         self.told = told
+
+    def _work(self, task: int) -> float:
+        """Actual / estimated work of a task; tasks that nothing was drawn for take their time."""
+        return float(self.work[self.told[task]]) if task < self.told.size else 1.0
+
+    def _part(self, task: int) -> float:
+        """The part of a task that is left."""
+        return self._left.get(task, 1.0)
 
     def next_s(self, scheduler: Scheduler) -> float:
         """When something happens next; prices count only for who heeds them and has work."""
@@ -122,8 +130,8 @@ class World:
     def _end(self, running: Running, at_s: float) -> Fact:
         """A row ends by itself."""
         row, task = running.row, running.row.task
-        self._left[task] = 1.0 if running.code == LOST else self._left[task] - running.share
-        work = float(self.work[self.told[task]])
+        self._left[task] = 1.0 if running.code == LOST else self._part(task) - running.share
+        work = self._work(task)
         return Fact(running.code, task, row.processors[0], work, running.share, at_s)
 
     def _strike(self, book: Book, incident: Incident, now_s: float, gone: set[int]) -> list[Fact]:
@@ -141,7 +149,7 @@ class World:
 
     def _lose(self, book: Book, task: int, now_s: float) -> Fact:
         """What a task had done is lost; in slots, what lies before the present one counts."""
-        row, work = book.tasks[task].running, float(self.work[self.told[task]])
+        row, work = book.tasks[task].running, self._work(task)
         self._left[task] = 1.0
         self._cut.pop(task, None)
         if row is None:
@@ -160,31 +168,30 @@ class World:
             heappush(self._ends, (at_s, row.number, running))
             self._cut[row.task] = row
 
-    def adopt(self, book: Book) -> None:
-        """Go on with the rows of a book that was written and read."""
-        rows = {row.number: row for row in book.running if row is not None}
-        self._ends = [
-            (at_s, number, running._replace(row=rows[number]))
-            for at_s, number, running in self._ends
-            if number in rows
-        ]
-        self._cut = {
-            task: next((r for r in reversed(book.tasks[task].log) if r.number == row.number), row)
-            for task, row in self._cut.items()
-        }
-        self._cut |= {row.task: row for row in rows.values()}
+    def resume(self, book: Book) -> None:
+        """Go on from a book that was written and read."""
+        passed = [incident.at_s <= book.now_s for incident in self.incidents]
+        self._next = sum(passed)
+        for task, page in enumerate(book.tasks):
+            for row, share in zip(page.log, page.shares, strict=True):
+                if row.cut and row.attempt == page.attempt:
+                    self._cut[task] = row
+                    self._account(row)
+                elif row.attempt == page.attempt:
+                    self._left[task] = self._part(task) - share
+        self.begin(book, sorted({row.number: row for row in book.running if row}.values()))
 
     def _account(self, row: Row) -> None:
         """Take what a row did that was cut off the task's work."""
         before = self._cut.pop(row.task, None)
         if before is not None and before.attempt == row.attempt and before.cut:
-            whole_s = before.whole_s * float(self.work[self.told[row.task]])
+            whole_s = before.whole_s * self._work(row.task)
             done = (before.ended_s - before.began_s) / whole_s
-            self._left[row.task] = max(self._left[row.task] - done, 0.0)
+            self._left[row.task] = max(self._part(row.task) - done, 0.0)
 
     def _outlook(self, book: Book, row: Row) -> tuple[float, Running]:
         """When a row ends, and how."""
-        work, left = float(self.work[self.told[row.task]]), self._left[row.task]
+        work, left = self._work(row.task), self._part(row.task)
         last = not book.tasks[row.task].rows
         planned_s, whole_s = row.end_s - row.start_s, row.whole_s * work
         if work == 1.0 and not (last and abs(left - row.share) > 1e-9):

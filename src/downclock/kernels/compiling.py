@@ -35,6 +35,11 @@ SHARED = (PACKAGE / "kernels", PACKAGE / "power" / "kernels")
 """Folders whose kernels others may call."""
 
 
+def is_compiled() -> bool:
+    """Tell whether kernels are compiled here."""
+    return _numba is not None and not _numba.config.DISABLE_JIT
+
+
 def compiled(function: F) -> F:
     """Compile to machine code on first call and keep the result on disk."""
     return _jitted(function)

@@ -21,13 +21,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from downclock.engine.policy import Policy
 from downclock.errors import InvalidInput
-from downclock.planners.cluster.best_of import BestOf
-from downclock.planners.cluster.policy import PlanPolicy
-from downclock.planners.cluster.reserve import checked_reserve
+from downclock.planners.cluster.policy import ClusterPolicy
 from downclock.planners.lists.lengths import LeastEnergy, Lengths, OneClock
 from downclock.planners.lists.order import Order
 from downclock.planners.lists.policy import Fit, ListPolicy
@@ -36,6 +34,8 @@ from downclock.planners.lists.static_cap import StaticCap
 from downclock.planners.lists.voltage_grid import VoltageGrid
 from downclock.planners.mapping.entries import liu, replanned
 from downclock.planners.offline_solver import OfflinePolicy
+from downclock.planners.portfolio import best_of
+from downclock.problem.objective import parse_objective
 from downclock.problem.problem import Problem
 
 
@@ -129,7 +129,8 @@ def _race(rho: float | str) -> Policy:
 
 
 def _static_cap(rho: float | str) -> Policy:
-    return StaticCap("static-cap", ListPolicy("static-cap", patience=_patience(rho)))
+    tuner = StaticCap("static-cap", ListPolicy("static-cap", patience=_patience(rho)))
+    return cast(Policy, tuner)  # `play` asks it for the policy of a problem
 
 
 def _graph(rule: str, clocks: str, effort: float, seed: float) -> Policy:
@@ -146,7 +147,6 @@ def _graph(rule: str, clocks: str, effort: float, seed: float) -> Policy:
 def _least_cost(objective: str, rounds: float, seconds: float, seed: float) -> Policy:
     """Task graphs under prices that change (gerhards); see `plan_least_cost`."""
     from downclock.planners.slots.plan import LeastCostSolver
-    from downclock.problem.objective import parse_objective
 
     for name, value, least in (("rounds", rounds, 1.0), ("seconds", seconds, 0.001)):
         if not value >= least:
@@ -157,13 +157,10 @@ def _least_cost(objective: str, rounds: float, seconds: float, seed: float) -> P
     return OfflinePolicy("least-cost", solver)
 
 
-def _thrifty(objective: str, dvfs: bool) -> Policy:
-    """Deadline jobs on servers that sleep, under prices that change; see `ThriftyPolicy`."""
-    from downclock.planners.cluster.price_policy import ThriftyPolicy
-    from downclock.problem.objective import parse_objective
-
-    blind = policy("late"), policy("prompt"), policy("race")
-    return ThriftyPolicy("thrifty", parse_objective(objective), dvfs, blind[0], blind[1:])
+def _thrifty(objective: str, dvfs: bool, reserve: float) -> Policy:
+    """Deadline jobs on servers that sleep, under prices that change."""
+    goal = parse_objective(objective)
+    return ClusterPolicy("thrifty", objective=goal, dvfs=dvfs, reserve=reserve)
 
 
 def _lengths(dvfs: bool, grid: float, slack: bool) -> Lengths:
@@ -193,14 +190,11 @@ def _one_of(field: str, value: str, choices: tuple[str, ...]) -> str:
 
 
 def _late(effort: float, reserve: float) -> Policy:
-    if not 0.0 <= effort < float("inf"):
-        raise InvalidInput("must be finite and not negative", field="effort", value=effort)
-    ours = PlanPolicy("late", effort=effort, reserve=checked_reserve(reserve))
-    return BestOf("late", ours, (_prompt(0.0), _race(0.0)))
+    return ClusterPolicy("late", effort=effort, reserve=reserve)
 
 
 def _prompt(reserve: float) -> Policy:
-    return PlanPolicy("prompt", late=False, reserve=checked_reserve(reserve))
+    return ClusterPolicy("prompt", late=False, reserve=reserve)
 
 
 _GRID: dict[str, Any] = {"grid": 0.0, "slack": False}
@@ -225,7 +219,7 @@ CATALOG: dict[str, Entry] = {
             "thrifty",
             "ours: least added cost or carbon where prices change; tasks wait for cheap hours",
             _thrifty,
-            {"objective": "cost", "dvfs": True},
+            {"objective": "cost", "dvfs": True, "reserve": 0.0},
         ),
         Entry("race", "default clocks, earliest deadline, soonest free", _race, {"rho": 0.0}),
         Entry(
@@ -288,26 +282,45 @@ CATALOG: dict[str, Entry] = {
     )
 }
 
+
+def register(name: str, summary: str, make: Callable[..., Policy], **defaults: Any) -> None:
+    """Add a policy to the catalogue of this process; its parameters are the defaults' names.
+
+    Raises:
+        InvalidInput: the name is taken.
+    """
+    if name in CATALOG:
+        raise InvalidInput("is the name of another policy", field="policy", value=name)
+    CATALOG[name] = Entry(name, summary, make, defaults)
+
+
 DEFAULT = "late"
-"""The policy to use where none is named."""
+"""The policy to use where none is named and jobs become known as they come."""
+
+PORTFOLIO = ("late", "prompt", "race", "edl")
+"""Policies of clusters that are tried where all is known; the first wins ties."""
 
 
-def default_policy(problem: Problem, objective: str = "energy") -> Policy:
-    """The policy to use for a problem where none is named: the first that can plan it.
+def default_policy(problem: Problem, objective: str = "energy", *, known: bool = True) -> Policy:
+    """The policy to use for a problem where none is named; ``known``: all of it is known.
 
-    For other objectives than energy it is the first that can look at prices.
+    Then, for clusters, the best of several, never worse than racing; else the first that can plan
+    it, for other objectives than energy the first that can look at prices.
 
     Raises:
         InvalidInput: no policy can plan such a problem by that objective.
     """
     if objective != "energy":
-        return _by_objective(problem, objective)
+        return _by_objective(problem, objective, known=known)
+    best = best_of(problem, (policy(spec) for spec in (PORTFOLIO if known else PORTFOLIO[:1])))
+    if best is not None:
+        return best
     by_energy = with_objective("least-cost", "energy")
-    made = (policy(spec) for spec in (DEFAULT, "graph", "least-cost", by_energy, "replan"))
+    made = (policy(spec) for spec in ("graph", "least-cost", by_energy, "replan"))
     return next((each for each in made if each.objection(problem) is None), None) or policy(DEFAULT)
 
 
-def _by_objective(problem: Problem, objective: str) -> Policy:
+def _by_objective(problem: Problem, objective: str, *, known: bool) -> Policy:
     why: list[str] = []
     solvers_first = sorted(CATALOG.values(), key=lambda entry: entry.name != "least-cost")
     for entry in solvers_first:
@@ -315,7 +328,10 @@ def _by_objective(problem: Problem, objective: str) -> Policy:
             made = policy(with_objective(entry.name, objective))
             objection = made.objection(problem)
             if objection is None:
-                return made
+                if entry.name != "thrifty" or not known:
+                    return made
+                blind = (made, *(policy(spec) for spec in PORTFOLIO))
+                return best_of(problem, blind, parse_objective(objective)) or made
             why.append(f"{entry.name} {objection}")
     rule = f"has no policy that plans by {objective}: {'; '.join(why)}"
     raise InvalidInput(rule, item=f"problem '{problem.name}'")
@@ -370,6 +386,8 @@ def policy(spec: str) -> Policy:
     """Make a policy from its spec; its name is the spec without parameters left at default."""
     name, _, text = spec.partition(":")
     if name not in CATALOG:
+        _load_registered()
+    if name not in CATALOG:
         raise InvalidInput(f"is not a policy ({', '.join(CATALOG)})", field="policy", value=name)
     entry = CATALOG[name]
     given = dict(_parameter(entry, part) for part in text.split(",") if part)
@@ -379,6 +397,15 @@ def policy(spec: str) -> Policy:
         item = f"policy '{name}'" if error.item is None else error.item
         raise InvalidInput(error.rule, item=item, field=error.field, value=error.value) from None
     return _named(made, _spec(entry, given))
+
+
+def _load_registered() -> None:
+    """Let installed packages register their policies (entry points `downclock.policies`)."""
+    from importlib.metadata import entry_points
+
+    for point in entry_points(group="downclock.policies"):
+        if point.name not in CATALOG:
+            point.load()()
 
 
 def _spec(entry: Entry, given: dict[str, Any]) -> str:

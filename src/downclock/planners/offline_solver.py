@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 import numpy as np
 
-from downclock.engine.engine import plan
-from downclock.engine.policy import Decisions, Policy, View
+from downclock.engine.decisions import Decisions, Switches, no_segments
+from downclock.engine.facts import ARRIVED, LOST, SERVER_UP, Facts
+from downclock.engine.keeping import begun_again
+from downclock.engine.outcome import switches_of
+from downclock.engine.policy import Columns, Coming, Folded, Policy
+from downclock.engine.saved import flat, rebuilt
+from downclock.engine.view import View
 from downclock.errors import InvalidInput
+from downclock.planners.portfolio import planned
 from downclock.planners.result import Result
 from downclock.problem.problem import Problem
-from downclock.schedule.schedule import REJECTED, Outcomes, PowerSpans, Schedule, Segments
+from downclock.schedule.schedule import REJECTED, Outcomes, PowerSpans, Schedule
 from downclock.units import Ints
 
 
@@ -29,9 +36,21 @@ class Solver(Protocol):
         ...
 
 
+@dataclass(slots=True)
+class State:
+    """What was planned: rows by task, to give a lost task its processors again."""
+
+    task: Ints
+    processor: Ints
+
+
 @dataclass(frozen=True, slots=True)
 class OfflinePolicy:
     """Plan the whole problem with a solver when its tasks arrive.
+
+    What was planned is kept: a row starts when it was promised, or as soon as its processors and
+    the tasks before it are done. A lost task begins again on its processors, at full speed, when
+    they work; nothing moves elsewhere.
 
     Attributes:
         name: name in the catalogue.
@@ -40,6 +59,8 @@ class OfflinePolicy:
 
     name: str
     solver: Solver
+
+    heeds: ClassVar[frozenset[int]] = frozenset((ARRIVED, LOST, SERVER_UP))
 
     def objection(self, problem: Problem) -> str | None:
         """Solvers want to see every task at once."""
@@ -55,23 +76,48 @@ class OfflinePolicy:
             return Result(_rejecting(len(problem.tasks), error.rule), 0.0, 0.0, "infeasible")
         return replace(result, schedule=replace(result.schedule, policy=self.name))
 
-    def start(self, view: View) -> bool:
+    def start(self, view: View) -> State:
         """Nothing is planned."""
-        return False
+        none = np.empty(0, dtype=np.int64)
+        return State(none, none)
 
-    def run(self, state: bool, view: View, arrived: Ints, until_s: float) -> tuple[bool, Decisions]:
-        """Plan all on the first call with tasks; later calls have nothing to add."""
-        if state or arrived.size == 0:
-            return state, _nothing()
-        return True, _decided(self.solved(view.problem).schedule)
+    def decide(self, state: State, view: View, facts: Facts) -> tuple[State, Decisions]:
+        """Plan what arrives; begin lost tasks again; wake servers that are repaired."""
+        if facts.tasks(ARRIVED).size:
+            schedule = self.solved(view.problem()).schedule
+            placed = schedule.segments
+            return State(placed.task, placed.processor), _decided(view, schedule)
+        woken = facts.places(SERVER_UP)
+        power = Switches(woken, np.ones(woken.size, bool), np.full(woken.size, facts.now_s))
+        lost = {
+            task: np.unique(state.processor[state.task == task])[
+                : view.tasks.processors[task]
+            ].tolist()
+            for task in facts.tasks(LOST).tolist()
+        }
+        return state, Decisions(place=begun_again(view, lost, facts.now_s), power=power)
+
+    def fold(self, state: State, view: View, coming: Coming) -> tuple[State, Folded] | None:
+        """One moment after the other."""
+        return None
+
+    def saved(self, state: State) -> Columns:
+        """The state as arrays by name."""
+        return flat(state)
+
+    def restored(self, view: View, columns: Columns) -> State:
+        """The state from its arrays."""
+        return rebuilt(self.start(view), columns)
 
 
-def planned_with_proof(problem: Problem, policy: Policy) -> tuple[Schedule, Result | None]:
-    """Plan, and return the solver's proof where a solver planned."""
+def planned_with_proof(problem: Problem, policy: Policy) -> tuple[Schedule, Result | None, float]:
+    """Plan; return also the solver's proof where a solver planned, and the seconds it took."""
     if isinstance(policy, OfflinePolicy) and policy.objection(problem) is None:
+        start = time.perf_counter()
         result = policy.solved(problem)
-        return result.schedule, result
-    return plan(problem, policy), None
+        return result.schedule, result, time.perf_counter() - start
+    schedule, seconds = planned(problem, policy)
+    return schedule, None, seconds
 
 
 def refusal(ask: Callable[[], object]) -> str | None:
@@ -85,24 +131,19 @@ def refusal(ask: Callable[[], object]) -> str | None:
 
 def _rejecting(tasks: int, reason: str) -> Schedule:
     """Return a schedule that rejects all for one reason."""
-    nothing = _nothing()
+    none, empty = np.empty(0, dtype=np.int64), np.empty(0)
     outcomes = Outcomes(
         np.full(tasks, REJECTED), np.full(tasks, reason, dtype=object), np.ones(tasks)
     )
-    return Schedule(nothing.place, nothing.power, outcomes)
+    return Schedule(no_segments(), PowerSpans(none, none, empty, empty), outcomes)
 
 
-def _decided(schedule: Schedule) -> Decisions:
+def _decided(view: View, schedule: Schedule) -> Decisions:
     outcomes = schedule.outcomes
     left = np.flatnonzero(outcomes.status == REJECTED)
-    return Decisions(schedule.segments, schedule.spans, left, outcomes.reason[left])
-
-
-def _nothing() -> Decisions:
-    none, empty = np.empty(0, dtype=np.int64), np.empty(0)
     return Decisions(
-        Segments.of(none, none, empty, empty, np.empty((0, 3))),
-        PowerSpans(none, none, empty, empty),
-        none,
-        np.empty(0, dtype=object),
+        place=schedule.segments,
+        rejected=left,
+        reason=outcomes.reason[left],
+        power=Switches(*switches_of(view.platform, schedule.spans)),
     )

@@ -1,1 +1,1 @@
-"""The engine under a virtual clock: real run times, faults, promised and realised schedules."""
+"""Worlds that are drawn: what may go otherwise than estimated, and what then really happens."""

@@ -12,13 +12,11 @@ from pathlib import Path
 
 import numpy as np
 
+from downclock.engine.world import NEVER
 from downclock.errors import InvalidInput
 from downclock.problem.problem import Problem
 from downclock.problem.spread import Spread
 from downclock.units import Floats, Ints
-
-NEVER = 2.0
-"""A failure after this part of an attempt's work does not happen."""
 
 LEAST_SHAPE = 0.1
 """Below this Weibull shape nearly all lives are nothing and a few are endless."""
@@ -125,7 +123,7 @@ class Fate:
     repair_s: float
 
     @property
-    def calm(self) -> bool:
+    def noiseless(self) -> bool:
         """Everything goes as estimated."""
         return bool(
             np.all(self.work == 1.0)

@@ -10,17 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from downclock.engine.engine import plan
-from downclock.engine.policy import Policy, View
+from downclock.engine.outcome import finish_s
+from downclock.engine.play import play
+from downclock.engine.policy import Policy
+from downclock.engine.scheduler import require
+from downclock.engine.world import World
 from downclock.errors import InvalidInput
-from downclock.planners.cluster.reserve import Rolling
-from downclock.planners.mapping.reacting import Reactive
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import DONE, FAILED, REJECTED, Schedule
-from downclock.simulate.chances import CALM, Chances, draw_fate
-from downclock.simulate.promises import carry_out, finish_s
-from downclock.simulate.reacting import react_to
-from downclock.simulate.rolling import only_run_times, roll_out
+from downclock.simulate.chances import CALM, Chances, Fate, draw_fate
+from downclock.simulate.drawn import drawn_world, noiseless_world
 from downclock.units import Ints, slack
 
 
@@ -33,7 +32,7 @@ class Run:
         promised: the plan, run times as estimated.
         realised: what happened. A task that was done too late counts as failed there, with a
             reason, as `verify` accepts no late one as done.
-        events: arrivals, starts, ends, failures, repairs and power changes.
+        events: arrivals, ends, failures, repairs and what the policy was told else.
         seed: of the draws.
     """
 
@@ -69,31 +68,60 @@ class Run:
         return np.flatnonzero(self.realised.outcomes.status == FAILED)
 
 
-def simulate(problem: Problem, policy: Policy, *, chances: Chances = CALM, seed: int = 0) -> Run:
-    """Plan and carry out; policies that react do both at once.
+def simulate(
+    problem: Problem,
+    policy: Policy,
+    *,
+    chances: Chances = CALM,
+    seed: int = 0,
+    stepwise: bool = False,
+) -> Run:
+    """Play a policy in the world where estimates come true, and in one that is drawn.
+
+    ``stepwise`` asks it moment by moment even where it offers to play whole runs; it changes
+    nothing.
 
     Raises:
         InvalidInput: the policy cannot plan the problem, or its plan cannot meet what varies.
     """
-    return simulate_many(problem, policy, chances=chances, seeds=(seed,))[0]
+    return simulate_many(problem, policy, chances=chances, seeds=(seed,), stepwise=stepwise)[0]
 
 
 def simulate_many(
-    problem: Problem, policy: Policy, *, chances: Chances = CALM, seeds: tuple[int, ...] = (0,)
+    problem: Problem,
+    policy: Policy,
+    *,
+    chances: Chances = CALM,
+    seeds: tuple[int, ...] = (0,),
+    stepwise: bool = False,
 ) -> list[Run]:
     """Simulate several fates of one problem; it is planned once."""
-    objection = policy.objection(problem)
-    if objection is not None:
-        raise InvalidInput(objection, item=f"policy '{policy.name}'")
-    promised = plan(problem, policy)
-    runs, view = [], View(problem)
+    require(problem, policy)
+    promised = _play(problem, policy, noiseless_world(problem), chances, stepwise)[0]
+    runs = []
     for seed in seeds:
         fate = draw_fate(problem, chances, seed)
-        if isinstance(policy, Reactive):
-            ended = react_to(problem, policy, fate, chances.retries)
-        elif isinstance(policy, Rolling) and only_run_times(chances):
-            ended = roll_out(view, policy, fate)
-        else:
-            ended = carry_out(problem, promised, fate, chances.retries)
-        runs.append(Run(problem, promised, ended.schedule, ended.events, seed))
+        _refuse_shared_clocks(problem, promised, fate)
+        world = drawn_world(problem, fate)
+        realised, events = _play(problem, policy, world, chances, stepwise)
+        runs.append(Run(problem, promised, realised, events, seed))
     return runs
+
+
+def _play(
+    problem: Problem, policy: Policy, world: World, chances: Chances, stepwise: bool
+) -> tuple[Schedule, int]:
+    played = play(problem, policy, world, retries=chances.retries, stepwise=stepwise)
+    return played.schedule, played.events
+
+
+def _refuse_shared_clocks(problem: Problem, promised: Schedule, fate: Fate) -> None:
+    """What a common clock should be when one task is late is a decision that no plan holds."""
+    crowded = np.bincount(problem.platform.chip) > 1
+    if fate.noiseless or not crowded.any():
+        return
+    segments = promised.segments
+    mine = crowded[problem.platform.chip[segments.processor]]
+    if np.any(mine) and np.ptp(segments.points[mine], axis=0).max() > 0.0:
+        rule = "its processors share a clock: what varies cannot be carried out as planned"
+        raise InvalidInput(rule, item=f"problem '{problem.name}'")

@@ -32,15 +32,18 @@ def chosen_policy(
     objective: str | None = None,
     seed: int | None = None,
     effort: float | None = None,
+    known: bool = True,
 ) -> Policy:
     """The policy to plan with: the one named, or the usual one for such a problem.
+
+    ``known``: the whole problem is known, not only what has arrived.
 
     It plans by the objective, and draws with the seed, where it can.
 
     Raises:
         InvalidInput: an unknown policy, or one without an effort where one is asked for.
     """
-    made = default_policy(problem, objective or "energy") if spec is None else None
+    made = default_policy(problem, objective or "energy", known=known) if spec is None else None
     name = wanted = spec or (made.name if made is not None else DEFAULT)
     if objective is not None:
         wanted = with_objective(wanted, objective)

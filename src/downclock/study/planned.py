@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -176,9 +175,7 @@ class Judge:
             InvalidInput: the policy cannot plan such problems.
             InvalidSchedule: the policy's plan breaks a rule; that is a bug.
         """
-        start = time.perf_counter()
-        schedule, proof = planned_with_proof(self.problem, policy)
-        planning_s = time.perf_counter() - start
+        schedule, proof, planning_s = planned_with_proof(self.problem, policy)
         verdict = require_valid(self.problem, schedule)
         own = objective_or_none(objective_of(policy.name))
         objective = self.objective or own

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from downclock.engine.engine import plan
+from downclock.engine.play import plan
 from downclock.errors import InvalidInput
 from downclock.planners.catalog import policy
 from downclock.planners.cluster.bound import busiest, cluster_bound_j

@@ -2,40 +2,55 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
-from downclock.engine.policy import View
-from downclock.planners.cluster.columns import curves_of
+from downclock.engine.view import View
+from downclock.planners.cluster.columns import CurveTables
 from downclock.planners.cluster.kernels.curves import energy_j
 from downclock.planners.cluster.kernels.equalise import equalise
-from downclock.planners.cluster.search import slopes_of
+from downclock.planners.cluster.search import Batch
+from downclock.units import Floats
 from downclock.workloads import mei
 
 IDLE_W = 37.0
 
 
-def two_tasks(seed: int) -> View:
-    return View(mei.offline(seed, utilisation=0.002, cluster=mei.Cluster(pairs=16)))
+def column(rows: Any, name: str) -> Floats:
+    """A column of a table as kernels take it, compiled or not."""
+    found: Floats = getattr(rows, name) if hasattr(rows, name) else rows[name]
+    return found
+
+
+def two_tasks(seed: int) -> Batch:
+    problem = mei.offline(seed, utilisation=0.002, cluster=mei.Cluster(pairs=16))
+    view, tables = View(problem), CurveTables.of(problem.platform)
+    every = view.tasks.add(problem.tasks, np.arange(len(problem.tasks)))
+    due_s = problem.tasks.deadline_s.copy()
+    tables.learn(view, every, due_s, 1.0, dvfs=True, priced=False)
+    return Batch.of(problem.platform, tables, due_s)
 
 
 @pytest.mark.parametrize("seed", range(8))
 def test_two_processors_end_where_the_sum_of_their_energies_is_least(seed: int) -> None:
-    view = two_tasks(seed)
-    curves, (slopes, table) = curves_of(view), slopes_of(view)
-    rows, deadline_s = np.array([0, 1]), view.problem.tasks.deadline_s[:2]
+    batch = two_tasks(seed)
+    curves, slopes, table = batch.curves, batch.slopes, batch.table
+    rows, deadline_s = np.array([0, 1]), batch.deadline_s[:2]
     times = np.zeros(2)
     cost = equalise(
         curves, table[:2], slopes, rows, deadline_s, np.array([0, 1, 2]), 2 * IDLE_W, times
     )
 
     def alone_j(i: int, end_s: float) -> float:
-        reach = min(end_s, curves.long_s[i], deadline_s[i])
-        if reach < curves.short_s[i]:
+        reach = min(end_s, column(curves.rows, "long_s")[i], deadline_s[i])
+        if reach < column(curves.rows, "short_s")[i]:
             return np.inf
         return energy_j(curves, i, reach) - IDLE_W * reach
 
-    ends = np.linspace(curves.short_s[:2].max(), curves.long_s[:2].max(), 4001)
+    short_s, long_s = (column(curves.rows, name)[:2].max() for name in ("short_s", "long_s"))
+    ends = np.linspace(short_s, long_s, 4001)
     brute = min(2 * IDLE_W * end + alone_j(0, end) + alone_j(1, end) for end in ends)
     # The grid steps by 0.1 % of the range and cost is flat to second order at the best end.
     assert cost == pytest.approx(brute, rel=2e-5)
@@ -43,8 +58,8 @@ def test_two_processors_end_where_the_sum_of_their_energies_is_least(seed: int) 
 
 
 def test_a_chain_shares_one_slope_unless_a_deadline_splits_it() -> None:
-    view = two_tasks(1)
-    curves, (slopes, table) = curves_of(view), slopes_of(view)
+    batch = two_tasks(1)
+    curves, slopes, table = batch.curves, batch.slopes, batch.table
     times, far = np.zeros(2), np.full(2, 1e9)
     equalise(curves, table[:2], slopes, np.arange(2), far, np.array([0, 2]), 20 * IDLE_W, times)
     step = 1e-3 * times
@@ -58,8 +73,8 @@ def test_a_chain_shares_one_slope_unless_a_deadline_splits_it() -> None:
 
 
 def test_impossible_deadlines_cost_infinity() -> None:
-    view = two_tasks(2)
-    curves, (slopes, table) = curves_of(view), slopes_of(view)
-    times, tight = np.zeros(2), curves.short_s[:2] * 1.1
+    batch = two_tasks(2)
+    curves, slopes, table = batch.curves, batch.slopes, batch.table
+    times, tight = np.zeros(2), column(curves.rows, "short_s")[:2] * 1.1
     first = np.array([0, 2])
     assert equalise(curves, table[:2], slopes, np.arange(2), tight, first, 74.0, times) == np.inf

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from downclock.cli.compile import _samples as samples
-from downclock.engine.engine import plan
-from downclock.engine.policy import View
+from downclock.engine.play import plan
+from downclock.engine.view import View
 from downclock.planners.catalog import policy
+from downclock.planners.cluster import policy as cluster_policy
 from downclock.planners.cluster import price_choice
-from downclock.planners.cluster import price_policy as price_plan
-from downclock.planners.cluster.price_choice import Watch, asked_again, asking, spread_j, trust
+from downclock.planners.cluster.price_choice import Watch, pays, spread_j, trust
 from downclock.problem.objective import Objective
 from downclock.problem.price import Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
@@ -33,6 +33,16 @@ def a_day(seed: int, size: int, values: np.ndarray) -> Problem:
     drawn = mei.online(seed, utilisation=0.06, initial_utilisation=0.015, cluster=cluster)
     curve = Curve(np.arange(values.size) * HOUR_S, values, np.inf)
     return replace(drawn, prices=Prices((("default", ZonePrices(curve)),)))
+
+
+def is_worth_it(problem: Problem) -> bool:
+    """Tell whether `thrifty` waits, by the tasks that are there at time 0."""
+    view, made = View(problem), policy("thrifty")
+    at_zero = np.flatnonzero(problem.tasks.arrival_s == 0.0)
+    known = view.tasks.add(problem.tasks, at_zero)
+    state = made.start(view)
+    made._told_of(state, view, known)  # type: ignore[attr-defined]
+    return pays(view, Objective(cost=1.0), state.curves, state.board, known, 0.0)
 
 
 def money(problem: Problem, schedule: Schedule) -> float:
@@ -64,9 +74,9 @@ def test_at_one_price_any_problem_costs_what_the_price_blind_plan_costs(seed: in
 def test_a_ripple_is_worth_waiting_for_only_where_processors_sleep_alone(size: int) -> None:
     """A best hour 1.5 % below the mean: less than the ends of a shared server cost in idling."""
     values = 0.1 * (1.0 + 0.03 * WAVE)
-    small, large = (View(a_day(1, each, values)) for each in (1, size))
-    assert policy("thrifty")._pays(small, 0.0)  # type: ignore[attr-defined]
-    assert not policy("thrifty")._pays(large, 0.0)  # type: ignore[attr-defined]
+    small, large = (a_day(1, each, values) for each in (1, size))
+    assert is_worth_it(small)
+    assert not is_worth_it(large)
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -82,13 +92,14 @@ def test_what_the_price_blind_policy_began_is_taken_over_when_prices_begin_to_ch
     arrival = 4.0 * tasks.arrival_s
     deadline = arrival + tasks.deadline_s - tasks.arrival_s
     problem = replace(first, tasks=replace(tasks, arrival_s=arrival, deadline_s=deadline))
-    times, real = [], price_plan.taken_over
+    times, real = [], cluster_policy.pays
 
-    def noted(view, tariff, calm, now_s):  # type: ignore[no-untyped-def]
-        times.append(now_s)
-        return real(view, tariff, calm, now_s)
+    def noted(view, objective, curves, board, known, now_s):  # type: ignore[no-untyped-def]
+        found = real(view, objective, curves, board, known, now_s)
+        times.extend([now_s] * found)
+        return found
 
-    monkeypatch.setattr(price_plan, "taken_over", noted)
+    monkeypatch.setattr(cluster_policy, "pays", noted)
     ours, blind = plan(problem, policy("thrifty")), plan(problem, policy("late"))
     assert len(times) == 1
     assert 0.0 < times[0] < 72 * HOUR_S
@@ -98,26 +109,25 @@ def test_what_the_price_blind_policy_began_is_taken_over_when_prices_begin_to_ch
     np.testing.assert_array_equal(
         np.sort(ours.segments.start_s[early[0]]), np.sort(blind.segments.start_s[early[1]])
     )
-    cuts = np.array([times[0] / 2, times[0], times[0] + 1.0, 80 * HOUR_S])
-    parts = plan(problem, policy("thrifty"), cuts=cuts)
+    parts = plan(problem, policy("thrifty"), stepwise=True)
     assert money(problem, parts) == pytest.approx(money(problem, ours), rel=1e-12)
 
 
 def test_the_question_is_asked_at_once_then_for_twice_the_tasks_or_after_six_hours() -> None:
-    watch = Watch(None)
-    come_s = np.array([5.0, 5.0, 9.0, 10.0, 11.0])
-    assert asking(watch, come_s) == 0
-    watch = asked_again(watch, None, 0, 2, 5.0)
-    assert asking(watch, come_s) == 3
-    assert asking(watch, come_s[:3]) == -1
-    assert asking(watch, np.array([9.0, 5.0 + 6 * HOUR_S])) == 1
+    watch = Watch(asks=True)
+    assert watch.is_due(1, 0.0)
+    watch = watch.after(2, 5.0)
+    assert not watch.is_due(3, 9.0)
+    assert watch.is_due(4, 9.0)
+    assert watch.is_due(3, 5.0 + 6 * HOUR_S)
+    assert not Watch(asks=False).is_due(100, 1e9)
 
 
 def test_a_forecast_must_promise_half_as_much_again() -> None:
     known = a_day(1, 4, 0.1 * (1.0 + 0.3 * WAVE)).prices.of("default")
     told = replace(known, price_forecast=known.price)
     shares = [
-        trust(replace(a_day(1, 4, WAVE + 2.0), prices=Prices((("default", zone),))), objective)
+        trust(Prices((("default", zone),)), objective)
         for zone in (known, told)
         for objective in (Objective(cost=1.0), Objective(carbon=1.0))
     ]
@@ -136,8 +146,7 @@ def test_what_is_promised_must_exceed_the_loss_by_a_quarter_and_more_on_a_foreca
             problem = a_day(1, size, 0.1 * (1.0 + depth * WAVE))
             zone = problem.prices.of("default")
             zone = replace(zone, price_forecast=zone.price if told else None)
-            view = View(replace(problem, prices=Prices((("default", zone),))))
-            if policy("thrifty")._pays(view, 0.0):  # type: ignore[attr-defined]
+            if is_worth_it(replace(problem, prices=Prices((("default", zone),)))):
                 return float(depth)
         return np.inf
 
@@ -155,13 +164,14 @@ def test_what_a_block_of_tasks_loses() -> None:
 
 
 def test_compiling_beforehand_reaches_what_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    times, real = [], price_plan.taken_over
+    times, real = [], cluster_policy.pays
 
-    def noted(view, tariff, calm, now_s):  # type: ignore[no-untyped-def]
-        times.append(now_s)
-        return real(view, tariff, calm, now_s)
+    def noted(view, objective, curves, board, known, now_s):  # type: ignore[no-untyped-def]
+        found = real(view, objective, curves, board, known, now_s)
+        times.extend([now_s] * found)
+        return found
 
-    monkeypatch.setattr(price_plan, "taken_over", noted)
+    monkeypatch.setattr(cluster_policy, "pays", noted)
     for problem in samples():
         if policy("thrifty").objection(problem) is None:
             plan(problem, policy("thrifty"))

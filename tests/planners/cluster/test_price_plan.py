@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pytest
 
-from downclock.engine.engine import plan
+from downclock.engine.play import plan
 from downclock.errors import InvalidInput
 from downclock.planners.catalog import default_policy, policy
 from downclock.planners.cluster.price_bound import expected, price_bound, tariff_of
@@ -288,23 +288,16 @@ def test_servers_that_take_long_to_wake_under_jagged_prices(seed: int, wake_s: f
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_no_room_for_spans_changes_nothing(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The kernel stops where its table of spans is full, and goes on with a larger one."""
-    from downclock.planners.cluster.kernels import price_run
+def test_little_room_for_decisions_changes_nothing(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The loop stops where its tables may be full, and goes on with empty ones."""
+    from downclock.planners.cluster import policy as ours
 
-    problem, kernel, stops = small_day(seed, size=1), price_run.run_priced, []
-
-    def cramped(fleet, asked, curves, tariff, state, out, crowd, order, until_s):  # type: ignore[no-untyped-def]
-        if not stops:
-            out = out._replace(span=out.span[: fleet.zone.size])
-        stops.append(kernel(fleet, asked, curves, tariff, state, out, crowd, order, until_s))
-        return stops[-1]
-
+    problem = small_day(seed, size=1)
     whole = plan(problem, policy("thrifty"))
-    monkeypatch.setattr(price_run, "run_priced", cramped)
+    monkeypatch.setattr(ours, "CHUNK", 1)
     parts = plan(problem, policy("thrifty"))
-    assert stops[0] >= 0
-    assert stops[-1] == -1
     np.testing.assert_array_equal(parts.segments.start_s, whole.segments.start_s)
     np.testing.assert_array_equal(parts.spans.end_s, whole.spans.end_s)
 
@@ -379,17 +372,18 @@ def test_without_any_deadline_all_jobs_run_in_the_valley_and_none_is_rejected() 
 
 
 @pytest.mark.parametrize("seed", range(100, 112))
-def test_a_batch_is_decided_at_once_wherever_the_run_is_cut(seed: int) -> None:
+def test_a_batch_is_decided_at_once_however_it_is_played(seed: int) -> None:
     """All servers on at the start: what comes after must not put them to sleep once more."""
     drawn = batch(seed)
     on = np.ones(drawn.platform.server_count, bool)
     problem = replace(drawn, platform=replace(drawn.platform, initially_on=on))
     whole = plan(problem, policy("thrifty"))
-    end = whole.segments.end_s
-    parts = plan(problem, policy("thrifty"), cuts=np.array([end.min() / 2, end.max() + 1.0]))
+    parts = plan(problem, policy("thrifty"), stepwise=True)
     assert len(parts.spans) == len(whole.spans)
-    np.testing.assert_array_equal(parts.spans.end_s, whole.spans.end_s)
-    np.testing.assert_array_equal(parts.segments.start_s, whole.segments.start_s)
+    for table in ("segments", "spans"):
+        for name in ("start_s", "end_s"):
+            one, other = (np.sort(getattr(getattr(s, table), name)) for s in (parts, whole))
+            np.testing.assert_array_equal(one, other)
 
 
 def test_a_rejected_job_is_told_what_stands_in_its_way() -> None:

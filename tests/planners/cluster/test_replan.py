@@ -11,28 +11,24 @@ from downclock.planners.cluster.kernels import replan as pack_replan
 in_turn = getattr(pack_replan._in_turn, "py_func", pack_replan._in_turn)
 
 
-def test_urgent_tasks_come_by_slack_to_the_last_digit_then_the_longest() -> None:
+def in_order(run_s: np.ndarray, deadline_s: np.ndarray, now_s: float) -> list[int]:
+    n = run_s.size
+    cluster = SimpleNamespace(
+        processors=SimpleNamespace(kind=np.zeros(1, np.int64)),
+        tasks=SimpleNamespace(deadline_s=deadline_s),
+        kinds=np.zeros((n, 1), np.int64),
+        curves=SimpleNamespace(rows=SimpleNamespace(free_s=run_s)),
+    )
+    return in_turn(cluster, np.arange(n), np.zeros(n, np.int64), now_s).tolist()
+
+
+def test_urgent_tasks_come_by_slack_to_the_last_digit_then_the_longest(monkeypatch) -> None:
+    monkeypatch.setattr(pack_replan, "row_of", lambda c, i, k: i)
     run_s = np.array([100.0, 100.0, 500.0, 100.0, 300.0])
     slack_s = np.array([9.00002, 9.0, 1e4, 9.00001, 1e4])  # urgent: less than a fifth of the run
-    now_s = 50.0
-    order = in_turn(
-        SimpleNamespace(kind=np.zeros(1, np.int64)),
-        SimpleNamespace(arrival_s=np.zeros(5), deadline_s=now_s + run_s + slack_s),
-        SimpleNamespace(free_s=run_s),
-        np.arange(5),
-        np.zeros(5, np.int64),
-        now_s,
-    )
-    assert order.tolist() == [1, 3, 0, 2, 4]
+    assert in_order(run_s, 50.0 + run_s + slack_s, 50.0) == [1, 3, 0, 2, 4]
 
 
-def test_tasks_that_are_alike_keep_their_order() -> None:
-    order = in_turn(
-        SimpleNamespace(kind=np.zeros(1, np.int64)),
-        SimpleNamespace(arrival_s=np.zeros(3), deadline_s=np.full(3, 1e3)),
-        SimpleNamespace(free_s=np.full(3, 10.0)),
-        np.arange(3),
-        np.zeros(3, np.int64),
-        0.0,
-    )
-    assert order.tolist() == [0, 1, 2]
+def test_tasks_that_are_alike_keep_their_order(monkeypatch) -> None:
+    monkeypatch.setattr(pack_replan, "row_of", lambda c, i, k: i)
+    assert in_order(np.full(3, 10.0), np.full(3, 1e3), 0.0) == [0, 1, 2]

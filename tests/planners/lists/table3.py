@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from downclock.engine.view import View
 from downclock.power.library import Library
 from downclock.power.points import WIDE
 from downclock.power.profiles import GpuProfiles
 from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks
+from downclock.units import Ints
 
 NAMES = np.array(["J1", "J2", "J3", "J4", "J5"], dtype=object)
 DELTA = np.array([0.0, 1.0, 0.5, 0.8, 0.2])
@@ -43,3 +45,9 @@ def mapping(problem: Problem, schedule: object) -> dict[str, tuple[str, ...]]:
         place = problem.platform.processor_name(int(segments.processor[row]))
         found[place] = (*found.get(place, ()), str(problem.tasks.name[segments.task[row]]))
     return dict(sorted(found.items()))
+
+
+def told(problem: Problem) -> tuple[View, Ints]:
+    """A view of all tasks of a problem, and their numbers."""
+    view = View(problem)
+    return view, view.tasks.add(problem.tasks, np.arange(len(problem.tasks)))

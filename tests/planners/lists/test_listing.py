@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from downclock.engine.engine import plan
-from downclock.engine.policy import View
+from downclock.engine.play import plan
 from downclock.planners.catalog import policy
-from downclock.planners.lists.lengths import LeastEnergy
+from downclock.planners.lists.lengths import LeastEnergy, window_s
 from downclock.power.library import Library
 from downclock.power.points import WIDE
 from downclock.power.profiles import GpuProfiles
@@ -20,12 +19,12 @@ from downclock.problem.tasks import Tasks
 from downclock.schedule.account.account import account
 from downclock.schedule.schedule import DONE, REJECTED
 from downclock.schedule.verify.verify import verify
-from tests.planners.lists.table3 import mapping, table3
+from tests.planners.lists.table3 import mapping, table3, told
 
 
 def test_table_3_run_times_and_powers() -> None:
     """mei2021 Table 3; the paper prints 125.23 W for J1, the optimum of its own model is 125.00."""
-    best = table3().frontier(0).within(View(table3()).window_s)
+    best = table3().frontier(0).within(window_s(*told(table3())))
     assert best.time_s.round(2) == pytest.approx([25.83, 36.0, 35.44, 39.10, 30.86])
     assert best.power_w.round(2) == pytest.approx([125.00, 176.31, 135.20, 141.39, 127.60])
 
@@ -199,9 +198,9 @@ def test_objections_name_what_the_policy_cannot_plan() -> None:
 
 
 def test_wanted_lengths_never_exceed_the_window() -> None:
-    view = View(table3())
-    assert np.all(LeastEnergy().wanted(view, 0) <= view.window_s)
-    assert LeastEnergy().binds(view, 0).tolist() == [False, True, False, False, False]
+    view, every = told(table3())
+    assert np.all(LeastEnergy().wanted(view, 0, every) <= window_s(view, every))
+    assert LeastEnergy().binds(view, 0, every).tolist() == [False, True, False, False, False]
 
 
 def test_servers_that_wake_faster_are_not_held_up_by_slower_ones() -> None:

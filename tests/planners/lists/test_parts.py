@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from downclock.engine.engine import plan
-from downclock.engine.policy import View
+from downclock.engine.play import plan
 from downclock.planners.catalog import policy
-from downclock.planners.lists.lengths import LeastEnergy, OneClock, nearest_point
+from downclock.planners.lists.lengths import LeastEnergy, OneClock, nearest_point, window_s
 from downclock.planners.lists.order import in_order
 from downclock.planners.lists.policy import ListPolicy
 from downclock.planners.lists.sleep import patience_s
@@ -20,7 +19,7 @@ from downclock.power.points import WIDE, ClockTable
 from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.schedule.account.account import account
 from downclock.workloads import mei
-from tests.planners.lists.table3 import table3
+from tests.planners.lists.table3 import table3, told
 
 TABLE = ClockTable(np.array([600.0, 1000.0]), np.array(900.0), 1000.0, 900.0)
 
@@ -60,11 +59,11 @@ def test_break_even_waits_no_longer_than_waking_costs() -> None:
 def test_one_clock_hurries_only_where_the_deadline_needs_it() -> None:
     """Table 3: 30 s at the default clocks; a deadline of 28 s needs a faster clock."""
     deadline = np.array([50.0, 28.0, 60.0, 100.0, np.inf])
-    view = View(table3(deadline_s=deadline))
+    view, every = told(table3(deadline_s=deadline))
     rule = OneClock()
-    assert rule.wanted(view, 0) == pytest.approx([30.0, 28.0, 30.0, 30.0, 30.0])
-    assert rule.binds(view, 0).tolist() == [False, True, False, False, False]
-    points = rule.points(view, 0, np.arange(5), rule.wanted(view, 0))
+    assert rule.wanted(view, 0, every) == pytest.approx([30.0, 28.0, 30.0, 30.0, 30.0])
+    assert rule.binds(view, 0, every).tolist() == [False, True, False, False, False]
+    points = rule.points(view, 0, np.arange(5), rule.wanted(view, 0, every))
     assert points[0].tolist() == [1.0, 1.0, 1.0]
     assert points[1, 0] > 1.0
 
@@ -77,12 +76,12 @@ def test_caps_are_moved_to_what_the_kind_allows() -> None:
 def test_the_voltage_grid_costs_a_little_more_than_the_optimum() -> None:
     """The public code's step of 0.05: excess over the exact optimum .23 % mean, 2.1 % at most."""
     problem = mei.offline(1, utilisation=0.4, task_utilisation=(0.1, 0.2))
-    view, every = View(problem), np.arange(819)
+    view, every = told(problem)
     grid = VoltageGrid(0.05)
-    length = grid.wanted(view, 0)
+    length = grid.wanted(view, 0, every)
     time, power = problem.at(every, np.zeros(819, np.int64), grid.points(view, 0, every, length))
     assert time == pytest.approx(length, rel=1e-9)
-    excess = time * power / view.frontier(0).e_opt_j - 1.0
+    excess = time * power / view.frontier(0, every).e_opt_j - 1.0
     assert excess.min() >= -1e-12
     assert 100.0 * excess.mean() == pytest.approx(0.23, abs=0.03)
     assert 100.0 * excess.max() < 2.2
@@ -90,25 +89,27 @@ def test_the_voltage_grid_costs_a_little_more_than_the_optimum() -> None:
 
 def test_the_voltage_grid_keeps_deadlines() -> None:
     problem = mei.offline(2, utilisation=0.2, task_utilisation=(0.8, 1.0))
-    view = View(problem)
-    assert 0.3 < VoltageGrid(0.05).binds(view, 0).mean() < 1.0
-    wanted = VoltageGrid(0.05).wanted(view, 0)
-    assert np.all(wanted <= view.window_s)
-    exact = LeastEnergy().wanted(view, 0)
-    energy = [view.frontier(0).at(t).energy_j.sum() for t in (exact, wanted)]
+    view, every = told(problem)
+    assert 0.3 < VoltageGrid(0.05).binds(view, 0, every).mean() < 1.0
+    wanted = VoltageGrid(0.05).wanted(view, 0, every)
+    assert np.all(wanted <= window_s(view, every))
+    exact = LeastEnergy().wanted(view, 0, every)
+    energy = [view.frontier(0, every).at(t).energy_j.sum() for t in (exact, wanted)]
     assert energy[0] <= energy[1] <= 1.15 * energy[0]
 
 
 def test_with_slack_a_bound_task_ends_before_its_deadline_and_others_run_as_long() -> None:
     """mei2021's public code takes the best voltage in time and does not stretch it."""
     problem = mei.offline(2, utilisation=0.2, task_utilisation=(0.6, 1.0))
-    view = View(problem)
-    stretched, loose = (VoltageGrid(0.05, slack=slack).wanted(view, 0) for slack in (False, True))
-    bound = stretched == view.window_s
+    view, every = told(problem)
+    grids = [VoltageGrid(0.05, slack=slack) for slack in (False, True)]
+    stretched, loose = (grid.wanted(view, 0, every) for grid in grids)
+    room_s = window_s(view, every)
+    bound = stretched == room_s
     assert 0.1 < bound.mean() < 0.9
-    assert np.all(loose[bound] < view.window_s[bound])
+    assert np.all(loose[bound] < room_s[bound])
     assert np.mean(loose == stretched) > 0.1
-    points = VoltageGrid(0.05, slack=True).points(view, 0, np.arange(409), loose)
+    points = grids[1].points(view, 0, np.arange(409), loose)
     time, _ = problem.at(np.arange(409), np.zeros(409, np.int64), points)
     assert time == pytest.approx(loose, rel=1e-9)
 
@@ -117,7 +118,7 @@ def test_the_best_cap_beats_the_caps_around_it() -> None:
     """With servers of one pair there is nothing but run energy."""
     problem = mei.offline(3, utilisation=0.05, cluster=mei.Cluster(per_server=1, turn_on_j=0.0))
     base = ListPolicy("cap", lengths=OneClock())
-    chosen = best_cap(View(problem), base)
+    chosen = best_cap(problem, base)
     assert chosen.core is not None
     assert chosen.memory is not None
     total_j = {}

@@ -7,20 +7,21 @@ import pytest
 from benchmarks.clusters import jobs_of
 from benchmarks.rivals.mei_day import edl_day, solve
 
-from downclock.engine.engine import plan
-from downclock.engine.policy import View
+from downclock.engine.play import plan
 from downclock.planners.catalog import policy
 from downclock.planners.lists.voltage_grid import VoltageGrid
 from downclock.workloads import mei
+from tests.planners.lists.table3 import told
 
 
 @pytest.mark.parametrize(("per_server", "theta"), [(1, 1.0), (4, 0.9), (16, 0.5)])
 def test_the_same_places_and_the_same_sleep(per_server: int, theta: float) -> None:
     cluster = mei.Cluster(pairs=128, per_server=per_server)
     problem = mei.online(7, utilisation=0.06, initial_utilisation=0.015, cluster=cluster)
-    view = View(problem)
+    view, every = told(problem)
     jobs = jobs_of(problem)
-    wanted, shortest = VoltageGrid().wanted(view, 0) / 60.0, view.frontier(0).t_min_s / 60.0
+    wanted = VoltageGrid().wanted(view, 0, every) / 60.0
+    shortest = view.frontier(0, every).t_min_s / 60.0
     for i, job in enumerate(jobs):
         job.length, job.shortest = float(wanted[i]), float(shortest[i])
     day = edl_day(jobs, 128, per_server, theta, 2.0)
@@ -42,5 +43,6 @@ def test_the_rivals_grid_is_ours() -> None:
     jobs = jobs_of(problem)
     for job in jobs:
         solve(job)
-    wanted = VoltageGrid().wanted(View(problem), 0) / 60.0
+    view, every = told(problem)
+    wanted = VoltageGrid().wanted(view, 0, every) / 60.0
     assert [job.length for job in jobs] == pytest.approx(wanted, rel=1e-9)

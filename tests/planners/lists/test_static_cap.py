@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from downclock.engine.engine import plan
+from downclock.engine.play import plan
 from downclock.planners.catalog import policy
 from downclock.power.library import Library
 from downclock.power.points import WIDE

@@ -6,12 +6,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from downclock.engine.policy import View
+from downclock.engine.view import View
 from downclock.papers.data import absent, data
 from downclock.papers.liu import PAPER
 from downclock.papers.mei2021.single_task import measured_a100
 from downclock.papers.rows import Item, Row, Settings, estimate, not_run, ours_only
-from downclock.planners.mapping.levels import Levels, levels_of
+from downclock.planners.mapping.levels import TaskLevels, task_levels
 from downclock.planners.mapping.replan import Replan
 from downclock.power.fit import Fit
 from downclock.problem.platform import Kind, Platform, ServerSpec
@@ -52,7 +52,7 @@ def jobs_on(found: Fit, load: float, seed: int) -> Problem:
     return Problem(tasks, found.library, Platform.build((kind,), (server,)), name=f"a100-{seed}")
 
 
-def in_time(problem: Problem, levels: Levels, level: int) -> bool:
+def in_time(problem: Problem, levels: TaskLevels, level: int) -> bool:
     """Tell whether one clock for all jobs meets every deadline in the worst case."""
     due_s = problem.tasks.deadline_s
     order = np.argsort(due_s, kind="stable")
@@ -61,7 +61,8 @@ def in_time(problem: Problem, levels: Levels, level: int) -> bool:
 
 def one_set(problem: Problem, seed: int) -> tuple[float, float] | None:
     """Energy of the best common clock and of ours, as ratios to the top clock."""
-    levels = levels_of(View(problem), 0)
+    view = View(problem)
+    levels = task_levels(view, view.tasks.add(problem.tasks, np.arange(len(problem.tasks))))[0]
     assert problem.tasks.spread is not None
     work = problem.tasks.spread.draw(seed)
     energy_j = work @ (levels.time_s * levels.power_w)

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from downclock.engine.engine import plan
+from downclock.engine.play import plan
 from downclock.planners.catalog import policy
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from downclock.engine.engine import plan
+from downclock.engine.play import plan
 from downclock.papers.data import absent, data
 from downclock.papers.mei2021 import PAPER, published
 from downclock.papers.rows import (

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from downclock.engine.policy import View
-from downclock.planners.cluster.columns import curves_of, up_w
-from downclock.planners.cluster.search import Packing, Search, improved, ready_s, wake_j
+from downclock.planners.cluster.board import Board
+from downclock.planners.cluster.columns import CurveTables, awake_w
+from downclock.planners.cluster.search import Batch, Packing, Search, improved, wake_j
 from downclock.problem.platform import Platform
-from downclock.units import Bools, Ints
+from downclock.units import Ints
 
 FINALISTS = 4
 """Balanced packings that are equalised."""
@@ -35,36 +35,37 @@ def uniform(platform: Platform) -> bool:
     return bool(alike and one and same and np.all(platform.shared_w == platform.shared_w[0]))
 
 
-def packing(view: View, possible: Bools, effort: float = 0.0) -> Packing | None:
-    """Pack the ``possible`` tasks, all there at time 0; those without room are left out.
+def packing(
+    platform: Platform, curves: CurveTables, board: Board, which: Ints, effort: float = 0.0
+) -> Packing | None:
+    """Pack some tasks, all there at time 0; those without room are left out.
 
     None where the platform is not uniform or nothing fits.
     """
-    platform = view.problem.platform
-    all_tasks = view.problem.tasks
-    tasks = np.flatnonzero(possible & (all_tasks.scale > 0.0) & (all_tasks.processors == 1))
-    if not uniform(platform) or tasks.size == 0:
+    possible = which[board.kinds[which, 0] >= 0]
+    if not uniform(platform) or possible.size == 0:
         return None
-    scored = sorted(_scan(view, tasks), key=lambda found: found[:2])[:FINALISTS]
+    deadline_s = board.tasks["deadline_s"][: int(which.max()) + 1].copy()
+    batch = Batch.of(platform, curves, deadline_s)
+    scored = sorted(_scan(batch, possible), key=lambda found: found[:2])[:FINALISTS]
     least = [chain for lost, _, chain in scored if lost == scored[0][0] and np.any(chain >= 0)]
-    equalised = [_equalised(view, tasks[chain >= 0], chain[chain >= 0]) for chain in least]
+    equalised = [_equalised(batch, possible[chain >= 0], chain[chain >= 0]) for chain in least]
     best = min(equalised, key=lambda found: found.cost_j, default=None)
     if best is None or not np.isfinite(best.cost_j):
         return None
-    moves = int(MOVES_PER_S * effort) + (FREE_MOVES if tasks.size <= SMALL else 0)
-    return improved(Search.of(view, best), moves) if moves else best
+    moves = int(MOVES_PER_S * effort) + (FREE_MOVES if possible.size <= SMALL else 0)
+    return improved(Search.of(batch, best), moves) if moves else best
 
 
-def _scan(view: View, tasks: Ints) -> list[tuple[int, float, Ints]]:
+def _scan(batch: Batch, tasks: Ints) -> list[tuple[int, float, Ints]]:
     """Balance the tasks on every number of servers; return (lost, cost, processor of each)."""
     from downclock.kernels.least_tree import new_trees
     from downclock.planners.cluster.kernels.balance import balance, grouped_idle_s
 
-    platform, curves = view.problem.platform, curves_of(view)
+    platform, deadline_s = batch.platform, batch.deadline_s
     size = int(platform.first_processor[1])
-    deadline_s = view.problem.tasks.deadline_s - ready_s(platform)
-    kind, power = int(platform.kind[0]), float(up_w(platform)[0]) / size
-    wanted_s = curves.free_s[kind * len(view.problem.tasks) + tasks]
+    kind, power = int(platform.kind[0]), float(awake_w(platform)[0]) / size
+    wanted_s = batch.wanted_s(tasks)
     orders = (tasks[np.lexsort((tasks, deadline_s[tasks]))], tasks[np.lexsort((tasks, -wanted_s))])
     found, most = [], platform.processor_count
     for servers in _server_counts(platform.server_count, -(-tasks.size // size)):
@@ -74,7 +75,7 @@ def _scan(view: View, tasks: Ints) -> list[tuple[int, float, Ints]]:
             ends, chain = new_trees(keys), np.full(deadline_s.size, -1)
             opened = int(servers) * size
             extra, opened, lost = balance(
-                curves, deadline_s, order, kind, ends, opened, most, chain
+                batch.curves, deadline_s, order, kind, ends, opened, most, chain
             )
             leaf = ends.shape[1] // 2
             idle_j = power * grouped_idle_s(-np.sort(-ends[0, leaf : leaf + opened]), size)
@@ -89,15 +90,13 @@ def _server_counts(most: int, useful: int) -> Ints:
     return np.unique(np.linspace(1, top, min(top, 48)).astype(np.int64))
 
 
-def _equalised(view: View, tasks: Ints, chain: Ints) -> Packing:
+def _equalised(batch: Batch, tasks: Ints, chain: Ints) -> Packing:
     """Group chains into servers by length, longest first, and equalise each server."""
-    platform, curves = view.problem.platform, curves_of(view)
-    deadline_s = view.problem.tasks.deadline_s - ready_s(platform)
-    wanted_s = curves.free_s[int(platform.kind[0]) * len(view.problem.tasks) + tasks]
-    loads = np.bincount(chain, np.minimum(wanted_s, deadline_s[tasks]))
+    deadline_s = batch.deadline_s
+    loads = np.bincount(chain, np.minimum(batch.wanted_s(tasks), deadline_s[tasks]))
     seat = np.empty(loads.size, np.int64)
     seat[np.argsort(-loads, kind="stable")] = np.arange(loads.size)
     processor = seat[chain]
     rank = np.lexsort((tasks, deadline_s[tasks], processor))
     found = Packing(tasks[rank], processor[rank], np.zeros(tasks.size), np.inf)
-    return Search.of(view, found).packing()
+    return Search.of(batch, found).packing()

@@ -1,47 +1,119 @@
-"""Our policies: plan every known task on awake servers by what it adds to the energy."""
+"""Our planner: every task goes where it adds least to the energy, or to the value, of the plan.
+
+``late`` plans what has not started anew as things happen; ``prompt`` answers an arrival for good;
+``thrifty`` also waits for hours in which a joule is worth less. All three are this policy on one
+board (`kernels.board`), told what happens moment by moment, or played in one loop where nothing
+but arrivals and ends can happen.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from downclock.engine.policy import Decisions, View
+from downclock.engine.decisions import Decisions, Switches
+from downclock.engine.facts import (
+    AMENDED,
+    ARRIVED,
+    CANCELLED,
+    DOWN,
+    FAILED,
+    FINISHED,
+    LOST,
+    SERVER_DOWN,
+    SERVER_UP,
+    UP,
+    Facts,
+)
+from downclock.engine.policy import Columns, Coming, Folded
+from downclock.engine.reasons import GANG, why_refused
+from downclock.engine.saved import flat, rebuilt
+from downclock.engine.view import View
+from downclock.errors import InvalidInput
+from downclock.kernels.least_tree import new_trees
+from downclock.kernels.records import columns
+from downclock.kernels.refusals import NOWHERE
 from downclock.planners.cluster.batch import packing
-from downclock.planners.cluster.columns import curves_of, up_w
-from downclock.planners.cluster.reserve import set_ratio, with_reserve
+from downclock.planners.cluster.board import Board, make_room, new_board, room_for
+from downclock.planners.cluster.columns import CurveTables
+from downclock.planners.cluster.price_bound import tariff_of
+from downclock.planners.cluster.price_choice import Watch, latest_s, pays, tariff_for
 from downclock.planners.cluster.search import Packing
-from downclock.problem.platform import Platform
+from downclock.planners.lists.lengths import OneClock
+from downclock.planners.portfolio import best_of
+from downclock.problem.objective import Objective
 from downclock.problem.problem import Problem
-from downclock.schedule.schedule import ON, WAKING, PowerSpans, Segments
-from downclock.units import Floats, Ints, slack
+from downclock.schedule.schedule import Segments
+from downclock.units import Bools, Floats, Ints, slack
 
 if TYPE_CHECKING:
-    from downclock.planners.cluster.kernels import plan as kernel
+    from downclock.planners.cluster.kernels.board import Cluster
+
+PLACED_PER_S = 25.0
+"""Tasks placed anew at each event that a second of effort stands for: counted, so that results
+repeat; about a second in all where a thousand tasks come."""
+
+CROWD = 3.0
+"""So many times the processors of a server must wait or run before less than all of the time that
+it is kept awake longer counts as idle; the more tasks there are, the less, as others fill it."""
+
+CHUNK = 65_536
+"""Starts written before they are collected."""
 
 
-PLACED_PER_S = 50_000.0
-"""Tasks placed anew that a second of effort stands for: counted, so that results repeat."""
+@dataclass(slots=True)
+class State:
+    """What the policy remembers: the board, columns of the tasks told, and when to ask on prices.
+
+    ``homeless`` are accepted tasks that nothing working can run; ``seen`` is how many tasks were
+    told.
+    """
+
+    board: Board
+    curves: CurveTables
+    watch: Watch
+    homeless: Ints
+    work_s: float = 0.0
+    seen: int = 0
+    began: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class PlanPolicy:
-    """Append each task to the processor where it adds least to the energy of the plan.
+class ClusterPolicy:
+    """Plan every known task on awake servers by what it adds to the value of the plan.
 
     Attributes:
         name: name in the catalogue.
         late: what has not started may be planned anew (late binding); else an arrival is
             answered at once and for good.
-        effort: seconds of search, for a batch or spread evenly over the events online.
+        effort: seconds of search, for a batch or spread over the events of a thousand tasks.
         reserve: accepted tasks are on time while no task needs more than ``1 + reserve`` of its
-            estimate and nothing fails.
+            estimate and nothing fails. The clock is fast enough for that; what is not needed is
+            reclaimed when a task ends.
+        objective: what a joule is worth, by zone and time; None: energy itself.
+        dvfs: False runs at default clocks.
+        waits: whether tasks wait for cheap hours where an objective is given; None: where it pays.
     """
 
     name: str = "late"
     late: bool = True
     effort: float = 0.0
     reserve: float = 0.0
+    objective: Objective | None = None
+    dvfs: bool = True
+    waits: bool | None = None
+
+    heeds: ClassVar[frozenset[int]] = frozenset(
+        (ARRIVED, FINISHED, LOST, FAILED, CANCELLED, AMENDED, DOWN, UP, SERVER_DOWN, SERVER_UP)
+    )
+
+    def __post_init__(self) -> None:
+        for field in ("effort", "reserve"):
+            value = getattr(self, field)
+            if not 0.0 <= value < float("inf"):
+                raise InvalidInput("must be finite and not negative", field=field, value=value)
 
     def objection(self, problem: Problem) -> str | None:
         """Independent tasks in continuous time on processors with clocks of their own."""
@@ -51,263 +123,372 @@ class PlanPolicy:
             return "the platform is slotted; this policy plans in continuous time"
         if np.any(np.bincount(problem.platform.chip) > 1):
             return "processors share a clock; this policy sets each clock by itself"
-        return None
+        return None if self.objective is None else _no_prices(problem, self.objective)
 
-    def start(self, view: View) -> kernel.Plan:
+    def start(self, view: View) -> State:
         """An empty plan."""
-        from downclock.planners.cluster.kernels.plan import new_plan
+        board = new_board(view.platform, late=self.late)
+        flat_rate = self.objective is None or tariff_for(view, self.objective).is_flat
+        if not flat_rate and (self.waits or not self.dvfs):
+            board.tally["priced"] = 1
+            board.attend = _attention(view.platform.initially_on)
+        watch = Watch(asks=not flat_rate and self.dvfs and self.waits is None)
+        return State(board, CurveTables.of(view.platform), watch, np.empty(0, np.int64))
 
-        platform = view.problem.platform
-        state = new_plan(
-            platform.kind,
-            platform.first_processor,
-            len(platform.kinds),
-            platform.wake_s,
-            platform.wake_j,
-            up_w(platform),
-            platform.sleep_w,
-            platform.initially_on.astype(np.int64),
-            len(view.problem.tasks),
-            self.late,
+    def decide(self, state: State, view: View, facts: Facts) -> tuple[State, Decisions]:
+        """Follow what happened and plan what arrived."""
+        from downclock.planners.cluster.kernels.moment import moment
+
+        new, gangs = self._learn(state, view, facts)
+        first, state.began = not state.began, True
+        if first and facts.closed:
+            self._choose(state, view)
+        self._ask(state, view, new.size, facts.now_s)
+        cluster = self.cluster(state, view, new.size)
+        told = _told(state, facts)
+        packed = self._packed(state, view, new) if first and facts.closed else None
+        if packed is not None:
+            _load(cluster, packed, facts.now_s, new)
+        elif new.size or told.size or facts.now_s >= _next_s(state):
+            moment(cluster, told, _by_deadline(state, new), facts.now_s)
+        return state, self._decisions(state, view, cluster, new, gangs)
+
+    def fold(self, state: State, view: View, coming: Coming) -> tuple[State, Folded] | None:
+        """Play a whole run in one loop."""
+        new, gangs = self._told_of(state, view, np.arange(len(coming.tasks)))
+        state.began = True
+        return state, _Run(self, state, view, coming, new).play(gangs)
+
+    def saved(self, state: State) -> Columns:
+        """The state as arrays by name."""
+        return flat(state)
+
+    def restored(self, view: View, columns: Columns) -> State:
+        """The state from its arrays."""
+        return rebuilt(self.start(view), columns)
+
+    def _learn(self, state: State, view: View, facts: Facts) -> tuple[Ints, Ints]:
+        """Take note of new tasks and new deadlines; return single tasks with work, and gangs."""
+        amended = facts.tasks(AMENDED)
+        if amended.size:
+            self._fill(state, view, amended)
+        return self._told_of(state, view, facts.tasks(ARRIVED))
+
+    def _told_of(self, state: State, view: View, tasks: Ints) -> tuple[Ints, Ints]:
+        if tasks.size:
+            self._fill(state, view, tasks)
+            state.seen += tasks.size
+        work = tasks[view.tasks.scale[tasks] > 0.0]
+        several = view.tasks.processors[work] > 1
+        return work[~several], work[several]
+
+    def _fill(self, state: State, view: View, tasks: Ints) -> None:
+        latest, state.work_s = latest_s(view, self.objective, tasks, state.work_s)
+        arrival_s = view.tasks.arrival_s[tasks]
+        state.curves.learn(
+            view, tasks, latest - arrival_s, 1.0 + self.reserve, dvfs=self.dvfs,
+            priced=self.objective is not None,
+        )  # fmt: skip
+        make_room(state.board, int(tasks.max()) + 1)
+        state.board.tasks["arrival_s"][tasks] = arrival_s
+        state.board.tasks["deadline_s"][tasks] = latest
+        state.board.kinds[tasks] = state.curves.preferred(view.platform, tasks)
+
+    def cluster(self, state: State, view: View, arrived: int, starts: int = 0) -> Cluster:
+        """Everything that a moment works on, with room for decisions."""
+        from downclock.planners.cluster.kernels.board import Cluster, Rules
+
+        board = state.board
+        processors, servers = board.processors.size, board.servers.size
+        board.tally["starts"] = board.tally["switches"] = board.tally["refusals"] = 0
+        refusals = arrived + int(board.tally["queued"][0]) + state.homeless.size + processors
+        room = room_for(starts + processors, starts + 4 * servers + 4, refusals)
+        return Cluster(
+            rules=Rules(self.late, round(self.effort * PLACED_PER_S), CROWD),
+            processors=columns(board.processors),
+            servers=columns(board.servers),
+            tasks=columns(board.tasks),
+            kinds=board.kinds,
+            curves=state.curves.for_kernels(),
+            tariff=tariff_for(view, self.objective).tariff,
+            tally=columns(board.tally),
+            awake_servers=board.awake_servers,
+            busy=board.busy,
+            asleep=board.asleep,
+            attend=board.attend,
+            from_s=board.from_s,
+            to_s=board.to_s,
+            arrival_history=board.arrival_history,
+            starts=columns(room[0]),
+            switches=columns(room[1]),
+            refusals=columns(room[2]),
         )
-        set_ratio(state, 1.0, self.reserve)
-        state.tally[8] = round(self.effort * PLACED_PER_S / max(2 * len(view.problem.tasks), 1))
-        return state
 
-    def run(
-        self, state: kernel.Plan, view: View, arrived: Ints, until_s: float
-    ) -> tuple[kernel.Plan, Decisions]:
-        """Plan ``arrived``; the state is updated in place."""
-        from downclock.planners.cluster.kernels.events import run_plan
+    def _choose(self, state: State, view: View) -> None:
+        """All is known: wait for cheap hours if the plan that does is the better one."""
+        from downclock.planners.cluster.kernels.moment import take_over
 
-        asked = with_reserve(view, self.reserve)
-        tasks, trace = asked.problem.tasks, trace_of(asked)
-        able, gangs = self._able(asked, arrived)
-        if self.late and able.size and not np.any(tasks.arrival_s):
-            packed = packing(asked, trace.kinds[:, 0] >= 0, self.effort)
-            if packed is not None:
-                decided = _batch(asked, trace, packed, gangs)
-                return state, carried_out(state, asked, decided)
-        order = able[np.lexsort((able, tasks.deadline_s[able], tasks.arrival_s[able]))]
-        out = _room(state, able.size)
-        run_plan(state, trace, curves_of(asked), self.late, out, order, until_s)
-        return state, decisions(asked, trace, _written(state, out), gangs, state.ratio)
+        if state.watch.asks:
+            both = [replace(self, waits=waits) for waits in (False, True)]
+            best = best_of(view.problem(), both, self.objective)
+            state.watch = Watch(asks=False)
+            if best is both[1]:
+                take_over(self.cluster(state, view, 0), 0.0)
 
-    def roll(self, view: View, work: Floats) -> Decisions:
-        """Decide on everything while tasks end as they really do."""
-        state = self.start(view)
-        set_ratio(state, work, self.reserve)
-        arrival_s = view.problem.tasks.arrival_s
-        return self.run(state, view, np.argsort(arrival_s, kind="stable"), np.inf)[1]
+    def _ask(self, state: State, view: View, arrived: int, now_s: float) -> None:
+        """Begin to wait for cheap hours as soon as that pays, by what is known."""
+        from downclock.planners.cluster.kernels.moment import take_over
 
-    def _able(self, view: View, arrived: Ints) -> tuple[Ints, Ints]:
-        """Split what arrived into tasks to place and gangs; what has no work needs no place."""
-        tasks = view.problem.tasks
-        work = arrived[tasks.scale[arrived] > 0.0]
-        return work[tasks.processors[work] == 1], work[tasks.processors[work] > 1]
+        if not arrived or not state.watch.is_due(state.seen, now_s):
+            return
+        assert self.objective is not None
+        known = np.arange(state.seen)
+        if pays(view, self.objective, state.curves, state.board, known, now_s):
+            state.watch = Watch(asks=False)
+            take_over(self.cluster(state, view, 0), now_s)
+        else:
+            state.watch = state.watch.after(state.seen, now_s)
+
+    def _packed(self, state: State, view: View, tasks: Ints) -> Packing | None:
+        """Pack all of a batch with care; None: it has to be planned task by task."""
+        if not self.late or state.board.tally["priced"][0]:
+            return None
+        return packing(view.platform, state.curves, state.board, tasks, self.effort)
+
+    def _decisions(
+        self, state: State, view: View, cluster: Cluster, new: Ints, gangs: Ints
+    ) -> Decisions:
+        """What a moment, or a run of them, has decided on tasks that are ``new``, and others."""
+        tally, board = state.board.tally[0], state.board
+        refused = _rows(cluster.refusals, int(tally["refusals"]))
+        task, why, earliest_s = refused
+        lost, gone = task[why == NOWHERE], why != NOWHERE
+        state.homeless = np.concatenate([state.homeless, lost])
+        reasons = [
+            why_refused(view.tasks.deadline_s[i], int(code), end_s, board.tasks["deadline_s"][i])
+            for i, code, end_s in zip(task[gone], why[gone], earliest_s[gone], strict=True)
+        ]
+        reasons += [GANG.format(k) for k in view.tasks.processors[gangs]]
+        server, on, at_s = _rows(cluster.switches, int(tally["switches"]))
+        return Decisions(
+            place=self._segments(view, state, *_rows(cluster.starts, int(tally["starts"]))),
+            accept=new[board.tasks["place"][new] >= 0],
+            rejected=np.concatenate([task[gone], gangs]),
+            reason=np.array(reasons, dtype=object),
+            power=Switches(server, on > 0, at_s),
+            call_me_s=_next_s(state),
+        )
+
+    def _segments(
+        self, view: View, state: State, task: Ints, processor: Ints, start_s: Floats,
+        length_s: Floats,
+    ) -> Segments:  # fmt: skip
+        """What was started, with the end that estimates say."""
+        stretch = 1.0 + self.reserve
+        kind, points = view.platform.kind[processor], np.ones((task.size, 3))
+        for k in range(len(view.platform.kinds)):
+            mine = np.flatnonzero(kind == k)
+            if mine.size and self.dvfs:
+                front = view.frontier(k, task[mine], stretch)
+                points[mine] = front.at(length_s[mine]).points
+            elif mine.size:
+                points[mine] = OneClock().points(view, k, task[mine], length_s[mine] / stretch)
+        end_s, due_s = start_s + length_s / stretch, state.board.tasks["deadline_s"][task]
+        late = (end_s > due_s) & (end_s <= due_s + slack(due_s))
+        return Segments.of(task, processor, start_s, np.where(late, due_s, end_s), points)
 
 
-def trace_of(view: View) -> kernel.Trace:
-    """The tasks as the kernels see them; nothing is decided yet."""
-    from downclock.planners.cluster.kernels import plan as kernel
-
-    tasks, n = view.problem.tasks, len(view.problem.tasks)
-    return kernel.Trace(
-        tasks.arrival_s, tasks.deadline_s, kinds_of(view), np.zeros(n, np.int64), np.zeros(n)
-    )
+def _rows(table: Any, count: int) -> tuple[Any, ...]:
+    """The first rows of a table of decisions, column by column."""
+    names = table._fields if hasattr(table, "_fields") else table.dtype.names
+    found = (table[name] if hasattr(table, "dtype") else getattr(table, name) for name in names)
+    return tuple(column[:count].copy() for column in found)
 
 
-def _room(state: kernel.Plan, more: int) -> kernel.Written:
-    """Room for what a run decides on ``more`` tasks and those that are planned."""
-    from downclock.planners.cluster.kernels import plan as kernel
+class _Run:
+    """A run that is played in one loop, in chunks."""
 
-    m = int((state.place >= 0).sum()) + more
-    counts, times = np.zeros((2, m), np.int64), np.zeros((2, m))
-    spans = np.zeros((2 * m + int(state.tally[0]) + 1, 3))
-    state.tally[1:3] = 0
-    return kernel.Written(counts[0], counts[1], times[0], times[1], spans)
+    def __init__(
+        self, policy: ClusterPolicy, state: State, view: View, coming: Coming, new: Ints
+    ) -> None:
+        self.policy, self.state, self.view, self.coming = policy, state, view, coming
+        tasks = state.board.tasks
+        rank = np.lexsort((new, tasks["deadline_s"][new], tasks["arrival_s"][new]))
+        self.order = new[rank]
+        self.ends = new_trees(np.full((1, view.platform.processor_count), np.inf))
+        self.parts: list[Decisions] = []
+
+    def play(self, gangs: Ints) -> Folded:
+        """Play to the end."""
+        at = self._begin_batch()
+        while True:
+            until_s = self._next_question_s(at)
+            at, done = self._play_until(at, until_s)
+            if done:
+                break
+        decided = _joined(self.parts, self.view, gangs)
+        return Folded(decided, self._real_s(decided.place))
+
+    def _begin_batch(self) -> int:
+        """Where all is there at time 0, plan it at once; return how many tasks have come."""
+        arrival_s = self.state.board.tasks["arrival_s"][self.order]
+        if not self.coming.closed or not self.order.size or np.any(arrival_s > 0.0):
+            return 0
+        self.policy._choose(self.state, self.view)
+        packed = self.policy._packed(self.state, self.view, np.sort(self.order))
+        if packed is None:
+            return 0
+        cluster = self.policy.cluster(self.state, self.view, self.order.size)
+        _load(cluster, packed, 0.0, np.sort(self.order))
+        self._collect(cluster)
+        keys = np.full((1, self.view.platform.processor_count), np.inf)
+        begun = self.parts[-1].place
+        keys[0, begun.processor] = self._real_s(begun)
+        self.ends = new_trees(keys)
+        return int(self.order.size)
+
+    def _real_s(self, place: Segments) -> Floats:
+        """When rows really end."""
+        work, start_s, end_s = self.coming.work[place.task], place.start_s, place.end_s
+        return np.where(work == 1.0, end_s, start_s + (end_s - start_s) * work)
+
+    def _question(self, seen: int, now_s: float) -> None:
+        whole, self.state.seen = self.state.seen, seen
+        self.policy._ask(self.state, self.view, 1, now_s)
+        self.state.seen = whole
+
+    def _next_question_s(self, at: int) -> float:
+        """When to ask next whether waiting pays, if ever."""
+        watch, arrival_s = self.state.watch, self.view.tasks.arrival_s[self.order[at:]]
+        if not watch.asks or not arrival_s.size:
+            return np.inf
+        told = self.view.tasks.arrival_s
+        known = np.searchsorted(told, arrival_s, side="right")
+        due = np.flatnonzero((known >= watch.enough) | (arrival_s >= watch.next_s))
+        return float(arrival_s[due[0]]) if due.size else np.inf
+
+    def _play_until(self, at: int, until_s: float) -> tuple[int, bool]:
+        """Play moments before ``until_s``; return the next task to come; whether all is done."""
+        from downclock.planners.cluster.kernels.moment import is_full, run
+
+        while True:
+            cluster = self._chunk(self.order.size - at)
+            more = run(
+                cluster, self.coming.work, self.policy.reserve, self.ends, self.order[at:], until_s
+            )
+            at += more
+            self._collect(cluster)
+            if not is_full(cluster):
+                break
+        if until_s == np.inf:
+            return at, True
+        known = int(np.searchsorted(self.view.tasks.arrival_s, until_s, side="right"))
+        self._question(known, until_s)
+        return at, False
+
+    def _chunk(self, left: int) -> Cluster:
+        queued = int(self.state.board.tally["queued"][0])
+        rows = min(CHUNK, 2 * left + queued + 64)
+        return self.policy.cluster(self.state, self.view, left, rows)
+
+    def _collect(self, cluster: Cluster) -> None:
+        """Keep what was decided."""
+        none = np.empty(0, np.int64)
+        self.parts.append(
+            self.policy._decisions(self.state, self.view, cluster, none, none)
+        )
 
 
-def _written(state: kernel.Plan, out: kernel.Written) -> kernel.Written:
-    """What was written of the room."""
-    m, rows = int(state.tally[1]), int(state.tally[2])
-    return out._replace(
-        task=out.task[:m],
-        processor=out.processor[:m],
-        start_s=out.start_s[:m],
-        length_s=out.length_s[:m],
-        span=out.span[:rows],
-    )
+def _joined(parts: list[Decisions], view: View, gangs: Ints) -> Decisions:
+    """All decisions of a run in one."""
+    from downclock.engine.decisions import joined_segments
 
-
-def carried_out(state: kernel.Plan, asked: View, decided: Decisions) -> Decisions:
-    """What becomes of a plan of everything: itself, or what follows from tasks' real ends.
-
-    The state is done after that: nothing is left to decide.
-    """
-    from downclock.planners.cluster.kernels.events import run_plan
-
-    if np.all(state.ratio[decided.place.task] == 1.0):
-        _close(state)
-        return decided
-    place, trace, curves = decided.place, trace_of(asked), curves_of(asked)
-    rank = np.lexsort((place.start_s, place.processor))
-    task, processor = place.task[rank], place.processor[rank]
-    kind = asked.problem.platform.kind[processor]
-    length_s, _ = asked.problem.at(task, kind, place.points[rank])
-    out = _room(state, task.size)
-    _load(state, task, processor, length_s)
-    run_plan(state, trace, curves, True, out, np.empty(0, np.int64), np.inf)
+    power = [part.power for part in parts]
     none = np.empty(0, np.int64)
-    followed = decisions(asked, trace, _written(state, out), none, state.ratio)
-    return replace(followed, rejected=decided.rejected, reason=decided.reason)
+    reasons = [GANG.format(k) for k in view.tasks.processors[gangs]]
+    return Decisions(
+        place=joined_segments([part.place for part in parts]),
+        rejected=np.concatenate([none, *(part.rejected for part in parts), gangs]),
+        reason=np.concatenate(
+            [np.array([], dtype=object), *(part.reason for part in parts),
+             np.array(reasons, dtype=object)]
+        ),
+        power=Switches(
+            np.concatenate([none, *(part.server for part in power)]),
+            np.concatenate([np.empty(0, bool), *(part.on for part in power)]),
+            np.concatenate([np.empty(0), *(part.at_s for part in power)]),
+        ),
+    )  # fmt: skip
 
 
-def _load(state: kernel.Plan, task: Ints, processor: Ints, length_s: Floats) -> None:
-    """Put rows (m,), by processor and in running order, into an empty plan; nothing more comes.
+def _attention(on: Bools) -> Floats:
+    """Servers that are awake where prices count are looked at from time 0 on."""
+    return new_trees(np.where(on, 0.0, np.inf)[None, :])
 
-    A processor begins its first task when its server is awake, which is an event like an end.
-    """
-    from downclock.kernels.least_tree import new_trees
 
-    used = np.unique(state.server[processor])
-    fresh = used[state.awake[used] == 0]
-    ready_s = np.zeros(state.wake_s.size)
-    ready_s[fresh] = state.wake_s[fresh]
-    at = int(state.tally[0])
-    state.up[at : at + fresh.size], state.seat[fresh] = fresh, at + np.arange(fresh.size)
-    state.awake[fresh] = 1
-    leaves = state.asleep[:, state.asleep.shape[1] // 2 :].copy()
-    leaves[:, fresh] = np.inf
-    state.asleep[:] = new_trees(leaves)
-    state.tally[0] += fresh.size
-    state.tally[6] += int(np.diff(state.first)[fresh].sum())
-    state.ready_s[:] = state.real_s[:] = state.end_s[:] = ready_s[state.server]
-    np.add.at(state.end_s, processor, length_s)
-    np.maximum.at(state.last_s, state.server, state.end_s)
-    begins = np.append(True, processor[1:] != processor[:-1])[: task.size]
-    ends = np.append(processor[1:] != processor[:-1], True)[: task.size]
-    state.length_s[task], state.place[task] = length_s, processor
-    state.after[task[~ends]] = task[~begins]
-    state.head[processor[begins]], state.tail[processor[ends]] = task[begins], task[ends]
-    keys = np.full((1, state.ready_s.size), np.inf)
-    keys[0, processor] = state.ready_s[processor]
-    state.busy[:] = new_trees(keys)
-    state.ending[:] = new_trees(
-        np.where(state.awake == 1, state.last_s + state.linger_s, np.inf)[None, :]
+def _no_prices(problem: Problem, objective: Objective) -> str | None:
+    """Say which prices are missing, or None: they must be known up to the last deadline."""
+    try:
+        tariff_of(problem, objective)
+    except InvalidInput as error:
+        return error.rule if error.source is None else f"{error.source}: {error.rule}"
+    return None
+
+
+def _next_s(state: State) -> float:
+    """When something happens by itself: what runs should end, or a server needs attention."""
+    return float(min(state.board.busy[0, 1], state.board.attend[0, 1]))
+
+
+def _by_deadline(state: State, tasks: Ints) -> Ints:
+    return tasks[np.lexsort((tasks, state.board.tasks["deadline_s"][tasks]))]
+
+
+def _load(cluster: Cluster, packed: Packing, now_s: float, tasks: Ints) -> None:
+    """Plan a batch as it was packed; what has no room is refused."""
+    from downclock.planners.cluster.kernels.moment import load, refuse_all
+
+    load(cluster, packed.task, packed.processor, packed.length_s, now_s)
+    left = np.setdiff1d(tasks, packed.task)
+    if left.size:
+        refuse_all(cluster, left, now_s)
+
+
+def _told(state: State, facts: Facts) -> Ints:
+    """Facts as the kernel takes them: what fails first, then ends, by processor."""
+    from downclock.planners.cluster.kernels import moment as kernel
+
+    rows: list[tuple[int, int, int]] = []
+    for fact in facts.rows():
+        at = fact.place if fact.place >= 0 else _where(state, fact.task)
+        if fact.code in (FINISHED, FAILED, LOST) and at >= 0:
+            rows.append((kernel.FREED, fact.task, at))
+        if fact.code == CANCELLED:
+            rows.append((kernel.CUT, fact.task, at))
+        if fact.code == LOST or (
+            fact.code == AMENDED and state.board.tasks["place"][fact.task] >= 0
+        ):
+            rows.append((kernel.AGAIN, fact.task, -1))
+        if fact.code in _MACHINES:
+            rows.append((getattr(kernel, _MACHINES[fact.code]), -1, fact.place))
+    if state.homeless.size:
+        state.homeless = np.setdiff1d(state.homeless, facts.tasks(CANCELLED))
+    if any(row[0] in (kernel.RETURNED, kernel.SERVER_BACK) for row in rows):
+        rows += [(kernel.AGAIN, int(task), -1) for task in state.homeless]
+        state.homeless = state.homeless[:0]
+    rank = {kernel.GONE: 0, kernel.SERVER_GONE: 0, kernel.FREED: 1, kernel.CUT: 1}
+    rows.sort(key=lambda row: (rank.get(row[0], 2), row[2], row[1]))
+    return np.array(rows, dtype=np.int64).reshape(-1, 3)
+
+
+_MACHINES = {DOWN: "GONE", UP: "RETURNED", SERVER_DOWN: "SERVER_GONE", SERVER_UP: "SERVER_BACK"}
+
+
+def _where(state: State, task: int) -> int:
+    """Processor that a task runs on, or -1."""
+    found = (
+        np.flatnonzero(state.board.processors["running"] == task)
+        if task >= 0
+        else np.empty(0, np.int64)
     )
-    state.tally[7] = 1
-
-
-def _close(state: kernel.Plan) -> None:
-    """Mark a plan as done: nothing runs, and no server is awake that is to be put to sleep."""
-    state.awake[:], state.seat[:] = 0, -1
-    state.tally[0] = state.tally[6] = 0
-    state.busy[:] = state.ending[:] = np.inf
-
-
-def kinds_of(view: View) -> Ints:
-    """Kinds each task can run on in time, the cheapest first (n, k); -1: no more."""
-
-    def compute() -> Ints:
-        curves = curves_of(view)
-        kinds = len(view.problem.platform.kinds)
-        price_w = np.repeat(curves.price_w, curves.model.size // kinds)
-        there = np.bincount(view.problem.platform.kind, minlength=kinds) > 0
-        able = np.isfinite(curves.free_j) & np.isfinite(curves.free_s)
-        able &= np.repeat(there, curves.model.size // kinds)
-        cost = np.where(able, curves.free_j, np.inf)
-        cost[able] += price_w[able] * curves.free_s[able]
-        table = cost.reshape(kinds, -1).T
-        order = np.argsort(table, axis=1, kind="stable")
-        possible = np.isfinite(np.take_along_axis(table, order, axis=1))
-        return np.ascontiguousarray(np.where(possible, order, -1))
-
-    return view.once("pack kinds", compute)
-
-
-def decisions(
-    view: View, trace: kernel.Trace, out: kernel.Written, gangs: Ints, ratio: Floats
-) -> Decisions:
-    """Turn what a kernel wrote into decisions; ``ratio`` is real / planned run time (n,)."""
-    platform, tasks = view.problem.platform, view.problem.tasks
-    points, kind = np.ones((out.task.size, 3)), platform.kind[out.processor]
-    for k in range(len(platform.kinds)):
-        mine = np.flatnonzero(kind == k)
-        if mine.size:
-            points[mine] = view.frontier(k).at(out.length_s[mine], out.task[mine]).points
-    end_s, due_s = out.start_s + out.length_s * ratio[out.task], tasks.deadline_s[out.task]
-    end_s = np.where(end_s <= due_s + slack(due_s), np.minimum(end_s, due_s), end_s)
-    place = Segments.of(out.task, out.processor, out.start_s, end_s, points)
-    late = np.flatnonzero(trace.status)
-    earliest_s = np.where(
-        np.isfinite(trace.earliest_s[late]), trace.earliest_s[late], _soonest_s(view, late)
-    )
-    reasons = [
-        _reason(tasks.deadline_s[i], int(trace.status[i]), end_s)
-        for i, end_s in zip(late, earliest_s, strict=True)
-    ]
-    reasons += [
-        f"needs {count} processors at once; this policy plans single processors"
-        for count in tasks.processors[gangs]
-    ]
-    power, rejected = power_spans(platform, out.span), np.concatenate([late, gangs])
-    return Decisions(place, power, rejected, np.array(reasons, dtype=object))
-
-
-def _soonest_s(view: View, tasks: Ints) -> Floats:
-    """Earliest end of tasks on an empty platform; infinite where they have no profile."""
-    platform = view.problem.platform
-    ready_s = float(np.where(platform.initially_on, 0.0, platform.wake_s).min())
-    shortest = [view.frontier(k).t_min_s[tasks] for k in range(len(platform.kinds))]
-    return np.asarray(view.problem.tasks.arrival_s[tasks] + ready_s + np.min(shortest, axis=0))
-
-
-def _batch(view: View, trace: kernel.Trace, packed: Packing, gangs: Ints) -> Decisions:
-    """Turn a packing of everything into decisions; all servers wake at time 0."""
-    from downclock.planners.cluster.kernels import plan as kernel
-
-    platform, tasks = view.problem.platform, view.problem.tasks
-    server = platform.server[packed.processor]
-    ready_s = np.where(platform.initially_on[server], 0.0, platform.wake_s[server])
-    before = np.cumsum(packed.length_s) - packed.length_s
-    first = np.searchsorted(packed.processor, packed.processor)
-    start_s = ready_s + before - before[first]
-    ends = np.zeros(platform.server_count)
-    np.maximum.at(ends, server, start_s + packed.length_s)
-    used = np.flatnonzero((ends > 0.0) | platform.initially_on)
-    span = np.column_stack([used, np.zeros(used.size), ends[used]])
-    single = (tasks.scale > 0.0) & (tasks.processors == 1)
-    hopeless, crowded = single & (trace.kinds[:, 0] < 0), single & (trace.kinds[:, 0] >= 0)
-    crowded[packed.task] = False
-    trace.status[hopeless], trace.earliest_s[hopeless] = kernel.NO_TIME, np.inf
-    free_s = np.where(platform.initially_on, 0.0, platform.wake_s)[platform.server]
-    np.maximum.at(free_s, packed.processor, start_s + packed.length_s)
-    short_s = view.frontier(int(platform.kind[0])).t_min_s
-    trace.status[crowded] = kernel.NO_ROOM
-    trace.earliest_s[crowded] = free_s.min() + short_s[crowded]
-    out = kernel.Written(packed.task, packed.processor, start_s, packed.length_s, span)
-    return decisions(view, trace, out, gangs, np.ones(len(tasks)))
-
-
-def power_spans(platform: Platform, rows: Floats) -> PowerSpans:
-    """Turn (server, on, off) rows into waking and on spans."""
-    server = rows[:, 0].astype(np.int64)
-    already = (rows[:, 1] == 0.0) & platform.initially_on[server]
-    wake_s = np.where(already, 0.0, platform.wake_s[server])
-    ready_s, slow = rows[:, 1] + wake_s, wake_s > 0.0
-    return PowerSpans(
-        np.concatenate([server[slow], server]),
-        np.concatenate([np.full(int(slow.sum()), WAKING), np.full(server.size, ON)]),
-        np.concatenate([rows[slow, 1], ready_s]),
-        np.concatenate([ready_s[slow], np.maximum(ready_s, rows[:, 2])]),
-    )
-
-
-def _reason(deadline_s: float, code: int, earliest_s: float) -> str:
-    from downclock.planners.cluster.kernels.plan import NO_TIME
-
-    if not np.isfinite(earliest_s):
-        return "no processor of this platform has a profile for it"
-    why = "even at full speed" if code == NO_TIME else "as every processor is taken"
-    return f"cannot end by its deadline {deadline_s:g} s {why}: earliest {earliest_s:g} s"
+    return int(found[0]) if found.size else -1

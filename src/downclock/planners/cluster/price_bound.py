@@ -11,19 +11,20 @@ Idle, host, sleep and wake energy cost nothing here, as values are never negativ
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.power.frontier import Frontier
 from downclock.problem.objective import Objective
+from downclock.problem.platform import Platform
 from downclock.problem.price import Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
 from downclock.units import J_PER_KWH, Bools, Floats, Ints
 
 if TYPE_CHECKING:
-    from downclock.planners.cluster.kernels.price_spans import Tariff
+    from downclock.planners.cluster.kernels.tariff import Tariff
 
 CELLS, ROUNDS, TIGHTNESS = 12, 14, 2e-4
 """First cells of a task's lengths, most halvings, and how tight the bound is to be."""
@@ -55,7 +56,21 @@ def tariff_of(problem: Problem, objective: Objective, *, actual: bool = False) -
     return _rates(problem, objective, steps, top, actual)
 
 
-def known_tariff(problem: Problem, objective: Objective) -> Tariff:
+class Site(Protocol):
+    """What has prices: a problem, or a policy's view of one."""
+
+    @property
+    def platform(self) -> Platform:
+        """Its zones."""
+        ...
+
+    @property
+    def prices(self) -> Prices:
+        """Their curves."""
+        ...
+
+
+def known_tariff(problem: Site, objective: Objective) -> Tariff:
     """As `tariff_of`, over the whole time that forecasts are known; no task is looked at.
 
     The last piece reaches on where the curves do.
@@ -69,16 +84,14 @@ def known_tariff(problem: Problem, objective: Objective) -> Tariff:
     return _rates(problem, objective, steps, top, False)
 
 
-def known_until_s(problem: Problem, objective: Objective) -> float:
+def known_until_s(problem: Site, objective: Objective) -> float:
     """When the first of the forecasts that count ends; infinite: never."""
     return min((curve.end_s for curve in _used(problem, objective, False)), default=np.inf)
 
 
-def _rates(
-    problem: Problem, objective: Objective, steps: Floats, top: float, actual: bool
-) -> Tariff:
+def _rates(problem: Site, objective: Objective, steps: Floats, top: float, actual: bool) -> Tariff:
     """The tariff from 0 to ``top``."""
-    from downclock.planners.cluster.kernels.price_spans import new_tariff
+    from downclock.planners.cluster.kernels.tariff import new_tariff
 
     edges = np.concatenate([[0.0], steps[(steps > 0.0) & (steps < top)], [top]])
     zones = [problem.prices.of(zone) for zone in problem.platform.zones]
@@ -93,7 +106,7 @@ def _rates(
     return new_tariff(edges, rate)
 
 
-def _used(problem: Problem, objective: Objective, actual: bool) -> list[Curve]:
+def _used(problem: Site, objective: Objective, actual: bool) -> list[Curve]:
     """The curves that count, of all zones."""
     zones = [problem.prices.of(zone) for zone in problem.platform.zones]
     return [curve for zone in zones for curve in _weighed(zone, objective, actual)]
@@ -186,7 +199,7 @@ def _rungs(
     mine: Ints,
     window: tuple[Floats, Floats],
 ) -> Floats:
-    from downclock.planners.cluster.kernels.price_spans import cheapest_spans
+    from downclock.planners.cluster.kernels.tariff import cheapest_spans
 
     offset, times, joules = ladder
     sizes = np.diff(offset)[rows[mine]]
@@ -205,7 +218,7 @@ def _lengths(
     tariff: Tariff, z: int, frontier: Frontier, rows: Ints, window: tuple[Floats, Floats]
 ) -> Floats:
     """Halve cells of lengths (see the module's text)."""
-    from downclock.planners.cluster.kernels.price_spans import cheapest_spans
+    from downclock.planners.cluster.kernels.tariff import cheapest_spans
 
     def look(task: Ints, length: Floats) -> tuple[Floats, Floats]:
         joules = frontier.at(length, rows[task]).energy_j
@@ -245,7 +258,7 @@ def _liquid(
     tariff: Tariff, z: int, frontier: Frontier, rows: Ints, window: tuple[Floats, Floats]
 ) -> Floats:
     """Clocks change and runs pause as they like."""
-    from downclock.planners.cluster.kernels.price_spans import relaxed_bounds
+    from downclock.planners.cluster.kernels.tariff import relaxed_bounds
 
     offset, times, joules = frontier.ladder()
     sizes, speeds, powers = np.zeros(rows.size, np.int64), [], []

@@ -1,26 +1,27 @@
 """Whether prices are worth waiting for: what it can save against what it costs in idling.
 
 Who waits for cheap hours fills servers in blocks, and the processors of a server do not end
-together. Where prices change little that costs more than it saves: the price-blind policy plans.
+together. Where prices change little that costs more than it saves: tasks are planned as if prices
+did not change.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from downclock.engine.policy import View
-from downclock.planners.cluster.policy import kinds_of
-from downclock.planners.cluster.price_columns import asked_of, curves_for, fleet_of
+from downclock.engine.view import View
+from downclock.planners.cluster.board import Board
+from downclock.planners.cluster.columns import CurveTables, awake_w
+from downclock.planners.cluster.price_bound import known_tariff, known_until_s
 from downclock.problem.objective import Objective
 from downclock.problem.platform import Platform
-from downclock.problem.problem import Problem
+from downclock.problem.price import Prices
 from downclock.units import Floats, Ints
 
 if TYPE_CHECKING:
-    from downclock.planners.cluster.kernels.price_plan import Plan
-    from downclock.planners.cluster.kernels.price_spans import Tariff
+    from downclock.planners.cluster.kernels.tariff import Tariff
 
 SAMPLE, TIMES, AHEAD_S = 128, 24, 86400.0
 """Known tasks looked at, times at which each is thought to come, and the span of these times."""
@@ -36,95 +37,130 @@ beforehand keep what they promise."""
 MARGIN = 1.25
 """The saving must be so many times the loss: both are estimates, and a change of plans costs."""
 
+TIE = 1e-3
+"""Weight of energy where it costs nothing, as a part of its mean value: no burning for nothing."""
+
 
 class Watch(NamedTuple):
-    """The price-blind policy plans for now: its state, tasks seen, when to ask again."""
+    """When to ask whether waiting pays: while ``asks``, at so many tasks or from a time on."""
 
-    calm: Any
-    seen: int = 0
+    asks: bool
     enough: int = 1
     next_s: float = 0.0
 
+    def is_due(self, seen: int, now_s: float) -> bool:
+        """Tell whether to ask now, ``seen`` tasks being known."""
+        return self.asks and (seen >= self.enough or now_s >= self.next_s)
 
-def asking(watch: Watch, come_s: Floats) -> int:
-    """First of the arrivals (m,), by time, at which to ask whether waiting pays; -1: none."""
-    known = watch.seen + np.searchsorted(come_s, come_s, side="right")
-    due = np.flatnonzero((known >= watch.enough) | (come_s >= watch.next_s))
-    return int(due[0]) if due.size else -1
-
-
-def asked_again(watch: Watch, calm: Any, before: int, now: int, now_s: float) -> Watch:
-    """What is kept after the answer was no: ``before`` tasks came since, ``now`` at ``now_s``."""
-    seen = watch.seen + before
-    return Watch(calm, seen, AGAIN * (seen + now), now_s + AGAIN_S)
+    def after(self, seen: int, now_s: float) -> Watch:
+        """What is kept after the answer was no."""
+        return Watch(True, AGAIN * seen, now_s + AGAIN_S)
 
 
-def trust(problem: Problem, objective: Objective) -> float:
+class Rates(NamedTuple):
+    """A tariff with a little weight on energy, and whether a joule is worth the same anywhere."""
+
+    tariff: Tariff
+    is_flat: bool
+
+
+def tariff_for(view: View, objective: Objective | None) -> Rates:
+    """What a joule is worth, as far as forecasts go; computed once."""
+    return view.once(("tariff", str(objective)), lambda: _rates(view, objective))
+
+
+def _rates(view: View, objective: Objective | None) -> Rates:
+    from downclock.planners.cluster.kernels.tariff import new_tariff
+
+    if objective is None:
+        zones = len(view.platform.zones)
+        return Rates(new_tariff(np.array([0.0, 1.0]), np.ones((zones, 1))), True)
+    plain = known_tariff(view, objective)
+    mean = plain.past[:, -1].mean() / plain.edge_s[-1]
+    tied = new_tariff(plain.edge_s, plain.rate + TIE * mean)
+    return Rates(tied, bool(np.all(plain.rate == plain.rate[0, 0])))
+
+
+def latest_s(
+    view: View, objective: Objective | None, tasks: Ints, work_s: float
+) -> tuple[Floats, float]:
+    """When tasks (m,), told in this order, must end; without a deadline where prices do.
+
+    Where the last price holds for ever such a task has time for all that has arrived by then to
+    run one after the other: ``work_s`` for those before, returned with these added.
+    """
+    deadline_s = view.tasks.deadline_s[tasks].copy()
+    if objective is None:
+        return deadline_s, work_s
+    until_s = known_until_s(view, objective)
+    if np.isfinite(until_s):
+        return np.minimum(deadline_s, until_s), work_s
+    longest = np.zeros(tasks.size)
+    for k in range(len(view.platform.kinds)):
+        slow = view.frontier(k, tasks).t_max_s
+        longest = np.maximum(longest, np.where(np.isfinite(slow), slow, 0.0))
+    arrival_s = view.tasks.arrival_s[tasks]
+    done_s = work_s + np.cumsum(longest)
+    known = np.searchsorted(arrival_s, arrival_s, side="right") - 1
+    spare_s = done_s[known] + view.platform.wake_s.max() + 1.0
+    last_s = float(tariff_for(view, objective).tariff.edge_s[-2])
+    stand_in = np.maximum(arrival_s, last_s) + spare_s
+    return np.where(np.isfinite(deadline_s), deadline_s, stand_in), float(done_s[-1])
+
+
+def trust(prices: Prices, objective: Objective) -> float:
     """Part of a promised saving that counts: less where any curve that counts is a forecast."""
     forecasts = [
         (objective.cost and zone.price_forecast) or (objective.carbon and zone.carbon_forecast)
-        for _, zone in problem.prices.zones
+        for _, zone in prices.zones
     ]
     return TRUST if any(forecasts) else 1.0
 
 
 def pays(
-    view: View, tariff: Tariff, trusted: float, latest_s: Floats, until_s: float, now_s: float
+    view: View, objective: Objective, curves: CurveTables, board: Board, known: Ints, now_s: float
 ) -> bool:
     """Tell whether waiting for cheap hours saves more than it costs, by what is known by now.
 
     The tasks seen so far stand for those to come. It has to pay for those of the next day, and for
-    those until the question is asked again. Of the saving the part ``trusted`` counts.
+    those until the question is asked again. Of the saving the part that is trusted counts.
     """
     from downclock.planners.cluster.kernels.price_choice import shifted
 
-    rows, width_s = _typical(view, latest_s, now_s)
+    rows, width_s = _typical(view, board, known)
     if rows.size == 0:
         return False
-    curves = curves_for(view, True)
-    asked = asked_of(view, curves, latest_s.copy())
-    length_s, joules = float(curves.free_s[rows].mean()), float(curves.free_j[rows].mean())
+    until_s, tariff = known_until_s(view, objective), tariff_for(view, objective).tariff
+    length_s, joules = (float(curves.rows[name][rows].mean()) for name in ("free_s", "free_j"))
     # In a block a processor does what fits into a window, and what was begun before.
     jobs = 1.0 + float(width_s.mean()) / length_s
-    lost_j = spread_j(view.problem.platform, fleet_of(view).up_w, length_s)
+    lost_j = spread_j(view.platform, awake_w(view.platform), length_s)
+    tables = curves.for_kernels()
     for span_s in (AHEAD_S, AGAIN_S):
         ahead_s = min(span_s, max(0.0, until_s - now_s))
         come_s = now_s + ahead_s * (np.arange(TIMES) + 0.5) / TIMES
-        best, blind = shifted(asked, curves, tariff, rows, width_s, come_s, until_s)
-        if trusted * (blind - best) <= MARGIN * lost_j / (jobs * joules) * blind:
+        best, blind = shifted(tables, tariff, rows, width_s, come_s, until_s)
+        saved = trust(view.prices, objective) * (blind - best)
+        if saved <= MARGIN * lost_j / (jobs * joules) * blind:
             return False
     return True
 
 
-def spread_j(platform: Platform, up_w: Floats, length_s: float) -> float:
+def spread_j(platform: Platform, awake_w: Floats, length_s: float) -> float:
     """Energy that a processor loses each time its server is awake for a block of tasks.
 
     Ends of l processors that are even over one run time: the last comes (l - 1) / (2 (l + 1)) of
     it after the mean, and until then they idle. A wake is shared by all. The mean of all servers.
     """
     size = np.diff(platform.first_processor)
-    idle_j = up_w * length_s * (size - 1) / (2.0 * (size + 1))
+    idle_j = awake_w * length_s * (size - 1) / (2.0 * (size + 1))
     return float(np.mean((idle_j + platform.wake_j) / size))
 
 
-def _typical(view: View, latest_s: Floats, now_s: float) -> tuple[Ints, Floats]:
+def _typical(view: View, board: Board, known: Ints) -> tuple[Ints, Floats]:
     """Rows of tasks that have come, on the kind that suits them, and how long they may take."""
-    tasks, kinds = view.problem.tasks, kinds_of(view)[:, 0]
-    able = (kinds >= 0) & (tasks.scale > 0.0) & (tasks.processors == 1)
-    known = np.flatnonzero(able & (tasks.arrival_s <= now_s))
-    some = known[np.linspace(0, known.size - 1, min(SAMPLE, known.size)).astype(np.int64)]
-    return kinds[some] * len(tasks) + some, latest_s[some] - tasks.arrival_s[some]
-
-
-def taken_over(view: View, tariff: Tariff, calm: Any, now_s: float) -> Plan:
-    """The plan of the price-blind policy as one of ours; all of it is planned anew at once."""
-    from downclock.planners.cluster.kernels.price_choice import take_over
-    from downclock.planners.cluster.kernels.price_plan import SINCE, new_plan
-
-    fleet = fleet_of(view)
-    plan = new_plan(fleet, calm.awake, len(view.problem.tasks))
-    for name in ("ready_s", "head", "after", "place", "length_s", "since_s"):
-        getattr(plan, name)[:] = getattr(calm, name)
-    plan.tally[SINCE] = int((plan.place >= 0).sum())
-    take_over(fleet, tariff, plan, now_s)
-    return plan
+    single = (view.tasks.scale[known] > 0.0) & (view.tasks.processors[known] == 1)
+    able = known[(board.kinds[known, 0] >= 0) & single]
+    some = able[np.linspace(0, able.size - 1, min(SAMPLE, able.size)).astype(np.int64)]
+    rows = some * board.kinds.shape[1] + board.kinds[some, 0]
+    return rows, board.tasks["deadline_s"][some] - board.tasks["arrival_s"][some]

@@ -3,13 +3,60 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from downclock.engine.policy import View
-from downclock.planners.cluster.columns import curves_of, up_w
+from downclock.planners.cluster.columns import CurveTables, awake_w
 from downclock.problem.platform import Platform
 from downclock.units import Floats, Ints
+
+if TYPE_CHECKING:
+    from downclock.planners.cluster.kernels.curves import Curves
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Batch:
+    """Tasks that are all there at time 0, on servers that are all alike.
+
+    Attributes:
+        platform, curves: the servers; energy-time curves of every task told.
+        free_s: run time that each row of them wants.
+        deadline_s: when each task must end, from when servers are awake (n,).
+        slopes, table: slopes of energy over time from idling down (m,), and the run time of every
+            task at them (n, m).
+    """
+
+    platform: Platform
+    curves: Curves
+    free_s: Floats
+    deadline_s: Floats
+    slopes: Floats
+    table: Floats
+
+    @classmethod
+    def of(cls, platform: Platform, tables: CurveTables, deadline_s: Floats) -> Batch:
+        """Tabulate the run times."""
+        from downclock.planners.cluster.kernels.equalise import slope_table
+
+        below = np.concatenate([[0.0], np.geomspace(2.0, 1e5, 39), [1e12]])
+        slopes = float(platform.idle_w[0]) - below
+        rows, curves = _rows(platform, np.arange(deadline_s.size)), tables.for_kernels()
+        table = slope_table(curves, rows, slopes)
+        due_s, free_s = deadline_s - ready_s(platform), tables.rows["free_s"]
+        return cls(platform, curves, free_s, due_s, slopes, table)
+
+    def rows(self, tasks: Ints) -> Ints:
+        """Rows of tasks in the curves."""
+        return _rows(self.platform, tasks)
+
+    def wanted_s(self, tasks: Ints) -> Floats:
+        """Run time that each task would have alone."""
+        return np.asarray(self.free_s[self.rows(tasks)])
+
+
+def _rows(platform: Platform, tasks: Ints) -> Ints:
+    return np.asarray(tasks * len(platform.kinds) + int(platform.kind[0]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,22 +82,20 @@ def wake_j(platform: Platform) -> float:
 class Search:
     """A packing that can be changed: which task is where, and each server's cost."""
 
-    def __init__(self, view: View, place: Ints) -> None:
-        platform = view.problem.platform
-        self.platform, self.place = platform, place
-        self.curves, (self.slopes, self.table) = curves_of(view), slopes_of(view)
-        self.size, self.kind = int(platform.first_processor[1]), int(platform.kind[0])
-        self.deadline_s = view.problem.tasks.deadline_s - ready_s(platform)
-        self.up_w, self.wake_j = float(up_w(platform)[0]), wake_j(platform)
+    def __init__(self, batch: Batch, place: Ints) -> None:
+        platform = batch.platform
+        self.batch, self.place, self.platform = batch, place, platform
+        self.size = int(platform.first_processor[1])
+        self.awake_w, self.wake_j = float(awake_w(platform)[0]), wake_j(platform)
         self.members = _members(place, platform.server_count, self.size)
         self.cost_j = np.array([self.cost(mine)[0] for mine in self.members])
 
     @classmethod
-    def of(cls, view: View, packing: Packing) -> Search:
+    def of(cls, batch: Batch, packing: Packing) -> Search:
         """Begin at a packing."""
-        place = np.full(len(view.problem.tasks), -1)
+        place = np.full(batch.deadline_s.size, -1)
         place[packing.task] = packing.processor
-        return cls(view, place)
+        return cls(batch, place)
 
     def cost(self, mine: list[int]) -> tuple[float, Ints, Floats]:
         """Equalise one server with the tasks ``mine``: (cost, tasks in order, run times)."""
@@ -60,15 +105,15 @@ class Search:
         if task.size == 0:
             return 0.0, task, np.empty(0)
         processor = self.place[task]
-        rank = np.lexsort((task, self.deadline_s[task], processor))
+        deadline_s = self.batch.deadline_s
+        rank = np.lexsort((task, deadline_s[task], processor))
         task, processor = task[rank], processor[rank]
         begin = processor[0] // self.size * self.size
         first = np.searchsorted(processor, np.arange(begin, begin + self.size + 1))
         times = np.zeros(task.size)
-        rows = self.kind * self.place.size + task
         cost = equalise(
-            self.curves, self.table[task], self.slopes, rows, self.deadline_s[task], first,
-            self.up_w, times,
+            self.batch.curves, self.batch.table[task], self.batch.slopes, self.batch.rows(task),
+            deadline_s[task], first, self.awake_w, times,
         )  # fmt: skip
         return float(cost) + self.wake_j, task, times
 
@@ -113,21 +158,6 @@ def improved(search: Search, moves: int) -> Packing:
             if place != search.place[i]:
                 search.try_places((i,), (place,))
     return search.packing()
-
-
-def slopes_of(view: View) -> tuple[Floats, Floats]:
-    """Slopes of energy over time from idling down, and every task's run time at them."""
-
-    def compute() -> tuple[Floats, Floats]:
-        from downclock.planners.cluster.kernels.equalise import slope_table
-
-        platform, n = view.problem.platform, len(view.problem.tasks)
-        kind, idle_w = int(platform.kind[0]), float(platform.idle_w[0])
-        below = np.concatenate([[0.0], np.geomspace(2.0, 1e5, 39), [1e12]])
-        rows, slopes = kind * n + np.arange(n), idle_w - below
-        return slopes, slope_table(curves_of(view), rows, slopes)
-
-    return view.once("pack slopes", compute)
 
 
 def _members(place: Ints, servers: int, size: int) -> list[list[int]]:

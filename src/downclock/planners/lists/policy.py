@@ -1,28 +1,47 @@
 """List policies: place tasks one by one. A sentence of parts: order, fit, length, stretch, sleep.
 
-The papers' policies are such sentences (see `catalog`); all run in one kernel, offline, online
-and simulated alike.
+The papers' policies are such sentences (see `catalog`). A task is promised a processor and a start
+when it comes; the board keeps what is promised and follows what really happens.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, NamedTuple, TypeAlias, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from downclock.engine.policy import Decisions, View
+from downclock.engine.decisions import Decisions, Switches
+from downclock.engine.facts import (
+    AMENDED,
+    ARRIVED,
+    CANCELLED,
+    DOWN,
+    FAILED,
+    FINISHED,
+    LOST,
+    OVERDUE,
+    SERVER_DOWN,
+    SERVER_UP,
+    UP,
+    Facts,
+)
+from downclock.engine.policy import Columns, Coming, Folded
+from downclock.engine.reasons import GANG, why_refused
+from downclock.engine.saved import flat, rebuilt
+from downclock.engine.tasks import grown
+from downclock.engine.view import View
 from downclock.planners.lists.lengths import LeastEnergy, Lengths
 from downclock.planners.lists.order import Order, in_order
 from downclock.planners.lists.sleep import Patience, patience_s
-from downclock.planners.lists.wanted_lengths import Wishes
+from downclock.planners.lists.wanted_lengths import binding, first_choice, no_jobs, with_tasks
 from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
-from downclock.schedule.schedule import ON, WAKING, PowerSpans, Segments
-from downclock.units import Bools, Floats, Ints
+from downclock.schedule.schedule import Segments
+from downclock.units import Floats, Ints
 
 if TYPE_CHECKING:
-    from downclock.planners.lists.kernels.board import Board, Jobs
+    from downclock.planners.lists.kernels.board import Answer, Board, Jobs, Queue, Rules
 
 Fit: TypeAlias = Literal[
     "soonest", "first", "best", "worst", "fullest", "lightest", "tightest", "loosest"
@@ -36,11 +55,25 @@ until the task is done over its deadline (mei2021's public code)."""
 _FITS: tuple[Fit, ...] = get_args(Fit)
 
 
-class State(NamedTuple):
-    """State of a list policy between runs."""
+@dataclass(slots=True)
+class State:
+    """State of a list policy.
+
+    Attributes:
+        board, queue, jobs: see the kernel.
+        hopes: tasks without a place that may still get one, ``lost`` those to be placed anew;
+            their number stands first.
+        overdue: processors whose task does not end as believed.
+        began: anything was told.
+    """
 
     board: Board
-    fresh: bool
+    queue: Queue
+    jobs: Jobs
+    hopes: Ints
+    lost: Ints
+    overdue: Ints
+    began: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +81,8 @@ class ListPolicy:
     """Place each task when it arrives, on the processor the fit rule prefers.
 
     Where none fits a sleeping server is woken; where none sleeps the task is shortened as far as
-    it takes, and rejected if even that fails.
+    it takes, and refused if even that fails. It is rejected when it could not be on time any more:
+    until then a processor that is free sooner than promised takes it.
 
     Attributes:
         name: name in the catalogue.
@@ -75,6 +109,10 @@ class ListPolicy:
     first_fit: Fit | None = None
     slot_s: float = 0.0
 
+    heeds: ClassVar[frozenset[int]] = frozenset(
+        (ARRIVED, LOST, FAILED, CANCELLED, AMENDED, OVERDUE, DOWN, UP, SERVER_DOWN, SERVER_UP)
+    )
+
     def objection(self, problem: Problem) -> str | None:
         """List policies place independent tasks on single processors."""
         if len(problem.edges):
@@ -89,7 +127,7 @@ class ListPolicy:
         """An empty board."""
         from downclock.planners.lists.kernels.board import new_board
 
-        platform = view.problem.platform
+        platform = view.platform
         board = new_board(
             platform.kind,
             platform.first_processor,
@@ -98,118 +136,290 @@ class ListPolicy:
             patience_s(self.patience, platform),
             platform.initially_on.astype(np.int64),
         )
-        return State(board, True)
+        none, number = np.zeros(1, np.int64), np.zeros(platform.processor_count, np.int64)
+        return State(board, _no_queue(), no_jobs(len(platform.kinds)), none, none.copy(), number)
 
-    def run(
-        self, state: State, view: View, arrived: Ints, until_s: float
-    ) -> tuple[State, Decisions]:
-        """Place ``arrived``; the board is updated in place."""
-        return _Run(self, view).go(state, arrived, until_s)
+    def decide(self, state: State, view: View, facts: Facts) -> tuple[State, Decisions]:
+        """Place what arrived; follow what happened."""
+        from downclock.planners.lists.kernels.react import moment
 
+        arrived, gangs = self._learn(state, view, facts)
+        told = _told(state, facts)
+        answer = _room(state, arrived.size, told.shape[0])
+        if not state.began and facts.now_s == 0.0:
+            self._place_first(state, view, arrived, answer)
+            arrived = arrived[:0]
+        state.began = True
+        order = self._in_order(state, arrived)
+        rules = self._rules(self.fit)
+        moment(
+            state.board, state.queue, state.jobs, rules, told, state.hopes, state.lost, order,
+            facts.now_s, answer,
+        )  # fmt: skip
+        refused = _keep_hoping(state, answer, facts.now_s)
+        return state, self._decisions(state, view, answer, refused, gangs, facts.now_s)
 
-class _Run:
-    """One call of a list policy: prepares columns, calls the kernel, collects decisions."""
+    def fold(self, state: State, view: View, coming: Coming) -> tuple[State, Folded] | None:
+        """Place all tasks in one go, where every one ends as promised."""
+        from downclock.planners.lists.kernels.board import place_run
 
-    def __init__(self, policy: ListPolicy, view: View) -> None:
-        self.policy, self.view = policy, view
-        self.tasks = view.problem.tasks
-        self.wishes = Wishes.of(policy.lengths, view)
-        self.task: list[Ints] = []
-        self.placed: list[Floats] = []
-        self.spans: list[Floats] = []
+        if np.any(coming.work != 1.0):
+            return None
+        tasks = np.arange(len(coming.tasks))
+        arrived, gangs = self._told_of(state, view, tasks)
+        answer = _room(state, arrived.size)
+        at_zero = view.tasks.arrival_s[arrived] == 0.0
+        self._place_first(state, view, arrived[at_zero], answer)
+        order = self._in_order(state, arrived[~at_zero])
+        rules = self._rules(self.fit)
+        place_run(state.board, state.queue, state.jobs, rules, order, np.inf, answer)
+        refused = _refused(answer)
+        decided = self._decisions(state, view, answer, refused, gangs, np.inf)
+        return state, Folded(decided, decided.place.end_s)
 
-    def go(self, state: State, arrived: Ints, until_s: float) -> tuple[State, Decisions]:
-        """Place the tasks of time 0, then the others, then let servers fall asleep."""
-        gangs = arrived[self.tasks.processors[arrived] > 1]
-        rest = arrived[(self.tasks.processors[arrived] == 1) & (self.tasks.scale[arrived] > 0.0)]
-        at_zero = self.tasks.arrival_s[rest] == 0.0
-        if state.fresh and at_zero.any():
-            self._place_first(state.board, rest[at_zero])
-            rest = rest[~at_zero]
-        self._place(state.board, rest, self.policy.fit, until_s)
-        fresh = state.fresh and arrived.size == 0
-        return State(state.board, fresh), self._decisions(state.board, gangs)
+    def saved(self, state: State) -> Columns:
+        """The state as arrays by name."""
+        return flat(state)
 
-    def _place(
-        self, board: Board, tasks: Ints, fit: Fit, until_s: float, alone: Bools | None = None
-    ) -> tuple[Jobs, Floats]:
-        """Call the kernel on ``tasks`` and keep what it says."""
-        from downclock.planners.lists.kernels import board as kernel
+    def restored(self, view: View, columns: Columns) -> State:
+        """The state from its arrays."""
+        return rebuilt(self.start(view), columns)
 
-        alone = np.zeros(tasks.size, dtype=bool) if alone is None else alone
-        arrival_s, deadline_s = self.tasks.arrival_s[tasks], self.tasks.deadline_s[tasks]
-        best_s = self.wishes.best_s[tasks]
-        rank = in_order(self.policy.order, arrival_s, deadline_s, best_s, ~alone)
-        ordered = tasks[rank]
-        jobs = self.wishes.jobs(self.view, ordered, alone[rank])
-        out = np.zeros((5, ordered.size))
-        spans = np.zeros((1 + ordered.size + int(board.servers[kernel.AWAKE].sum()), 3))
-        rules = kernel.Rules(_FITS.index(fit), self.policy.theta, self.policy.slot_s)
-        kernel.place_run(board, jobs, rules, out, spans, until_s)
-        self.task.append(ordered)
-        self.placed.append(out)
-        self.spans.append(spans[1 : 1 + int(spans[0, 0])])
-        if until_s == np.inf:
-            self.spans.append(kernel.still_awake(board))
-        return jobs, out
+    def _rules(self, fit: Fit) -> Rules:
+        from downclock.planners.lists.kernels.board import Rules
 
-    def _place_first(self, board: Board, tasks: Ints) -> None:
+        return Rules(_FITS.index(fit), self.theta, self.slot_s)
+
+    def _learn(self, state: State, view: View, facts: Facts) -> tuple[Ints, Ints]:
+        """Take note of new tasks and new deadlines; return single tasks with work, and gangs."""
+        amended = facts.tasks(AMENDED)
+        if amended.size:
+            state.jobs = with_tasks(state.jobs, self.lengths, view, amended)
+        return self._told_of(state, view, facts.tasks(ARRIVED))
+
+    def _told_of(self, state: State, view: View, tasks: Ints) -> tuple[Ints, Ints]:
+        if tasks.size:
+            state.jobs = with_tasks(state.jobs, self.lengths, view, tasks)
+            state.queue = _grown(state.queue, int(tasks.max()) + 1)
+        work = tasks[view.tasks.scale[tasks] > 0.0]
+        several = view.tasks.processors[work] > 1
+        return work[~several], work[several]
+
+    def _in_order(self, state: State, tasks: Ints) -> Ints:
+        """Tasks in the order in which they are placed."""
+        jobs = state.jobs
+        _, best_s = first_choice(jobs, tasks)
+        alone = jobs.alone[tasks] == 1
+        arrival_s, deadline_s = jobs.arrival_s[tasks], jobs.deadline_s[tasks]
+        return tasks[in_order(self.order, arrival_s, deadline_s, best_s, ~alone)]
+
+    def _place_first(self, state: State, view: View, tasks: Ints, answer: Answer) -> None:
         """Place the tasks of time 0, grouping processors into servers afterwards if asked.
 
         Processors are sorted by the end of their work, longest first, among those that are alike
         (mei2021 Algorithm 3: the minimum of idle time); servers take them in platform order.
         """
-        from downclock.planners.lists.kernels import board as kernel
+        from downclock.planners.lists.kernels.board import free_s, place_run, take_seats
 
-        fit = self.policy.first_fit or self.policy.fit
-        alone = self.wishes.binding[tasks] & self.policy.prior_alone
-        if not self.policy.group:
-            self._place(board, tasks, fit, 0.0, alone)
+        if not tasks.size:
             return
-        platform = self.view.problem.platform
-        flat = _flat_board(platform)
-        jobs, out = self._place(flat, tasks, fit, 0.0, alone)
-        seats = _seats(platform, kernel.free_s(flat))
-        out[kernel.PROCESSOR] = seats[out[kernel.PROCESSOR].astype(np.int64)]
-        kernel.seat(board, jobs, _FITS.index(fit), out)
+        jobs, rules = state.jobs, self._rules(self.first_fit or self.fit)
+        if self.prior_alone:
+            jobs.alone[tasks] = binding(self.lengths, view, jobs, tasks)
+        order = self._in_order(state, tasks)
+        if not self.group:
+            place_run(state.board, state.queue, jobs, rules, order, 0.0, answer)
+            return
+        flat_board = _flat_board(view.platform)
+        trial = _room(state, tasks.size)
+        queue = _grown(_no_queue(), int(tasks.max()) + 1)
+        place_run(flat_board, queue, jobs, rules, order, 0.0, trial)
+        m = int(trial.counts[0])
+        processor = _seats(view.platform, free_s(flat_board))[trial.processor[:m]]
+        take_seats(
+            state.board, state.queue, jobs, rules, trial.task[:m], processor, trial.start_s[:m],
+            trial.length_s[:m], answer,
+        )  # fmt: skip
+        _append_refusals(answer, trial)
 
-    def _decisions(self, board: Board, gangs: Ints) -> Decisions:
-        from downclock.planners.lists.kernels import board as kernel
-
-        task = np.concatenate(self.task)
-        status, processor, start_s, length_s, earliest_s = np.concatenate(self.placed, axis=1)
-        ok = status == kernel.PLACED
-        seat = processor[ok].astype(np.int64)
-        place = self._segments(task[ok], seat, start_s[ok], length_s[ok])
-        refused = np.flatnonzero(~ok)
+    def _decisions(
+        self,
+        state: State,
+        view: View,
+        answer: Answer,
+        refused: tuple[Ints, Ints, Floats],
+        gangs: Ints,
+        now_s: float,
+    ) -> Decisions:
+        last = _last_of_each(answer.task[: answer.counts[0]])
+        rows = (answer.task, answer.processor, answer.start_s, answer.length_s)
+        columns: list[Any] = [column[last] for column in rows]
+        place = self._segments(view, *columns)
+        task, why, earliest_s = refused
+        deadline_s = view.tasks.deadline_s
         reasons = [
-            _reason(self.tasks.deadline_s[task[i]], status[i] == kernel.NO_TIME, earliest_s[i])
-            for i in refused
+            why_refused(deadline_s[i], int(code), end_s)
+            for i, code, end_s in zip(task, why, earliest_s, strict=True)
         ]
-        reasons += [
-            f"needs {k} processors at once; this policy plans single processors"
-            for k in self.tasks.processors[gangs]
-        ]
+        reasons += [GANG.format(k) for k in view.tasks.processors[gangs]]
+        moves = answer.switch[: answer.counts[3]]
+        power = Switches(moves[:, 0].astype(np.int64), moves[:, 1] > 0.0, moves[:, 2].copy())
         return Decisions(
-            place,
-            _power(self.view.problem.platform, np.concatenate(self.spans)),
-            np.concatenate([task[refused], gangs]),
-            np.array(reasons, dtype=object),
-            kernel.next_sleep_s(board),
+            place=place,
+            eager=True,
+            revoke=np.unique(answer.revoked[: answer.counts[1]]),
+            rejected=np.concatenate([task, gangs]),
+            reason=np.array(reasons, dtype=object),
+            power=power,
+            call_me_s=_next_call_s(state, now_s),
         )
 
-    def _segments(self, task: Ints, processor: Ints, start_s: Floats, length_s: Floats) -> Segments:
-        platform, lengths = self.view.problem.platform, self.policy.lengths
-        if len(platform.kinds) == 1:
-            points = lengths.points(self.view, 0, task, length_s)
-        else:
-            kind, points = platform.kind[processor], np.ones((task.size, 3))
-            for k in range(len(platform.kinds)):
-                mine = np.flatnonzero(kind == k)
-                if mine.size:
-                    points[mine] = lengths.points(self.view, k, task[mine], length_s[mine])
-        end_s = np.minimum(start_s + length_s, self.tasks.deadline_s[task])  # rounding is not late
+    def _segments(
+        self, view: View, task: Ints, processor: Ints, start_s: Floats, length_s: Floats
+    ) -> Segments:
+        platform = view.platform
+        kind, points = platform.kind[processor], np.ones((task.size, 3))
+        for k in range(len(platform.kinds)):
+            mine = np.flatnonzero(kind == k)
+            if mine.size:
+                points[mine] = self.lengths.points(view, k, task[mine], length_s[mine])
+        end_s, due_s = start_s + length_s, view.tasks.deadline_s[task]
+        over = end_s - due_s  # what is late by rounding is on time
+        end_s = np.where((over > 0.0) & (over <= 1e-9 * np.maximum(1.0, due_s)), due_s, end_s)
         return Segments.of(task, processor, start_s, end_s, points)
+
+
+def _last_of_each(task: Ints) -> Ints:
+    """Where each task stands last, in this order: what is promised twice is promised anew."""
+    backwards = np.unique(task[::-1], return_index=True)[1]
+    return np.sort(task.size - 1 - backwards)
+
+
+def _no_queue() -> Queue:
+    from downclock.planners.lists.kernels.board import Queue
+
+    none, number = np.empty(0, np.int64), np.empty(0)
+    return Queue(after=none, before=none, place=none, start_s=number, length_s=number)
+
+
+def _grown(queue: Queue, size: int) -> Queue:
+    """The queue with room for so many tasks."""
+    return queue._replace(
+        after=grown(queue.after, size, -1),
+        before=grown(queue.before, size, -1),
+        place=grown(queue.place, size, -1),
+        start_s=grown(queue.start_s, size, np.inf),
+        length_s=grown(queue.length_s, size, 0.0),
+    )
+
+
+def _room(state: State, arrived: int, told: int = 0) -> Answer:
+    """Room for what one call may decide: each thing told may move all that waits."""
+    from downclock.planners.lists.kernels.board import Answer
+
+    waiting = int((state.queue.place >= 0).sum()) if state.began else 0
+    m = 3 * (waiting + arrived + told + int(state.hopes[0] + state.lost[0])) * (1 + told) + 8
+    for name in ("hopes", "lost"):
+        setattr(state, name, grown(getattr(state, name), m, 0))
+    whole, number = np.zeros((5, m), np.int64), np.zeros((3, m))
+    return Answer(
+        counts=np.zeros(4, np.int64),
+        task=whole[0],
+        processor=whole[1],
+        start_s=number[0],
+        length_s=number[1],
+        revoked=whole[2],
+        refused=whole[3],
+        why=whole[4],
+        earliest_s=number[2],
+        switch=np.zeros((2 * m + 2 * int(state.board.awake.sum()), 3)),
+    )
+
+
+_KINDS = {
+    FINISHED: "FREED", FAILED: "FREED", LOST: "FREED", OVERDUE: "OVER", DOWN: "GONE",
+    UP: "RETURNED", CANCELLED: "CUT", SERVER_DOWN: "SERVER_GONE", SERVER_UP: "SERVER_BACK",
+}  # fmt: skip
+
+
+def _told(state: State, facts: Facts) -> Ints:
+    """Facts as the kernel takes them; a lost task, or one with another deadline, is placed anew."""
+    from downclock.planners.lists.kernels import react as kernel
+
+    rows: list[tuple[int, int, int]] = []
+    overdue = state.overdue.copy()
+    for fact in facts.rows():
+        if fact.code in _KINDS:
+            at = fact.place if fact.place >= 0 else _where(state, fact.task)
+            if at >= 0 or fact.code == CANCELLED:
+                rows.append((getattr(kernel, _KINDS[fact.code]), fact.task, at))
+        if fact.code == LOST or (fact.code == AMENDED and _waits(state, fact.task, facts.now_s)):
+            rows.append((kernel.MOVED, fact.task, -1))
+        if fact.code in (FINISHED, FAILED, LOST, OVERDUE, CANCELLED) and fact.place >= 0:
+            state.overdue[fact.place] = fact.code == OVERDUE
+    late = np.flatnonzero(overdue & state.overdue)  # still so, and by now longer than believed
+    for p in late[state.board.ready_s[late] <= facts.now_s]:
+        rows.append((kernel.OVER, int(state.board.running[p]), int(p)))
+    down = (kernel.GONE, kernel.SERVER_GONE)  # first, so that nothing starts there
+    rows.sort(key=lambda row: row[0] not in down)
+    return np.array(rows, dtype=np.int64).reshape(-1, 3)
+
+
+def _where(state: State, task: int) -> int:
+    """Processor that a task runs on, or -1."""
+    found = np.flatnonzero(state.board.running == task)
+    return int(found[0]) if found.size else -1
+
+
+def _waits(state: State, task: int, now_s: float) -> bool:
+    """Tell whether a task waits on a processor."""
+    return bool(state.queue.place[task] >= 0 and state.queue.start_s[task] > now_s)
+
+
+def _keep_hoping(state: State, answer: Answer, now_s: float) -> tuple[Ints, Ints, Floats]:
+    """Keep what was refused while it could still be on time; return what is rejected for good."""
+    task, why, earliest_s = _refused(answer)
+    known = state.hopes[1 : 1 + state.hopes[0]]
+    task, gone = np.concatenate([known, task]), np.zeros(known.size + task.size, dtype=bool)
+    why = np.concatenate([np.full(known.size, 2), why])
+    earliest_s = np.concatenate([_least_end_s(state, known, now_s), earliest_s])
+    gone = _latest_start_s(state.jobs, task) <= now_s
+    kept = task[~gone]
+    state.hopes = grown(state.hopes, kept.size + 1, 0)
+    state.hopes[0], state.hopes[1 : 1 + kept.size] = kept.size, kept
+    return task[gone], why[gone], earliest_s[gone]
+
+
+def _refused(answer: Answer) -> tuple[Ints, Ints, Floats]:
+    m = int(answer.counts[2])
+    return answer.refused[:m].copy(), answer.why[:m].copy(), answer.earliest_s[:m].copy()
+
+
+def _append_refusals(answer: Answer, other: Answer) -> None:
+    m = int(other.counts[2])
+    for name in ("refused", "why", "earliest_s"):
+        getattr(answer, name)[:m] = getattr(other, name)[:m]
+    answer.counts[2] = m
+
+
+def _latest_start_s(jobs: Jobs, tasks: Ints) -> Floats:
+    """When each task has to start at the latest to be on time, on any kind (m,)."""
+    return np.asarray(jobs.deadline_s[tasks] - jobs.shortest_s[tasks].min(axis=1, initial=np.inf))
+
+
+def _least_end_s(state: State, tasks: Ints, now_s: float) -> Floats:
+    return np.asarray(now_s + state.jobs.shortest_s[tasks].min(axis=1, initial=np.inf))
+
+
+def _next_call_s(state: State, now_s: float) -> float:
+    """When to be asked again: a server falls asleep, hope ends, something is overdue again."""
+    call_s = float(state.board.trees[-1, 1])
+    hopes = state.hopes[1 : 1 + state.hopes[0]]
+    if hopes.size:
+        call_s = min(call_s, float(_latest_start_s(state.jobs, hopes).min()))
+    if state.overdue.any():
+        call_s = min(call_s, float(state.board.ready_s[state.overdue == 1].min()))
+    return call_s if call_s > now_s else np.inf
 
 
 def _flat_board(platform: Platform) -> Board:
@@ -238,24 +448,3 @@ def _seats(platform: Platform, free_s: Floats) -> Ints:
         mine = np.flatnonzero(alike == group)
         seats[mine[np.argsort(-work_s[mine], kind="stable")]] = mine
     return seats
-
-
-def _power(platform: Platform, spans: Floats) -> PowerSpans:
-    """Turn (server, on, off) rows into waking and on spans; on at -1: awake from the start."""
-    server = spans[:, 0].astype(np.int64)
-    begin_s = np.maximum(spans[:, 1], 0.0)
-    wake_s = np.where(spans[:, 1] < 0.0, 0.0, platform.wake_s[server])
-    slow = wake_s > 0.0
-    return PowerSpans(
-        np.concatenate([server[slow], server]),
-        np.concatenate([np.full(int(slow.sum()), WAKING), np.full(server.size, ON)]),
-        np.concatenate([begin_s[slow], begin_s + wake_s]),
-        np.concatenate([(begin_s + wake_s)[slow], spans[:, 2]]),
-    )
-
-
-def _reason(deadline_s: float, too_tight: bool, earliest_s: float) -> str:
-    if not np.isfinite(earliest_s):
-        return "no processor of this platform has a profile for it"
-    why = "even at full speed" if too_tight else "as every processor is taken"
-    return f"cannot end by its deadline {deadline_s:g} s {why}: earliest {earliest_s:g} s"

@@ -6,13 +6,15 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from downclock.engine.policy import Decisions, View, merged
-from downclock.planners.lists.lengths import OneClock
-from downclock.planners.lists.policy import ListPolicy, State
+from downclock.engine.play import plan
+from downclock.engine.view import View
+from downclock.planners.lists.lengths import OneClock, window_s
+from downclock.planners.lists.policy import ListPolicy
 from downclock.power.points import ClockRange, Clocks
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
-from downclock.units import Floats, Ints
+from downclock.schedule.schedule import REJECTED
+from downclock.units import Floats
 
 _STEPS = 9
 """Caps tried along each clock of a continuous kind, twice."""
@@ -26,7 +28,7 @@ class StaticCap:
     """Run every job at one clock; a job that needs a faster one to be on time gets it.
 
     The cap is the one whose plan loses the fewest jobs and then needs the least energy. It is
-    chosen with the whole trace in view, so it flatters this baseline.
+    chosen with the whole trace in view, so it flatters this baseline: a tuner, no policy.
     """
 
     name: str
@@ -36,47 +38,42 @@ class StaticCap:
         """As the list policy underneath."""
         return self.base.objection(problem)
 
-    def start(self, view: View) -> State:
-        """As the list policy underneath."""
-        return self.base.start(view)
-
-    def run(
-        self, state: State, view: View, arrived: Ints, until_s: float
-    ) -> tuple[State, Decisions]:
-        """Place with the best cap."""
-        cap = view.once(("static cap", self.base), lambda: best_cap(view, self.base))
-        return replace(self.base, lengths=cap).run(state, view, arrived, until_s)
+    def tuned(self, problem: Problem) -> ListPolicy:
+        """The list policy with the best cap; found once a problem."""
+        cap = problem.once(("static cap", self.base), lambda: best_cap(problem, self.base))
+        return replace(self.base, name=self.name, lengths=cap)
 
 
-def best_cap(view: View, base: ListPolicy) -> OneClock:
+def best_cap(problem: Problem, base: ListPolicy) -> OneClock:
     """Return the cap whose plan loses the fewest jobs and then needs the least energy.
 
     Caps are ranked by run energy, on a coarse grid and a fine one around its best where clocks
     are continuous; the first few, and the default clock, are planned and billed. Cost: tasks
     times caps.
     """
-    kinds = view.problem.platform.kinds
-    clocks = [kind.clocks for kind in kinds]
-    needed_j = [view.frontier(k).within(view.window_s).energy_j for k in range(len(kinds))]
-    ranked = _ranked(view, _coarse(clocks), needed_j)
+    kinds, clocks = problem.platform.kinds, [kind.clocks for kind in problem.platform.kinds]
+    view = View(problem)
+    every = view.tasks.add(problem.tasks, np.arange(len(problem.tasks)))
+    room_s = window_s(view, every)
+    needed_j = [view.frontier(k, every).within(room_s).energy_j for k in range(len(kinds))]
+    ranked = _ranked(problem, _coarse(clocks), needed_j)
     fine = _fine(clocks, ranked[0])
     if fine is not None:
-        ranked = np.concatenate([_ranked(view, fine, needed_j)[:1], ranked])
+        ranked = np.concatenate([_ranked(problem, fine, needed_j)[:1], ranked])
     caps = [OneClock(float(core), float(memory)) for core, memory in ranked[:_PLANNED]]
-    return min([*caps, OneClock()], key=lambda cap: _outcome(view, replace(base, lengths=cap)))
+    return min([*caps, OneClock()], key=lambda cap: _outcome(problem, replace(base, lengths=cap)))
 
 
-def _outcome(view: View, policy: ListPolicy) -> tuple[int, float]:
-    """Jobs lost and energy needed by a policy that is told the whole trace."""
-    order = np.argsort(view.problem.tasks.arrival_s, kind="stable")
-    _, decided = policy.run(policy.start(view), view, order, np.inf)
-    schedule = merged(view.problem, [decided], policy.name)
-    return decided.rejected.size, account(view.problem, schedule).total_j
+def _outcome(problem: Problem, policy: ListPolicy) -> tuple[int, float]:
+    """Jobs lost and energy needed by a policy."""
+    schedule = plan(problem, policy)
+    lost = int(np.sum(schedule.outcomes.status == REJECTED))
+    return lost, account(problem, schedule).total_j
 
 
-def _ranked(view: View, caps: Floats, needed_j: list[Floats]) -> Floats:
+def _ranked(problem: Problem, caps: Floats, needed_j: list[Floats]) -> Floats:
     """Sort caps (c, 2) by the run energy they need."""
-    totals = [_run_energy(view, OneClock(core, memory), needed_j) for core, memory in caps]
+    totals = [_run_energy(problem, OneClock(core, memory), needed_j) for core, memory in caps]
     return np.asarray(caps[np.argsort(totals, kind="stable")])
 
 
@@ -119,14 +116,13 @@ def _grid(low: Floats, high: Floats) -> Floats:
     return np.stack(grid, -1).reshape(-1, 2)
 
 
-def _run_energy(view: View, cap: OneClock, needed_j: list[Floats]) -> float:
+def _run_energy(problem: Problem, cap: OneClock, needed_j: list[Floats]) -> float:
     """Sum over tasks of the cheapest kind's energy at the cap, or at the clock they need."""
-    problem = view.problem
-    n = len(problem.tasks)
-    best = np.full(n, np.inf)
+    n, tasks = len(problem.tasks), problem.tasks
+    room_s, best = tasks.deadline_s - tasks.arrival_s, np.full(n, np.inf)
     for k, kind in enumerate(problem.platform.kinds):
         points = np.tile(cap.point(kind.clocks), (n, 1))
         time, power = problem.at(np.arange(n), np.full(n, k), points)
-        energy = np.where(time <= view.window_s, time * power, needed_j[k])
+        energy = np.where(time <= room_s, time * power, needed_j[k])
         best = np.fmin(best, energy)
     return float(best[np.isfinite(best)].sum())

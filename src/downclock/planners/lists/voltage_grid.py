@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from downclock.engine.policy import View
+from downclock.engine.view import View
 from downclock.errors import InvalidInput
-from downclock.planners.lists.lengths import LeastEnergy
+from downclock.planners.lists.lengths import LeastEnergy, window_s
 from downclock.power.points import ClockRange
 from downclock.power.profiles import GpuProfiles
 from downclock.units import TOLERANCE, Bools, Floats, Ints
@@ -35,38 +35,38 @@ class VoltageGrid:
         if not (np.isfinite(self.step) and self.step > 0.0):
             raise InvalidInput("must be positive", field="step", value=self.step)
 
-    def wanted(self, view: View, kind: int) -> Floats:
+    def wanted(self, view: View, kind: int, tasks: Ints) -> Floats:
         """Run time of the best point within the window."""
-        every = np.arange(len(view.problem.tasks))
-        time, _ = self._best(view, kind, every, view.window_s, exactly=False)
+        room_s = window_s(view, tasks)
+        time, _ = self._best(view, kind, tasks, room_s, exactly=False)
         rest = np.flatnonzero(~np.isfinite(time))
         if rest.size:
-            time[rest] = view.frontier(kind).within(view.window_s[rest], rest).time_s
+            time[rest] = view.frontier(kind, tasks[rest]).within(room_s[rest]).time_s
         return time
 
-    def binds(self, view: View, kind: int) -> Bools:
+    def binds(self, view: View, kind: int, tasks: Ints) -> Bools:
         """As for the exact optimum."""
-        return LeastEnergy().binds(view, kind)
+        return LeastEnergy().binds(view, kind, tasks)
 
     def points(self, view: View, kind: int, tasks: Ints, length_s: Floats) -> Floats:
         """The best point of the grid with exactly that run time."""
         _, points = self._best(view, kind, tasks, length_s, exactly=True)
         rest = np.flatnonzero(~np.isfinite(points[:, 0]))
         if rest.size:
-            points[rest] = view.frontier(kind).within(length_s[rest], tasks[rest]).points
+            points[rest] = view.frontier(kind, tasks[rest]).within(length_s[rest]).points
         return points
 
     def _best(
         self, view: View, kind: int, tasks: Ints, limit_s: Floats, *, exactly: bool
     ) -> tuple[Floats, Floats]:
         """Time and point of least energy per task; NaN where the grid has none."""
-        clocks = view.problem.platform.kinds[kind].clocks
+        clocks = view.platform.kinds[kind].clocks
         best = np.full(tasks.size, np.inf)
         time, points = np.full(tasks.size, np.nan), np.full((tasks.size, 3), np.nan)
         profile = _profiles(view, kind, tasks)
         if profile is None or not isinstance(clocks, ClockRange):
             return time, points
-        scale = view.problem.tasks.scale[tasks]
+        scale = view.tasks.scale[tasks]
         steps = int(np.floor((clocks.volt_max - clocks.volt_min) / self.step + TOLERANCE)) + 1
         for volt in clocks.volt_min + self.step * np.arange(steps):
             core = float(np.clip(clocks.law.max_core(volt), clocks.core_min, clocks.core_max))
@@ -83,8 +83,8 @@ class VoltageGrid:
 
 def _profiles(view: View, kind: int, tasks: Ints) -> GpuProfiles | None:
     """Parameters of each task (m,), or None where they are not all of the GPU model."""
-    library, name = view.problem.library, view.problem.platform.kinds[kind].name
-    application = view.problem.tasks.application[tasks]
+    library, name = view.library, view.platform.kinds[kind].name
+    application = view.tasks.application[tasks]
     if name not in library.kinds or tasks.size == 0:
         return None
     column = library.kinds.index(name)

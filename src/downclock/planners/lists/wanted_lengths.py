@@ -2,95 +2,97 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from downclock.engine.policy import View
-from downclock.planners.lists.lengths import Lengths
+from downclock.engine.tasks import grown
+from downclock.engine.view import View
+from downclock.planners.lists.kernels.board import Jobs
+from downclock.planners.lists.lengths import Lengths, window_s
 from downclock.units import Bools, Floats, Ints
 
-if TYPE_CHECKING:
-    from downclock.planners.lists.kernels.board import Jobs
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Wishes:
-    """Wishes of n tasks on k kinds."""
-
-    lengths: Floats  # (4, k, n) wanted, least and cheapest run time, utilisation
-    kinds: Ints  # (n, k) kinds, the cheapest first; -1: no more
-    best_s: Floats  # (n,) wanted run time on the first kind
-    binding: Bools  # (n,) the deadline binds there
-
-    @classmethod
-    def of(cls, lengths: Lengths, view: View) -> Wishes:
-        """Ask the length rule once per problem."""
-        return view.once(("wishes", lengths), lambda: _wishes(lengths, view))
-
-    def jobs(self, view: View, tasks: Ints, alone: Bools) -> Jobs:
-        """Columns of ``tasks`` in this order, for the kernel."""
-        from downclock.planners.lists.kernels.board import Jobs
-
-        table = view.problem.tasks
-        times = np.array([table.arrival_s[tasks], table.deadline_s[tasks], alone])
-        offsets, rungs = _ladders(view, tasks)
-        return Jobs(times, self.kinds[tasks], self.lengths[:, :, tasks], offsets, rungs)
-
-
-def _wishes(lengths: Lengths, view: View) -> Wishes:
-    kinds = len(view.problem.platform.kinds)
-    shortest = np.array([view.frontier(k).t_min_s for k in range(kinds)])
-    cheapest = np.array([view.frontier(k).t_opt_s for k in range(kinds)])
-    wanted = np.array([lengths.wanted(view, k) for k in range(kinds)])
-    wanted = np.where(np.isfinite(wanted), wanted, shortest)
-    binds = np.array([lengths.binds(view, k) for k in range(kinds)])
-    order = np.zeros((wanted.shape[1], 1), dtype=np.int64)
-    if kinds > 1:
-        cost = [view.frontier(k).within(view.window_s).energy_j for k in range(kinds)]
-        order = np.argsort(np.array(cost), axis=0, kind="stable").T
-    possible = np.take_along_axis(np.isfinite(wanted.T), order, axis=1)
-    window_s = view.window_s
-    known = np.isfinite(wanted) & (window_s > 0.0)
-    share = np.divide(wanted, window_s, out=np.zeros_like(wanted), where=known)
-    every = np.arange(wanted.shape[1])
-    return Wishes(
-        np.array([wanted, shortest, cheapest, share]),
-        np.ascontiguousarray(np.where(possible, order, -1)),
-        wanted[order[:, 0], every],
-        binds[order[:, 0], every],
+def no_jobs(kinds: int) -> Jobs:
+    """Nothing is known yet."""
+    none, whole, number = np.empty(0), np.empty((0, kinds), np.int64), np.empty((0, kinds))
+    return Jobs(
+        arrival_s=none,
+        deadline_s=none,
+        alone=np.empty(0, np.int64),
+        kinds=whole,
+        wanted_s=number,
+        shortest_s=number,
+        cheapest_s=number,
+        share=number,
+        rung_first=whole,
+        rung_end=whole,
+        rungs=none,
     )
 
 
-def _ladders(view: View, tasks: Ints) -> tuple[Ints, Floats]:
-    """Run times of enumerated clocks, job by job, for every kind: offsets (k, m + 1), entries."""
-    kinds = len(view.problem.platform.kinds)
-    offsets = np.zeros((kinds, tasks.size + 1), dtype=np.int64)
-    rungs: list[Floats] = [np.empty(0)]
-    base = 0
-    for k in range(kinds):
-        first, times = _ladder(view, k)
-        counts = np.diff(first)[tasks]
-        offsets[k, 0] = base
-        offsets[k, 1:] = base + np.cumsum(counts)
-        if counts.any():
-            entry = np.repeat(first[tasks] - (offsets[k, :-1] - base), counts)
-            rungs.append(times[entry + np.arange(entry.size)])
-        base = int(offsets[k, -1])
-    return offsets, np.concatenate(rungs)
+def with_tasks(jobs: Jobs, lengths: Lengths, view: View, tasks: Ints) -> Jobs:
+    """Fill in the rows of tasks (m,), new ones or some whose deadline has changed."""
+    size = int(tasks.max(initial=-1)) + 1
+    room = {name: grown(getattr(jobs, name), size) for name in Jobs._fields if name != "rungs"}
+    kinds = range(jobs.kinds.shape[1])
+    fronts = [view.frontier(k, tasks) for k in kinds]
+    wanted = np.array([lengths.wanted(view, k, tasks) for k in kinds]).T
+    shortest = np.array([front.t_min_s for front in fronts]).T
+    wanted = np.where(np.isfinite(wanted), wanted, shortest)
+    room["arrival_s"][tasks] = view.tasks.arrival_s[tasks]
+    room["deadline_s"][tasks] = view.tasks.deadline_s[tasks]
+    room["alone"][tasks] = 0
+    room["wanted_s"][tasks], room["shortest_s"][tasks] = wanted, shortest
+    room["cheapest_s"][tasks] = np.array([front.t_opt_s for front in fronts]).T
+    room["kinds"][tasks] = _preferred(view, tasks, wanted)
+    room["share"][tasks] = _shares(window_s(view, tasks), wanted)
+    rungs = jobs.rungs
+    for k in kinds:
+        first, times = _worthwhile(*fronts[k].ladder())
+        room["rung_first"][tasks, k] = rungs.size + first[:-1]
+        room["rung_end"][tasks, k] = rungs.size + first[1:]
+        rungs = np.concatenate([rungs, times]) if times.size else rungs
+    return Jobs(**room, rungs=rungs)
 
 
-def _ladder(view: View, kind: int) -> tuple[Ints, Floats]:
-    """Offsets (n + 1,) and run times of every task's enumerated clocks on a kind.
+def _preferred(view: View, tasks: Ints, wanted: Floats) -> Ints:
+    """Kinds that tasks can run on, the one of least energy within the window first (m, k)."""
+    order = np.zeros((tasks.size, 1), dtype=np.int64)
+    if wanted.shape[1] > 1:
+        room_s = window_s(view, tasks)
+        cost = [view.frontier(k, tasks).within(room_s).energy_j for k in range(wanted.shape[1])]
+        order = np.argsort(np.array(cost), axis=0, kind="stable").T
+    possible = np.take_along_axis(np.isfinite(wanted), order, axis=1)
+    return np.where(possible, order, -1)
 
-    Only those that no faster clock beats: the slowest that fits is then the cheapest that fits.
-    """
-    return view.once(("ladder", kind), lambda: _worthwhile(*view.frontier(kind).ladder()))
+
+def _shares(room_s: Floats, wanted: Floats) -> Floats:
+    """Utilisations (m, k)."""
+    known = np.isfinite(wanted) & (room_s > 0.0)[:, None]
+    rooms = np.broadcast_to(room_s[:, None], wanted.shape)
+    return np.divide(wanted, rooms, out=np.zeros_like(wanted), where=known)
+
+
+def first_choice(jobs: Jobs, tasks: Ints) -> tuple[Ints, Floats]:
+    """Kind that each task prefers, 0 where it has none, and its wanted run time there (m,)."""
+    kind = np.maximum(jobs.kinds[tasks, 0], 0)
+    return kind, np.asarray(jobs.wanted_s[tasks, kind])
+
+
+def binding(lengths: Lengths, view: View, jobs: Jobs, tasks: Ints) -> Bools:
+    """Whether the deadline of each task limits its run time, on the kind it prefers (m,)."""
+    kind, _ = first_choice(jobs, tasks)
+    found = np.zeros(tasks.size, dtype=bool)
+    for k in range(jobs.kinds.shape[1]):
+        mine = kind == k
+        found[mine] = lengths.binds(view, k, tasks[mine])
+    return found
 
 
 def _worthwhile(first: Ints, time_s: Floats, energy_j: Floats) -> tuple[Ints, Floats]:
-    """Drop entries that cost no less than a faster one of the same row; cost linear."""
+    """Drop entries that cost no less than a faster one of the same row; cost linear.
+
+    The slowest that fits is then the cheapest that fits.
+    """
     counts = np.diff(first)
     keep = np.zeros(time_s.size, dtype=bool)
     least = np.full(counts.size, np.inf)

@@ -1,6 +1,7 @@
 """Levels: the clocks of each kind as a list, with every task's time and power at them.
 
-Continuous clocks are sampled; the fastest point is always among the levels.
+Continuous clocks are sampled; the fastest point is always among the levels. They are those of the
+library, so they do not change with the tasks that come.
 """
 
 from __future__ import annotations
@@ -9,10 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from downclock.engine.policy import View
+from downclock.engine.tasks import grown
+from downclock.engine.view import View
+from downclock.power.library import Library
 from downclock.power.points import Clocks, PointTable
+from downclock.problem.platform import Kind
 from downclock.problem.problem import Problem
-from downclock.units import Floats
+from downclock.units import Floats, Ints
 
 CORE_STEPS, MEMORY_STEPS = 8, 4
 """Samples along continuous clocks."""
@@ -24,20 +28,38 @@ class Levels:
 
     Attributes:
         points: operating points (l, 3).
-        time_s, power_w: of whole tasks (n, l); infinite and NaN where one cannot run.
-        speed: least speed-up over all tasks relative to the last level (l,), never falling: a
-            task takes at most top time / speed.
+        unit_s, power_w: of a unit of work of every application (a, l); infinite and NaN where
+            one cannot run.
+        speed: least speed-up over all applications relative to the last level (l,), never
+            falling: a task takes at most top time / speed.
     """
 
     points: Floats
-    time_s: Floats
+    unit_s: Floats
     power_w: Floats
     speed: Floats
 
-    @property
-    def top_s(self) -> Floats:
-        """Time of each task at the fastest level (n,)."""
-        return np.asarray(self.time_s[:, -1])
+
+@dataclass(slots=True, eq=False)
+class TaskLevels:
+    """Time and power of the tasks told so far at every level of a kind (n, l)."""
+
+    levels: Levels
+    time_s: Floats
+    power_w: Floats
+
+    @classmethod
+    def of(cls, levels: Levels) -> TaskLevels:
+        """No tasks yet."""
+        none = np.empty((0, levels.points.shape[0]))
+        return cls(levels, none, none.copy())
+
+    def learn(self, application: Ints, scale: Floats, tasks: Ints) -> None:
+        """Add tasks with these applications and works."""
+        size = int(tasks.max(initial=-1)) + 1
+        self.time_s, self.power_w = grown(self.time_s, size), grown(self.power_w, size)
+        self.time_s[tasks] = self.levels.unit_s[application] * scale[:, None]
+        self.power_w[tasks] = self.levels.power_w[application]
 
 
 def objection_to_levels(problem: Problem) -> str | None:
@@ -54,15 +76,29 @@ def objection_to_levels(problem: Problem) -> str | None:
             "servers take time to wake, but this policy needs all of them on from the start"
             ' (initially = "on")'
         )
-    for k, kind in enumerate(platform.kinds):
-        if levels_of(View(problem), k).points.shape[0] == 0:
+    for kind in platform.kinds:
+        if _levels(problem.library, kind).points.shape[0] == 0:
             return f"its tasks have no clock of kind '{kind.name}' in common, which levels need"
     return None
 
 
 def levels_of(view: View, kind: int) -> Levels:
-    """Levels of one kind, computed once a problem."""
-    return view.once(("levels", kind), lambda: _levels(view.problem, kind))
+    """Levels of one kind, computed once."""
+    spec = view.platform.kinds[kind]
+    return view.once(("levels", kind), lambda: _levels(view.library, spec))
+
+
+def task_levels(view: View, tasks: Ints) -> list[TaskLevels]:
+    """Levels of every kind with these tasks."""
+    made = [TaskLevels.of(levels_of(view, k)) for k in range(len(view.platform.kinds))]
+    learn(made, view, tasks)
+    return made
+
+
+def learn(levels: list[TaskLevels], view: View, tasks: Ints) -> None:
+    """Add tasks on every kind."""
+    for each in levels:
+        each.learn(view.tasks.application[tasks], view.tasks.scale[tasks], tasks)
 
 
 def _points(clocks: Clocks) -> Floats:
@@ -75,15 +111,13 @@ def _points(clocks: Clocks) -> Floats:
     return np.column_stack([grid, clocks.volt(grid[:, 0])])
 
 
-def _levels(problem: Problem, kind: int) -> Levels:
-    n, table = len(problem.tasks), _points(problem.platform.kinds[kind].clocks)
-    columns = [
-        problem.at(np.arange(n), np.full(n, kind), np.tile(point, (n, 1))) for point in table
-    ]
+def _levels(library: Library, kind: Kind) -> Levels:
+    every, table = np.arange(len(library)), _points(kind.clocks)
+    columns = [library.at(every, kind.name, np.tile(point, (every.size, 1))) for point in table]
     time_s = np.stack([time for time, _ in columns], axis=1)
     power_w = np.stack([power for _, power in columns], axis=1)
-    # A level some task was never measured at cannot be promised to all of them.
-    runs = np.isfinite(time_s).any(axis=1) & (problem.tasks.scale > 0.0)
+    # A level some application was never measured at cannot be promised to all of them.
+    runs = np.isfinite(time_s).any(axis=1)
     whole = np.flatnonzero(np.isfinite(time_s[runs]).all(axis=0)) if runs.any() else np.arange(1)
     mean_s = np.array([np.mean(time_s[runs, k]) if runs.any() else 0.0 for k in whole])
     order = whole[np.argsort(-mean_s, kind="stable")]

@@ -125,6 +125,18 @@ class Mapping:
         queue.drop(job)
         self.settle(p, reset=self.rules.scheme == "aggressive" or (early and not self._fixed))
 
+    def left(self, p: int, job: int) -> float:
+        """Part of a job that is left in the worst case."""
+        queue = self.queues[p]
+        return float(queue.remaining[job] / queue.jobs[job].times[queue.kind])
+
+    def amend(self, job: Job) -> None:
+        """Take note of another deadline of a job that was accepted."""
+        for p, queue in enumerate(self.queues):
+            if job.id in queue.jobs:
+                queue.jobs[job.id] = job
+                self.settle(p)
+
     def restart(self, job: int) -> None:
         """Take note that all work on a job is lost; it stays where it is."""
         p = self.where(job)

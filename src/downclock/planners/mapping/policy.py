@@ -3,50 +3,59 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple
+from typing import ClassVar
 
-from downclock.engine.policy import Decisions, View
-from downclock.planners.mapping.levels import Levels, levels_of, objection_to_levels
+import numpy as np
+
+from downclock.engine.decisions import Decisions
+from downclock.engine.facts import AMENDED, Facts
+from downclock.engine.policy import Columns, Coming, Folded
+from downclock.engine.view import View
+from downclock.planners.mapping.levels import (
+    TaskLevels,
+    learn,
+    levels_of,
+    objection_to_levels,
+    task_levels,
+)
 from downclock.planners.mapping.mapping import Mapping, Rules
 from downclock.planners.mapping.queue import Queue
-from downclock.planners.mapping.reacting import (
-    Facts,
-    Orders,
-    Planning,
-    run_planning,
-    start_planning,
-)
 from downclock.planners.mapping.rules import Job
+from downclock.planners.mapping.running import HEEDS, changed, decided, still_running, told_of
 from downclock.problem.problem import Problem
-from downclock.units import Ints
 
 
-class State(NamedTuple):
-    """The queues, and whether time 0 is still to come."""
+@dataclass(slots=True)
+class State:
+    """The queues, tasks at their levels, what each processor runs, and whether anything began."""
 
     mapping: Mapping
-    fresh: list[bool]
+    levels: list[TaskLevels]
+    runs: list[tuple[int, int]]
+    began: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class LiuPolicy:
     """Mapping of time-sensitive jobs to CPUs and GPUs (liu sections 4 to 6).
 
-    Types are the platform's kinds, speeds those of the worst task at each clock. A kind whose
-    ``interrupt`` is preempt or migrate is preemptive; where any kind locks its clock the rules
-    for locked clocks apply.
+    Types are the platform's kinds, speeds those of the worst application at each clock. A kind
+    whose ``interrupt`` is preempt or migrate is preemptive; where any kind locks its clock the
+    rules for locked clocks apply.
     """
 
     name: str
     rules: Rules = field(default_factory=Rules)
 
+    heeds: ClassVar[frozenset[int]] = HEEDS
+
     def objection(self, problem: Problem) -> str | None:
         """Independent tasks on enumerated clocks."""
         return objection_to_levels(problem)
 
-    def begin(self, view: View) -> State:
+    def start(self, view: View) -> State:
         """Empty queues."""
-        platform = view.problem.platform
+        platform = view.platform
         locked = any(kind.clock == "locked" for kind in platform.kinds)
         rules = self.rules
         if locked and not rules.reading.locked:
@@ -59,60 +68,102 @@ class LiuPolicy:
             Queue(int(k), preemptive[k], levels_of(view, int(k)).speed.tolist())
             for k in platform.kind
         ]
-        return State(Mapping(rules, queues, now=0.0), [True])
+        none = np.empty(0, dtype=np.int64)
+        runs = [(-1, 0)] * platform.processor_count
+        return State(Mapping(rules, queues, now=0.0), task_levels(view, none), runs)
 
-    def react(self, state: State, view: View, facts: Facts) -> Orders:
-        """Follow what happened; orders are given for every processor."""
-        mapping = state.mapping
-        mapping.advance(facts.now_s)
-        for job in facts.finished:
+    def decide(self, state: State, view: View, facts: Facts) -> tuple[State, Decisions]:
+        """Follow what happened, then say what every processor runs."""
+        told, mapping = told_of(view, facts), state.mapping
+        learn(state.levels, view, np.array(told.arrived, dtype=np.int64))
+        mapping.advance(told.now_s)
+        for job in (*told.finished, *told.ended):
             mapping.finish(job)
-        for job in facts.failed:
-            mapping.finish(job)
-        for job in facts.lost:
+        for job in told.lost:
             mapping.restart(job)
-        mapping.change(facts.down, facts.up)
-        jobs = [job_of(view, task) for task in facts.arrived]
-        if state.fresh[0] and facts.now_s == 0.0:
+        for job in facts.tasks(AMENDED).tolist():
+            mapping.amend(job_of(state, view, job))
+        mapping.change(told.down, told.up)
+        jobs = [job_of(state, view, task) for task in told.arrived]
+        if not state.began and told.now_s == 0.0:
             refused = mapping.begin(jobs)
         else:
             refused = [job.id for job in jobs if mapping.arrive(job) < 0]
-        state.fresh[0] = False
-        run = [
-            (p, queue.running, queue.locked_at.get(queue.running, queue.level))
-            for p, queue in enumerate(mapping.queues)
+        before, state.runs = still_running(state.runs, told), _runs(mapping)
+        moves = changed(view, state.levels, before, state.runs, mapping.left, told.now_s)
+        rejected = [(job, refusal(state, view, job)) for job in refused]
+        first, state.began = not state.began, True
+        return state, decided(view, told, moves, rejected, first=first, facts=facts)
+
+    def fold(self, state: State, view: View, coming: Coming) -> tuple[State, Folded] | None:
+        """One moment after the other."""
+        return None
+
+    def saved(self, state: State) -> Columns:
+        """Queues as columns: a row for every job that waits or runs."""
+        queues = state.mapping.queues
+        jobs = [
+            (p, job, float(left), queue.locked_at.get(job, -1))
+            for p, queue in enumerate(queues)
+            for job, left in queue.remaining.items()
         ]
-        return Orders(run, [(job, refusal(view, job)) for job in refused])
+        processors = [
+            (queue.running, queue.level, up, *run)
+            for queue, up, run in zip(queues, state.mapping.up, state.runs, strict=True)
+        ]
+        return {
+            "jobs": np.array(jobs, dtype=np.float64).reshape(-1, 4),
+            "processors": np.array(processors, dtype=np.int64).reshape(-1, 5),
+            "moment": np.array([state.mapping.now, state.began], dtype=np.float64),
+        }
 
-    def start(self, view: View) -> Planning:
-        """State of a plan at time 0."""
-        return start_planning(self, view)
+    def restored(self, view: View, columns: Columns) -> State:
+        """Fill the queues again."""
+        state = self.start(view)
+        learn(state.levels, view, np.arange(len(view.tasks)))
+        mapping = state.mapping
+        for p, job, left, locked in columns["jobs"].tolist():
+            mapping.queues[int(p)].add(job_of(state, view, int(job)), left)
+            if locked >= 0:
+                mapping.queues[int(p)].locked_at[int(job)] = int(locked)
+        for p, (running, level, up, *run) in enumerate(columns["processors"].tolist()):
+            mapping.queues[p].running, mapping.queues[p].level = running, level
+            mapping.up[p], state.runs[p] = bool(up), (run[0], run[1])
+        mapping.now, state.began = float(columns["moment"][0]), bool(columns["moment"][1])
+        return state
 
-    def run(
-        self, state: Planning, view: View, arrived: Ints, until_s: float
-    ) -> tuple[Planning, Decisions]:
-        """Plan with run times as estimated."""
-        return run_planning(self, state, view, arrived, until_s)
+
+def _runs(mapping: Mapping) -> list[tuple[int, int]]:
+    """What every processor runs, and at which level."""
+    return [
+        (
+            queue.running,
+            queue.locked_at.get(queue.running, queue.level) if queue.running >= 0 else 0,
+        )
+        for queue in mapping.queues
+    ]
 
 
-def job_of(view: View, task: int) -> Job:
+def job_of(state: State, view: View, task: int) -> Job:
     """A task as liu's job: worst-case times at the top level of each kind."""
-    levels: list[Levels] = [levels_of(view, k) for k in range(len(view.problem.platform.kinds))]
-    tasks = view.problem.tasks
     return Job(
         task,
-        float(tasks.arrival_s[task]),
-        float(tasks.deadline_s[task]),
-        tuple(float(level.time_s[task, -1]) for level in levels),
+        float(view.tasks.arrival_s[task]),
+        float(view.tasks.deadline_s[task]),
+        tuple(float(level.time_s[task, -1]) for level in state.levels),
     )
 
 
-def refusal(view: View, task: int) -> str:
+def refusal(state: State, view: View, task: int) -> str:
     """Why a job was turned away."""
-    times = job_of(view, task).times
-    if min(times) == float("inf"):
+    return why_not(view, task, min(job_of(state, view, task).times))
+
+
+def why_not(view: View, task: int, fastest_s: float) -> str:
+    """Why a job that takes so long at best was turned away."""
+    if fastest_s == float("inf"):
         return "no processor of this platform has a profile for it"
     return (
-        f"no processor can promise its deadline {view.problem.tasks.deadline_s[task]:g} s"
+        f"no processor can promise its deadline {view.tasks.deadline_s[task]:g} s"
         " beside what it has accepted"
     )

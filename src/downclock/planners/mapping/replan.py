@@ -10,24 +10,28 @@ never late while run times stay within them.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
 
 import numpy as np
 
-from downclock.engine.policy import Decisions, View
-from downclock.planners.mapping.levels import Levels, levels_of, objection_to_levels
-from downclock.planners.mapping.policy import refusal
-from downclock.planners.mapping.reacting import (
+from downclock.engine.decisions import Decisions
+from downclock.engine.facts import AMENDED, Facts
+from downclock.engine.policy import Columns, Coming, Folded
+from downclock.engine.view import View
+from downclock.planners.mapping.levels import TaskLevels, learn, objection_to_levels, task_levels
+from downclock.planners.mapping.policy import why_not
+from downclock.planners.mapping.running import (
+    HEEDS,
     IDLE,
-    Facts,
-    Orders,
-    Planning,
-    run_planning,
-    start_planning,
+    Told,
+    changed,
+    decided,
+    still_running,
+    told_of,
 )
 from downclock.problem.problem import Problem
 from downclock.problem.spread import LOGNORMAL, UNIFORM
-from downclock.units import Floats, Ints
+from downclock.units import Ints
 
 if TYPE_CHECKING:
     from downclock.planners.mapping.kernels.search import Options
@@ -67,20 +71,22 @@ class Held:
 
 
 @dataclass(slots=True)
-class Book:
-    """All accepted jobs, and what each processor runs."""
+class Roster:
+    """All accepted jobs, and what each processor runs, at which level."""
 
     kind: list[int]
     preempts: list[bool]
     locks: list[bool]
     idle_w: list[float]
     on_w: float
-    levels: list[Levels]
+    levels: list[TaskLevels]
     running: list[int]
+    runs: list[tuple[int, int]]
     up: list[bool]
     now_s: float = 0.0
     held: dict[int, Held] = field(default_factory=dict)
     menus: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+    began: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +111,8 @@ class Replan:
     reserve: float = 0.0
     limit_s: float = 5.0
 
+    heeds: ClassVar[frozenset[int]] = HEEDS
+
     def objection(self, problem: Problem) -> str | None:
         """Independent tasks on few processors, each with its own clock."""
         if problem.platform.processor_count > MOST_PROCESSORS:
@@ -113,49 +121,84 @@ class Replan:
             return f"this policy plans anew at every event; at most {MOST_TASKS:,} tasks"
         return objection_to_levels(problem)
 
-    def begin(self, view: View) -> Book:
+    def start(self, view: View) -> Roster:
         """No jobs."""
-        platform = view.problem.platform
-        kinds = platform.kinds
-        idle_w = platform.idle_w
-        return Book(
-            platform.kind.tolist(),
-            [kinds[k].interrupt in ("preempt", "migrate") for k in platform.kind],
-            [kinds[k].clock == "locked" for k in platform.kind],
-            idle_w.tolist(),
-            float(idle_w.sum() + platform.host_w.sum()) if self.until == "makespan" else 0.0,
-            [levels_of(view, k) for k in range(len(kinds))],
-            [IDLE] * platform.processor_count,
-            [True] * platform.processor_count,
+        platform = view.platform
+        kinds, idle_w = platform.kinds, platform.idle_w
+        return Roster(
+            kind=platform.kind.tolist(),
+            preempts=[kinds[k].interrupt in ("preempt", "migrate") for k in platform.kind],
+            locks=[kinds[k].clock == "locked" for k in platform.kind],
+            idle_w=idle_w.tolist(),
+            on_w=float(idle_w.sum() + platform.host_w.sum()) if self.until == "makespan" else 0.0,
+            levels=task_levels(view, np.empty(0, dtype=np.int64)),
+            running=[IDLE] * platform.processor_count,
+            runs=[(IDLE, 0)] * platform.processor_count,
+            up=[True] * platform.processor_count,
         )
 
-    def react(self, state: Book, view: View, facts: Facts) -> Orders:
+    def decide(self, state: Roster, view: View, facts: Facts) -> tuple[Roster, Decisions]:
         """Take note, find room for what arrived, plan the rest anew."""
-        _advance(state, facts)
-        refused = self._admit(state, view, facts)
+        told = told_of(view, facts)
+        learn(state.levels, view, np.array(told.arrived, dtype=np.int64))
+        _advance(state, told)
+        for task in facts.tasks(AMENDED).tolist():
+            if task in state.held:
+                state.held[task].deadline_s = float(view.tasks.deadline_s[task])
+        refused = self._admit(state, view, told)
         if state.held:
             self._improve(state, first=facts.now_s == 0.0)
-        return Orders(_orders(state), [(task, refusal(view, task)) for task in refused])
+        before, state.runs = still_running(state.runs, told), _orders(state)
+        moves = changed(
+            view, state.levels, before, state.runs, lambda _, task: state.held[task].left,
+            told.now_s,
+        )  # fmt: skip
+        fastest_s = [min(float(each.time_s[i, -1]) for each in state.levels) for i in refused]
+        rejected = [(i, why_not(view, i, s)) for i, s in zip(refused, fastest_s, strict=True)]
+        first, state.began = not state.began, True
+        return state, decided(view, told, moves, rejected, first=first, facts=facts)
 
-    def start(self, view: View) -> Planning:
-        """State of a plan at time 0."""
-        return start_planning(self, view)
+    def fold(self, state: Roster, view: View, coming: Coming) -> tuple[Roster, Folded] | None:
+        """One moment after the other."""
+        return None
 
-    def run(
-        self, state: Planning, view: View, arrived: Ints, until_s: float
-    ) -> tuple[Planning, Decisions]:
-        """Plan with run times as estimated."""
-        return run_planning(self, state, view, arrived, until_s)
+    def saved(self, state: Roster) -> Columns:
+        """Jobs and processors as columns."""
+        jobs = [
+            (job.task, job.deadline_s, job.hoped, job.left, job.processor, job.level, job.begun)
+            for job in state.held.values()
+        ]
+        processors = [
+            (running, up, *run)
+            for running, up, run in zip(state.running, state.up, state.runs, strict=True)
+        ]
+        return {
+            "jobs": np.array(jobs, dtype=np.float64).reshape(-1, 7),
+            "processors": np.array(processors, dtype=np.int64).reshape(-1, 4),
+            "moment": np.array([state.now_s, state.began], dtype=np.float64),
+        }
 
-    def _admit(self, state: Book, view: View, facts: Facts) -> list[int]:
+    def restored(self, view: View, columns: Columns) -> Roster:
+        """Fill the roster again."""
+        state = self.start(view)
+        learn(state.levels, view, np.arange(len(view.tasks)))
+        for task, due_s, hoped, left, p, level, begun in columns["jobs"].tolist():
+            state.held[int(task)] = Held(
+                int(task), due_s, hoped, left, int(p), int(level), bool(begun)
+            )
+        for p, (running, up, *run) in enumerate(columns["processors"].tolist()):
+            state.running[p], state.up[p], state.runs[p] = running, bool(up), (run[0], run[1])
+        state.now_s, state.began = float(columns["moment"][0]), bool(columns["moment"][1])
+        return state
+
+    def _admit(self, state: Roster, view: View, told: Told) -> list[int]:
         """Accept what can be promised beside all that was: by deadline, one by one if need be."""
-        deadline_s = view.problem.tasks.deadline_s
-        hoped = view.once("hoped work", lambda: _hoped_work(view.problem))
+        deadline_s = view.tasks.deadline_s
         refused = []
         places = _candidates(state)
-        for task in sorted(facts.arrived, key=lambda task: (deadline_s[task], task)):
+        for task in sorted(told.arrived, key=lambda task: (deadline_s[task], task)):
             before = {j: (job.processor, job.level) for j, job in state.held.items()}
-            state.held[task] = Held(task, float(deadline_s[task]), float(hoped[task]))
+            state.held[task] = Held(task, float(deadline_s[task]), _hoped_work(view, task))
             if not (_menu(state, state.held[task], places) and self._fits(state, task)):
                 del state.held[task]
                 for j, (processor, level) in before.items():
@@ -163,7 +206,7 @@ class Replan:
                 refused.append(task)
         return refused
 
-    def _fits(self, state: Book, task: int) -> bool:
+    def _fits(self, state: Roster, task: int) -> bool:
         """Place a new job: where it costs least beside the others as planned, else by search."""
         trial = _Trial(state, 0.0)
         fits = trial.insert(task)
@@ -173,7 +216,7 @@ class Replan:
             trial.keep(state)
         return fits
 
-    def _improve(self, state: Book, first: bool) -> None:
+    def _improve(self, state: Roster, first: bool) -> None:
         """Search for less energy, leaving the reserve where that is possible."""
         if first and len(state.held) <= self.exact:
             trial = _Trial(state, self.reserve)
@@ -187,39 +230,39 @@ class Replan:
                 return
 
 
-def _advance(state: Book, facts: Facts) -> None:
-    """Let running jobs get on, then drop, restart or take back what facts say."""
+def _advance(state: Roster, told: Told) -> None:
+    """Let running jobs get on, then drop, restart or take back what was told."""
     for p, task in enumerate(state.running):
         if task != IDLE:
             job = state.held[task]
             whole_s = state.levels[state.kind[p]].time_s[task, job.level]
-            job.left = max(job.left - (facts.now_s - state.now_s) / float(whole_s), 0.0)
-    state.now_s = facts.now_s
-    for task in (*facts.finished, *facts.failed):
-        del state.held[task]
-    for task in facts.lost:
+            job.left = max(job.left - (told.now_s - state.now_s) / float(whole_s), 0.0)
+    state.now_s = told.now_s
+    for task in (*told.finished, *told.ended):
+        state.held.pop(task, None)
+    for task in told.lost:
         state.held[task].left, state.held[task].begun = 1.0, False
-    gone = {*facts.finished, *facts.failed, *facts.lost}
+    gone = {*told.finished, *told.ended, *told.lost}
     state.running = [IDLE if task in gone else task for task in state.running]
-    for p in facts.down:
+    for p in told.down:
         state.up[p] = False
-    for p in facts.up:
+    for p in told.up:
         state.up[p] = True
-    if facts.down or facts.up:
+    if told.down or told.up:
         state.menus.clear()
 
 
-def _hoped_work(problem: Problem) -> Floats:
-    """Work to expect of each task, at most its estimate: what its spread says on average."""
-    spread = problem.tasks.spread
+def _hoped_work(view: View, task: int) -> float:
+    """Work to expect of a task, at most its estimate: what its spread says on average."""
+    spread = view.tasks.spread
     if spread is None:
-        return np.ones(len(problem.tasks))
-    mean = np.where(spread.shape == UNIFORM, 0.5 * (spread.a + spread.b), 1.0)
-    mean = np.where(spread.shape == LOGNORMAL, spread.a * np.exp(0.5 * spread.b**2), mean)
-    return np.asarray(np.minimum(mean, 1.0))
+        return 1.0
+    shape, a, b = spread.shape[task], float(spread.a[task]), float(spread.b[task])
+    mean = 0.5 * (a + b) if shape == UNIFORM else 1.0
+    return min(a * float(np.exp(0.5 * b**2)) if shape == LOGNORMAL else mean, 1.0)
 
 
-def _candidates(state: Book) -> list[int]:
+def _candidates(state: Roster) -> list[int]:
     """Processors worth a try: of each kind those with the least work; the rest are like them."""
     work_s = [0.0] * len(state.kind)
     for job in state.held.values():
@@ -234,7 +277,7 @@ def _candidates(state: Book) -> list[int]:
     return sorted(p for mine in kept.values() for p in mine)
 
 
-def _menu(state: Book, job: Held, places: list[int]) -> list[int]:
+def _menu(state: Roster, job: Held, places: list[int]) -> list[int]:
     """Options of a job, as processor * 1000 + level: not slower and dearer than another."""
     found: list[int] = []
     if job.begun:
@@ -248,7 +291,7 @@ def _menu(state: Book, job: Held, places: list[int]) -> list[int]:
     return found
 
 
-def _worthwhile(state: Book, p: int, task: int) -> list[int]:
+def _worthwhile(state: Roster, p: int, task: int) -> list[int]:
     """Levels that no faster one beats in energy above idle: the critical level is the floor."""
     key = (p, task)
     if key not in state.menus:
@@ -269,7 +312,7 @@ def _worthwhile(state: Book, p: int, task: int) -> list[int]:
 class _Trial:
     """One planning attempt: jobs by deadline and their options as columns."""
 
-    def __init__(self, state: Book, reserve: float) -> None:
+    def __init__(self, state: Roster, reserve: float) -> None:
         jobs = sorted(state.held.values(), key=lambda job: (job.deadline_s, job.task))
         places = _candidates(state)
         menus = [
@@ -362,14 +405,14 @@ class _Trial:
             return True
         return False
 
-    def keep(self, state: Book) -> None:
+    def keep(self, state: Roster) -> None:
         """Write the plan into the book."""
         for i, job in enumerate(self.jobs):
             code = int(self.entry[self.choice[i]])
             state.held[job.task].processor, state.held[job.task].level = code // 1000, code % 1000
 
 
-def _orders(state: Book) -> list[tuple[int, int, int]]:
+def _orders(state: Roster) -> list[tuple[int, int]]:
     """Every processor runs its job with the earliest deadline; what cannot be put back goes on."""
     waiting: list[list[Held]] = [[] for _ in state.kind]
     for job in state.held.values():
@@ -386,5 +429,5 @@ def _orders(state: Book) -> list[tuple[int, int, int]]:
         state.running[p] = task
         if task != IDLE:
             state.held[task].begun = True
-        rows.append((p, task, state.held[task].level if task != IDLE else 0))
+        rows.append((task, state.held[task].level if task != IDLE else 0))
     return rows

@@ -90,7 +90,7 @@ def point(parsed: ParsedSchedule) -> Iterator[Finding]:
 def share(parsed: ParsedSchedule) -> Iterator[Finding]:
     """A segment's share is its duration / run time of the whole task at its point.
 
-    In the last slot of a task it may be less (but not nothing): the rest of the slot is waste.
+    In the last slot of an attempt it may be less (but not nothing): the rest of it is waste.
     """
     runs, rows = parsed.runs, parsed.runs.rows
     duration, free = rows.end_s - rows.start_s, slack(rows.end_s)
@@ -113,9 +113,11 @@ def share(parsed: ParsedSchedule) -> Iterator[Finding]:
 def _wasteable_s(parsed: ParsedSchedule) -> Floats:
     """Time at the end of each segment that may pass without work: less than a slot, or none."""
     rows, slot_s = parsed.runs.rows, parsed.problem.platform.slot_s
-    if slot_s is None:
+    if slot_s is None or not len(rows):
         return np.zeros(len(rows))
-    last = rows.end_s >= parsed.finish_s[rows.task] - slack(rows.end_s)
+    first = parsed.runs.attempt_row
+    ends_s = np.maximum.reduceat(rows.end_s, first)
+    last = rows.end_s >= np.repeat(ends_s, np.diff(first, append=len(rows))) - slack(rows.end_s)
     return np.where(last, slot_s, 0.0)
 
 

@@ -33,21 +33,21 @@ def balance(
     Writes ``chain`` (processor of each task; -1: no room); returns (energy above the tasks' best,
     processors opened, tasks without room).
     """
-    n = deadline_s.size
+    kinds = curves.box.shape[0]
     extra, lost = 0.0, 0
     for a in range(order.size):
         i = order[a]
-        row = k * n + i
+        row = i * kinds + k
         p, start = first_at_most(ends, 0, ends[0, 1]), ends[0, 1]
-        if deadline_s[i] - start < curves.free_s[row] and opened < most:
+        if deadline_s[i] - start < curves.rows.free_s[row] and opened < most:
             p, start = opened, 0.0
             opened += 1
         t = want_s(curves, row, deadline_s[i] - start)
         if t < 0.0:
             lost += 1
             continue
-        if t < curves.free_s[row]:
-            extra += energy_j(curves, row, t) - curves.free_j[row]
+        if t < curves.rows.free_s[row]:
+            extra += energy_j(curves, row, t) - curves.rows.free_j[row]
         chain[i] = p
         set_key(ends, 0, p, start + t)
     return extra, opened, lost

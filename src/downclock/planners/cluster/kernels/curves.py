@@ -1,7 +1,7 @@
 """Energy-time curves as the packing kernels ask for them: one task on one kind at a time.
 
-A row is a (kind, task) pair, ``row = kind * tasks + task``. Continuous GPU and CPU curves are
-answered exactly, enumerated clocks by their ladder.
+A row is a (task, kind) pair, ``row = task * kinds + kind``, so that rows stay where they are as
+tasks come. Continuous GPU and CPU curves are answered exactly, enumerated clocks by their ladder.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from downclock.kernels.compiling import compiled
+from downclock.kernels.records import Records, record
 from downclock.power.kernels.gpu_clock import gpu_cheapest, gpu_energy_at
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -21,32 +22,48 @@ NOWHERE, GPU, CPU, LADDER = 0, 1, 2, 3
 """What answers for a row."""
 
 
-class Curves(NamedTuple):
-    """Curves of n tasks on k kinds (r = k n rows)."""
+ROW = record(
+    model=int,
+    rung_first=int,  # its enumerated clocks in ``rungs``
+    rung_end=int,
+    try_first=int,  # its run times to try where prices count, in ``tries``
+    try_end=int,
+    short_s=float,  # shortest run time; infinite where the task cannot run
+    free_s=float,  # cheapest run time within the window, at the price of time
+    free_j=float,  # its energy
+    long_s=float,  # run time on a processor that would idle otherwise
+)
+KIND = record(
+    idle_w=float,  # idle power: running replaces it
+    price_w=float,  # what a second of a processor costs besides its own power
+)
+RUNG = record(
+    time_s=float,  # ascending per row
+    energy_j=float,
+    idle=int,  # rung of least energy - idle × time so far
+)
+TRY = record(time_s=float, energy_j=float)
 
-    model: Ints  # (r,)
+
+class Curves(NamedTuple):
+    """Curves of n tasks on k kinds (r = n k rows)."""
+
+    rows: Records  # (r,) of ROW
     shape: Floats  # (r, 6) GPU: p0, gamma, c, d, delta, t0; CPU: work, c1, alpha, static
     box: Floats  # (k, 8) clock range of each kind
-    idle_w: Floats  # (k,) idle power: running replaces it
-    price_w: Floats  # (k,) what a second of a processor costs besides its own power
-    first: Ints  # (r + 1,) first rung of each row
-    rung_s: Floats  # (entries,) run times of enumerated clocks, ascending per row
-    rung_j: Floats  # (entries,) their energies
-    calm: Ints  # (entries,) rung of least energy - idle × time so far
-    short_s: Floats  # (r,) shortest run time; infinite where the task cannot run
-    free_s: Floats  # (r,) cheapest run time within the window, at the price of time
-    free_j: Floats  # (r,) its energy
-    long_s: Floats  # (r,) run time on a processor that would idle otherwise
+    kinds: Records  # (k,) of KIND
+    rungs: Records  # of RUNG
+    tries: Records  # of TRY
 
 
 @compiled
 def _rung(curves: Curves, row: int, room_s: float) -> int:
     """Return the last rung of at most ``room_s``, or -1."""
-    low, high = curves.first[row], curves.first[row + 1]
+    low, high = curves.rows.rung_first[row], curves.rows.rung_end[row]
     limit, found = room_s * (1.0 + 1e-12), -1
     while low < high:
         middle = (low + high) // 2
-        if curves.rung_s[middle] <= limit:
+        if curves.rungs.time_s[middle] <= limit:
             found, low = middle, middle + 1
         else:
             high = middle
@@ -56,15 +73,15 @@ def _rung(curves: Curves, row: int, room_s: float) -> int:
 @compiled
 def energy_j(curves: Curves, row: int, time_s: float) -> float:
     """Return the least energy of a row in exactly ``time_s``, which it can reach."""
-    model = curves.model[row]
+    model = curves.rows.model[row]
     a = curves.shape[row]
     if model == GPU:
-        box = curves.box[row // (curves.model.size // curves.box.shape[0])]
+        box = curves.box[row % curves.box.shape[0]]
         return gpu_energy_at(a[0], a[1], a[2], a[3], a[4], a[5], box, time_s)[0]
     if model == CPU:
         return a[3] * time_s + a[1] * a[0] ** a[2] * time_s ** (1.0 - a[2])
     rung = _rung(curves, row, time_s)
-    return curves.rung_j[rung] if rung >= 0 else np.inf
+    return curves.rungs.energy_j[rung] if rung >= 0 else np.inf
 
 
 @compiled
@@ -73,30 +90,30 @@ def fill_s(curves: Curves, row: int, room_s: float) -> float:
 
     It minimises energy - idle power × time; -1 where the room is too short.
     """
-    if room_s < curves.short_s[row] * (1.0 - 1e-12):
+    if room_s < curves.rows.short_s[row] * (1.0 - 1e-12):
         return -1.0
-    if curves.model[row] != LADDER:
-        return min(room_s, curves.long_s[row])
+    if curves.rows.model[row] != LADDER:
+        return min(room_s, curves.rows.long_s[row])
     rung = _rung(curves, row, room_s)
-    return curves.rung_s[curves.calm[rung]] if rung >= 0 else -1.0
+    return curves.rungs.time_s[curves.rungs.idle[rung]] if rung >= 0 else -1.0
 
 
 @compiled
 def want_s(curves: Curves, row: int, room_s: float) -> float:
     """Return the cheapest run time of at most ``room_s``, or -1."""
-    if room_s >= curves.free_s[row]:
-        return curves.free_s[row]
-    if room_s < curves.short_s[row] * (1.0 - 1e-12):
+    if room_s >= curves.rows.free_s[row]:
+        return curves.rows.free_s[row]
+    if room_s < curves.rows.short_s[row] * (1.0 - 1e-12):
         return -1.0
-    if curves.model[row] != LADDER:
+    if curves.rows.model[row] != LADDER:
         return room_s
     best, last = -1, _rung(curves, row, room_s)
-    price = curves.price_w[row // (curves.model.size // curves.box.shape[0])]
-    for rung in range(curves.first[row], last + 1):
-        cost = curves.rung_j[rung] + price * curves.rung_s[rung]
-        if best < 0 or cost < curves.rung_j[best] + price * curves.rung_s[best]:
+    price = curves.kinds.price_w[row % curves.box.shape[0]]
+    for rung in range(curves.rows.rung_first[row], last + 1):
+        cost = curves.rungs.energy_j[rung] + price * curves.rungs.time_s[rung]
+        if best < 0 or cost < curves.rungs.energy_j[best] + price * curves.rungs.time_s[best]:
             best = rung
-    return curves.rung_s[best] if best >= 0 else -1.0
+    return curves.rungs.time_s[best] if best >= 0 else -1.0
 
 
 @compiled
@@ -105,7 +122,7 @@ def _cpu_at_slope(curves: Curves, row: int, slope_w: float) -> float:
     a = curves.shape[row]
     gain = a[3] - slope_w
     if gain <= 0.0 or a[2] <= 1.0:
-        return curves.long_s[row]
+        return curves.rows.long_s[row]
     return a[0] * (a[1] * (a[2] - 1.0) / gain) ** (1.0 / a[2])
 
 
@@ -113,10 +130,10 @@ def _cpu_at_slope(curves: Curves, row: int, slope_w: float) -> float:
 def at_slope_s(curves: Curves, row: int, slope_w: float) -> float:
     """Return the run time of least energy - slope × time: where energy rises by ``slope_w``."""
     a = curves.shape[row]
-    if curves.model[row] == GPU:
-        box = curves.box[row // (curves.model.size // curves.box.shape[0])]
+    if curves.rows.model[row] == GPU:
+        box = curves.box[row % curves.box.shape[0]]
         return gpu_cheapest(a[0], a[1], a[2], a[3], a[4], a[5], box, -slope_w)[0]
-    if curves.model[row] == CPU:
+    if curves.rows.model[row] == CPU:
         return _cpu_at_slope(curves, row, slope_w)
     return _ladder_at_slope(curves, row, slope_w)
 
@@ -125,21 +142,29 @@ def at_slope_s(curves: Curves, row: int, slope_w: float) -> float:
 def _ladder_at_slope(curves: Curves, row: int, slope_w: float) -> float:
     """Return the rung of least energy - slope × time."""
     best, least = np.nan, np.inf
-    for rung in range(curves.first[row], curves.first[row + 1]):
-        cost = curves.rung_j[rung] - slope_w * curves.rung_s[rung]
+    for rung in range(curves.rows.rung_first[row], curves.rows.rung_end[row]):
+        cost = curves.rungs.energy_j[rung] - slope_w * curves.rungs.time_s[rung]
         if cost < least:
-            best, least = curves.rung_s[rung], cost
+            best, least = curves.rungs.time_s[rung], cost
     return best
 
 
 @compiled
-def calm_rungs(curves: Curves) -> None:
-    """Fill ``calm``: per rung, the one of least energy - idle × time among it and faster ones."""
-    tasks = curves.model.size // curves.box.shape[0]
-    for row in range(curves.model.size):
-        idle, best = curves.idle_w[row // tasks], curves.first[row]
-        for rung in range(curves.first[row], curves.first[row + 1]):
-            kept = curves.rung_j[best] - idle * curves.rung_s[best]
-            if curves.rung_j[rung] - idle * curves.rung_s[rung] < kept:
+def fill_idle_rungs(curves: Curves, rows: Ints) -> None:
+    """Fill ``idle_rung``: per rung, the one of least energy - idle × time up to it."""
+    for row in rows:
+        idle, best = curves.kinds.idle_w[row % curves.box.shape[0]], curves.rows.rung_first[row]
+        for rung in range(curves.rows.rung_first[row], curves.rows.rung_end[row]):
+            kept = curves.rungs.energy_j[best] - idle * curves.rungs.time_s[best]
+            if curves.rungs.energy_j[rung] - idle * curves.rungs.time_s[rung] < kept:
                 best = rung
-            curves.calm[rung] = best
+            curves.rungs.idle[rung] = best
+
+
+@compiled
+def energies(curves: Curves, rows: Ints, time_s: Floats) -> Floats:
+    """Return the energy of rows at run times they can reach (m,)."""
+    found = np.empty(rows.size)
+    for a in range(rows.size):
+        found[a] = energy_j(curves, rows[a], time_s[a])
+    return found

@@ -36,7 +36,7 @@ def slope_table(curves: Curves, rows: Ints, slopes: Floats) -> Floats:
         row = rows[a]
         for m in range(slopes.size):
             t = at_slope_s(curves, row, slopes[m])
-            table[a, m] = min(max(t, curves.short_s[row]), curves.long_s[row])
+            table[a, m] = min(max(t, curves.rows.short_s[row]), curves.rows.long_s[row])
     return table
 
 
@@ -129,13 +129,13 @@ def _snap(curves: Curves, rows: Ints, deadlines: Floats, first: Ints, times: Flo
     for c in range(first.size - 1):
         done = 0.0
         for a in range(first[c], first[c + 1]):
-            if curves.model[rows[a]] == LADDER:
+            if curves.rows.model[rows[a]] == LADDER:
                 times[a] = fill_s(curves, rows[a], times[a])
             done += times[a]
         end = max(end, done)
     for c in range(first.size - 1):
         for a in range(first[c], first[c + 1]):
-            if curves.model[rows[a]] == LADDER:
+            if curves.rows.model[rows[a]] == LADDER:
                 gap, at = end, 0.0
                 for b in range(first[c], first[c + 1]):
                     at += times[b]
@@ -167,8 +167,8 @@ def equalise(
     for c in range(first.size - 1):
         short = long = 0.0
         for a in range(first[c], first[c + 1]):
-            short += curves.short_s[rows[a]]
-            long = min(long + curves.long_s[rows[a]], deadlines[a])
+            short += curves.rows.short_s[rows[a]]
+            long = min(long + curves.rows.long_s[rows[a]], deadlines[a])
         low, high = max(low, short), max(high, long)
     for _ in range(30):
         middle = 0.5 * (low + high)

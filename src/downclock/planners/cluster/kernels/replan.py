@@ -6,248 +6,490 @@ processors busy, later tasks will fill the gaps; once they stay away, every gap 
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 
 from downclock.kernels.compiling import inner
-from downclock.planners.cluster.kernels.curves import Curves, energy_j, want_s
-from downclock.planners.cluster.kernels.plan import (
-    LEAST_WASTE,
+from downclock.kernels.refusals import NO_ROOM, NO_TIME, NO_WAKE
+from downclock.planners.cluster.kernels.blocks import changed, put_at, wake_value
+from downclock.planners.cluster.kernels.board import (
     RECENT,
-    WINDOW,
-    Plan,
-    Trace,
-    Written,
+    Cluster,
     append,
-    begin,
-    best_place,
+    is_idle,
+    row_of,
     set_last,
+    soonest_s,
+    take_back,
+    unlink,
 )
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
+from downclock.planners.cluster.kernels.curves import energy_j, want_s
+from downclock.planners.cluster.kernels.flat import WINDOW, begin, best_end, place_flat
+from downclock.planners.cluster.kernels.tariff import over
+from downclock.planners.cluster.kernels.waiting import place_anew, place_waiting
+from downclock.units import Floats, Ints
 
 ATTEMPTS, MORE = 8, 30.0
 """Tasks placed anew at each event, and how many times more when nothing more comes: there search
 pays most, so effort is spent in the same way."""
 
+LEAST_IDLE = 0.005
+"""Part of a server's added time that idles, at least: more tasks will come to fill it."""
+
 POWER = 3.0
-"""How steeply the wasted part rises with the part of the processors that arrivals do not need."""
+"""How steeply the idle share rises with the part of the processors that arrivals do not need."""
 
 FEW = 16
 """Arrivals up to which there is no rate to go by."""
 
 EVERY, GATE = 8, 0.1
-"""The whole plan is made anew after so many events, where at least this part is wasted."""
+"""The whole plan is made anew after so many events, where at least this part will idle."""
 
 SQUARE, FULL = 128.0, 1024.0
 """On more awake processors the plan is made anew more seldom, with their square, and fewer tasks
 are placed anew, so that an event costs about the same on a cluster of any size."""
 
+AT_ONCE = 1_000_000
+"""Places looked at in one planning anew, at most: with more tasks in all queues it is left out, as
+then there is work for every gap."""
+
+BACKLOG = 4.0
+"""With so many times as many tasks queued as there are processors, nothing idles for long."""
+
 URGENT = 0.2
 """Tasks that can wait for less than this part of their run time are placed first."""
 
+CROWD = 1024
+"""Planned tasks up to which all are hurried to make room for one more."""
 
-@inner
-def take_back(plan: Plan, p: int) -> int:
-    """Remove the last planned task of processor ``p`` that has not started, and return it."""
-    j, i = plan.server[p], plan.tail[p]
-    plan.end_s[p] -= plan.length_s[i]
-    before, at = -1, plan.head[p]
-    end = plan.ready_s[p]
-    while at != i:
-        before, end = at, end + plan.length_s[at]
-        at = plan.after[at]
-    plan.end_s[p] = end
-    plan.place[i] = -1
-    plan.tail[p] = before
-    if before < 0:
-        plan.head[p] = -1
-    else:
-        plan.after[before] = -1
-    set_last(plan, j)
-    return i
+PER_ARRIVAL, HELD = 2, 4
+"""Where prices count: tasks placed anew for each arrival; all are when one has come for so many
+that are held back."""
 
 
 @inner
-def _improve(plan: Plan, trace: Trace, curves: Curves, out: Written, now_s: float) -> None:
-    """Take some planned tasks back and place them anew, in turns over the awake servers."""
-    effort = min(1.0, FULL / max(plan.tally[6], 1))
-    more = MORE * plan.waste[0] if plan.tally[7] == 0 else 0.0  # a batch was packed with care
-    for _ in range(int(np.ceil(effort * (ATTEMPTS + plan.tally[8]) * (1.0 + more)))):
-        if plan.tally[0] == 0:
-            return
-        plan.tally[4] += 1
-        j = plan.up[plan.tally[4] % plan.tally[0]]
-        p, end = -1, -1.0
-        for q in range(plan.first[j], plan.first[j + 1]):
-            if plan.head[q] >= 0 and plan.end_s[q] > end:
-                p, end = q, plan.end_s[q]
-        if p < 0 or plan.first[j + 1] - plan.first[j] == 1:
-            continue
-        k = plan.kind[p]
-        i = take_back(plan, p)
-        q, _, length = best_place(plan, trace, curves, i, k, now_s)
-        if q < 0:
-            q = p
-            length = want_s(
-                curves, k * trace.arrival_s.size + i, trace.deadline_s[i] - plan.end_s[p]
-            )
-            length = plan.length_s[i] if length < 0.0 else length
-        append(plan, q, i, length, now_s)
-        if plan.busy[0, plan.busy.shape[1] // 2 + q] == np.inf:
-            begin(plan, trace, curves, out, q, now_s)
-
-
-@inner
-def _worth_j(plan: Plan, curves: Curves) -> float:
-    """Return the energy above the tasks' best that the plan has in what has not started."""
-    total, n = 0.0, plan.place.size
-    for a in range(plan.tally[0]):
-        j = plan.up[a]
-        total += plan.waste[0] * plan.up_w[j] * plan.last_s[j]
-        for p in range(plan.first[j], plan.first[j + 1]):
-            i = plan.head[p]
+def queued_tasks(c: Cluster) -> tuple[Ints, Ints, Floats, Floats]:
+    """Return every planned task, its processor, start and run time, server by server."""
+    count = c.tally.queued[0]
+    tasks, where = np.empty(count, np.int64), np.empty(count, np.int64)
+    start_s, length_s, m = np.empty(count), np.empty(count), 0
+    servers = c.servers.zone.size if c.tally.priced[0] == 1 else c.tally.awake[0]
+    for a in range(servers):
+        j = a if c.tally.priced[0] == 1 else c.awake_servers[a]
+        for p in range(c.servers.first[j], c.servers.end[j]):
+            i = c.processors.head[p]
             while i >= 0:
-                row = plan.kind[p] * n + i
-                if plan.length_s[i] < curves.free_s[row]:
-                    total += energy_j(curves, row, plan.length_s[i]) - curves.free_j[row]
-                i = plan.after[i]
+                tasks[m], where[m] = i, p
+                start_s[m], length_s[m] = c.tasks.start_s[i], c.tasks.length_s[i]
+                m += 1
+                i = c.tasks.after[i]
+    return tasks[:m], where[:m], start_s[:m], length_s[:m]
+
+
+@inner
+def clear(c: Cluster, tasks: Ints, now_s: float) -> None:
+    """Take tasks back; all that wait on the processors concerned are among them."""
+    for i in tasks:
+        p = unlink(c, i)
+        if c.processors.head[p] < 0:
+            changed(c, p, now_s)
+
+
+@inner
+def put_back(
+    c: Cluster, tasks: Ints, where: Ints, start_s: Floats, length_s: Floats, now_s: float
+) -> None:
+    """Plan tasks as they were."""
+    for a in range(tasks.size):
+        if c.tally.priced[0] == 1:
+            put_at(c, where[a], tasks[a], start_s[a], length_s[a], now_s)
+        else:
+            append(c, where[a], tasks[a], length_s[a], now_s)
+
+
+@inner
+def _in_turn(c: Cluster, tasks: Ints, where: Ints, now_s: float) -> Ints:
+    """Return the order of placing tasks: urgent ones by slack, then the longest first."""
+    m = tasks.size
+    patient, key = np.zeros(m), np.empty(m)
+    for a in range(m):
+        free = c.curves.rows.free_s[row_of(c, tasks[a], c.processors.kind[where[a]])]
+        key[a] = c.tasks.deadline_s[tasks[a]] - now_s - free
+        if key[a] >= URGENT * free:
+            patient[a], key[a] = 1.0, -free
+    order = np.argsort(key, kind="mergesort")  # stable, so the second sort keeps the first
+    return order[np.argsort(patient[order], kind="mergesort")]
+
+
+@inner
+def _worth_flat(c: Cluster) -> float:
+    """Return the energy above the tasks' best that the plan has in what has not started."""
+    total = 0.0
+    for a in range(c.tally.awake[0]):
+        j = c.awake_servers[a]
+        total += c.tally.idle_share[0] * c.servers.awake_w[j] * c.servers.last_s[j]
+        for p in range(c.servers.first[j], c.servers.end[j]):
+            i = c.processors.head[p]
+            while i >= 0:
+                row = row_of(c, i, c.processors.kind[p])
+                if c.tasks.length_s[i] < c.curves.rows.free_s[row]:
+                    total += (
+                        energy_j(c.curves, row, c.tasks.length_s[i]) - c.curves.rows.free_j[row]
+                    )
+                i = c.tasks.after[i]
     return total
 
 
 @inner
-def clear(plan: Plan, tasks: Ints, where: Ints, length_s: Floats) -> int:
-    """Take back all that has not started, server by server; return how many."""
-    m = 0
-    for a in range(plan.tally[0]):
-        j = plan.up[a]
-        for p in range(plan.first[j], plan.first[j + 1]):
-            first = m
-            i = plan.head[p]
+def _worth_priced(c: Cluster, now_s: float) -> float:
+    """Return the value of all that is planned, and of waking time."""
+    total = 0.0
+    for j in range(c.servers.zone.size):
+        z = c.servers.zone[j]
+        for b in range(c.servers.blocks[j]):
+            begins = max(now_s, c.from_s[j, b])
+            total += c.servers.awake_w[j] * over(c.tariff, z, begins, c.to_s[j, b])
+            if c.servers.awake[j] == 0 or b > 0:
+                total += wake_value(c, j, begins)
+        for p in range(c.servers.first[j], c.servers.end[j]):
+            i, k = c.processors.head[p], c.processors.kind[p]
             while i >= 0:
-                tasks[m], where[m], length_s[m] = i, p, plan.length_s[i]
-                m += 1
-                i = plan.after[i]
-            for _ in range(m - first):
-                take_back(plan, p)
-    return m
+                t = c.tasks.length_s[i]
+                power = energy_j(c.curves, row_of(c, i, k), t) / t - c.curves.kinds.idle_w[k]
+                total += power * over(c.tariff, z, c.tasks.start_s[i], c.tasks.start_s[i] + t)
+                i = c.tasks.after[i]
+    return total
 
 
 @inner
-def _in_turn(
-    plan: Plan, trace: Trace, curves: Curves, tasks: Ints, where: Ints, now_s: float
-) -> Ints:
-    """Return the order of placing tasks: urgent ones by slack, then the longest first."""
-    m = tasks.size
-    calm, key = np.zeros(m), np.empty(m)
-    for a in range(m):
-        free = curves.free_s[plan.kind[where[a]] * trace.arrival_s.size + tasks[a]]
-        key[a] = trace.deadline_s[tasks[a]] - now_s - free
-        if key[a] >= URGENT * free:
-            calm[a], key[a] = 1.0, -free
-    order = np.argsort(key, kind="mergesort")  # stable, so the second sort keeps the first
-    return order[np.argsort(calm[order], kind="mergesort")]
+def _worth(c: Cluster, now_s: float) -> float:
+    return _worth_priced(c, now_s) if c.tally.priced[0] == 1 else _worth_flat(c)
 
 
 @inner
-def _replan(plan: Plan, trace: Trace, curves: Curves, now_s: float) -> None:
-    """Place all that has not started anew, urgent tasks first, then the longest; keep the better.
+def _place_again(c: Cluster, i: int, k: int, now_s: float) -> bool:
+    """Place a task in a plan that is made anew; nothing starts in between."""
+    if c.tally.priced[0] == 1:
+        return place_waiting(c, i, now_s)
+    p, _, length = best_end(c, i, k, now_s)
+    if p < 0:
+        return False
+    append(c, p, i, length, now_s)
+    return True
 
-    Nothing starts in between: only processors that are busy get tasks at their end.
-    """
-    n = trace.arrival_s.size
-    before = _worth_j(plan, curves)
-    tasks, where, length_s = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
-    m = clear(plan, tasks, where, length_s)
+
+@inner
+def replan(c: Cluster, now_s: float) -> None:
+    """Place what has not started anew, urgent tasks first, then the longest; keep the better."""
+    before = _worth(c, now_s)
+    tasks, where, start_s, length_s = queued_tasks(c)
+    clear(c, tasks, now_s)
     good = True
-    for a in _in_turn(plan, trace, curves, tasks[:m], where, now_s):
-        p, _, length = best_place(plan, trace, curves, tasks[a], plan.kind[where[a]], now_s)
-        if p < 0:
+    for a in _in_turn(c, tasks, where, now_s):
+        if not _place_again(c, tasks[a], c.processors.kind[where[a]], now_s):
             good = False
             break
-        append(plan, p, tasks[a], length, now_s)
-    if good and _worth_j(plan, curves) < before:
+    if good and _worth(c, now_s) < before:
         return
-    again, places, lengths = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n)
-    clear(plan, again, places, lengths)
-    for a in range(m):
-        append(plan, where[a], tasks[a], length_s[a], now_s)
+    clear(c, queued_tasks(c)[0], now_s)
+    put_back(c, tasks, where, start_s, length_s, now_s)
 
 
 @inner
-def _start_idle(plan: Plan, trace: Trace, curves: Curves, out: Written, now_s: float) -> None:
+def _improve_flat(c: Cluster, now_s: float) -> None:
+    """Take tasks that end a server's plan back and place them anew, in turns over servers."""
+    tally = c.tally
+    effort = min(1.0, FULL / max(tally.processors[0], 1))
+    more = MORE * tally.idle_share[0] if tally.closed[0] == 0 else 0.0  # a batch was packed well
+    for _ in range(int(np.ceil(effort * (ATTEMPTS + c.rules.effort) * (1.0 + more)))):
+        if tally.awake[0] == 0:
+            return
+        tally.turn[0] += 1
+        j = c.awake_servers[tally.turn[0] % tally.awake[0]]
+        p, end = -1, -1.0
+        for q in range(c.servers.first[j], c.servers.end[j]):
+            if c.processors.head[q] >= 0 and c.processors.end_s[q] > end:
+                p, end = q, c.processors.end_s[q]
+        if p < 0 or c.servers.end[j] - c.servers.first[j] == 1:
+            continue
+        k = c.processors.kind[p]
+        i = take_back(c, p)
+        q, _, length = best_end(c, i, k, now_s)
+        if q < 0:
+            q = p
+            room = c.tasks.deadline_s[i] - c.processors.end_s[p]
+            length = want_s(c.curves, row_of(c, i, k), room)
+            length = c.tasks.length_s[i] if length < 0.0 else length
+        append(c, q, i, length, now_s)
+        if is_idle(c, q):
+            begin(c, q, now_s)
+
+
+@inner
+def _edge_task(c: Cluster, j: int, late: bool, now_s: float) -> int:
+    """Return the planned task that ends last on server ``j``, or starts first; -1: none."""
+    best, key = -1, -np.inf
+    for p in range(c.servers.first[j], c.servers.end[j]):
+        i = c.processors.head[p]
+        while i >= 0:
+            mine = c.tasks.start_s[i] + c.tasks.length_s[i] if late else -c.tasks.start_s[i]
+            if mine > key and c.tasks.start_s[i] > now_s:
+                best, key = i, mine
+            i = c.tasks.after[i]
+    return best
+
+
+@inner
+def _improve_priced(c: Cluster, attempts: int, now_s: float) -> None:
+    """Place tasks anew that begin or end a server's plan, by what they really add, in turns."""
+    turns = 2 * c.servers.zone.size
+    for _ in range(turns):
+        if attempts <= 0:
+            return
+        turn = c.tally.turn[0] % turns
+        c.tally.turn[0] = (turn + 1) % turns
+        i = _edge_task(c, turn // 2, turn % 2 == 0, now_s)
+        if i >= 0:
+            attempts -= 1
+            place_anew(c, i, now_s)
+
+
+@inner
+def improve_plan(c: Cluster, arrived: int, now_s: float) -> None:
+    """Improve the plan, as far as its size allows; ``arrived`` tasks came now."""
+    if c.tally.priced[0] == 1:
+        _improve_waiting(c, arrived, now_s)
+    elif c.tally.settled[0] == 0:
+        _improve_eager(c, now_s)
+
+
+@inner
+def _improve_waiting(c: Cluster, arrived: int, now_s: float) -> None:
+    c.tally.since_replan[0] += arrived
+    if arrived == 0 or c.tally.tight_until_s[0] > now_s:
+        return
+    if HELD * c.tally.since_replan[0] >= c.tally.queued[0]:
+        c.tally.since_replan[0] = 0
+        replan(c, now_s)
+    _improve_priced(c, PER_ARRIVAL * arrived, now_s)
+
+
+@inner
+def _improve_eager(c: Cluster, now_s: float) -> None:
+    if c.tally.processors[0] > WINDOW:
+        c.tally.idle_share[0] = LEAST_IDLE
+        return
+    _foresee(c, now_s)
+    _improve_flat(c, now_s)
+    c.tally.since_replan[0] += 1
+    wait = max(EVERY, (c.tally.processors[0] / SQUARE) ** 2)
+    small = c.tally.queued[0] * c.tally.processors[0] <= AT_ONCE
+    if c.tally.idle_share[0] > GATE and c.tally.since_replan[0] >= wait and small:
+        c.tally.since_replan[0] = 0
+        replan(c, now_s)
+
+
+@inner
+def start_idle(c: Cluster, now_s: float) -> None:
     """Start what is planned on processors where nothing runs."""
-    for a in range(plan.tally[0]):
-        j = plan.up[a]
-        for p in range(plan.first[j], plan.first[j + 1]):
-            if plan.head[p] >= 0 and plan.busy[0, plan.busy.shape[1] // 2 + p] == np.inf:
-                begin(plan, trace, curves, out, p, now_s)
+    for a in range(c.tally.awake[0]):
+        j = c.awake_servers[a]
+        for p in range(c.servers.first[j], c.servers.end[j]):
+            if c.processors.head[p] >= 0 and is_idle(c, p):
+                begin(c, p, now_s)
 
 
 @inner
-def guess(plan: Plan, fresh: int, late: bool) -> None:
-    """Set the part of an extension that will idle where few have come: tasks against a server.
+def relax(c: Cluster, p: int, now_s: float) -> None:
+    """Give the planned tasks of processor ``p`` the time that their deadlines leave.
 
-    ``fresh`` tasks come now. Without late binding nothing is foreseen afterwards.
+    Each gets what its own and all later deadlines allow, those at their fastest; a task that
+    cannot be on time runs at its fastest.
     """
-    if plan.tally[3] >= FEW:
-        if not late:
-            plan.waste[0] = LEAST_WASTE
+    k, count = c.processors.kind[p], 0
+    i = c.processors.head[p]
+    while i >= 0:
+        count += 1
+        i = c.tasks.after[i]
+    latest, i, limit = np.empty(count), c.processors.tail[p], np.inf
+    for a in range(count - 1, -1, -1):
+        latest[a] = min(limit, c.tasks.deadline_s[i])
+        limit = latest[a] - c.curves.rows.short_s[row_of(c, i, k)]
+        i = c.tasks.before[i]
+    at, i = max(now_s, c.processors.ready_s[p]), c.processors.head[p]
+    for a in range(count):
+        row = row_of(c, i, k)
+        length = want_s(c.curves, row, latest[a] - at)
+        c.tasks.start_s[i] = at
+        c.tasks.length_s[i] = length if length > 0.0 else c.curves.rows.short_s[row]
+        at += c.tasks.length_s[i]
+        i = c.tasks.after[i]
+    c.processors.end_s[p] = at
+    if c.tally.priced[0] == 1:
+        changed(c, p, now_s)
+    else:
+        set_last(c, c.processors.server[p])
+
+
+@inner
+def _soonest(c: Cluster, free_s: Floats, i: int) -> tuple[int, float]:
+    """Return (processor where task ``i`` would end first, when); -1: no processor can run it."""
+    best, least = -1, np.inf
+    for p in range(free_s.size):
+        end = free_s[p] + c.curves.rows.short_s[row_of(c, i, c.processors.kind[p])]
+        if end < least:
+            best, least = p, end
+    return best, least
+
+
+@inner
+def _fastest_s(c: Cluster, i: int) -> float:
+    """Return the shortest run time of task ``i`` on any kind."""
+    least = np.inf
+    for k in range(c.kinds.shape[1]):
+        least = min(least, c.curves.rows.short_s[row_of(c, i, k)])
+    return least
+
+
+@inner
+def _spread(c: Cluster, tasks: Ints, new: int, now_s: float) -> bool:
+    """Place tasks by deadline at their fastest where they end first; False: one is late.
+
+    A task other than ``new`` that cannot be on time on any processor is no reason to give up.
+    """
+    free_s = np.full(c.processors.kind.size, np.inf)
+    for p in range(free_s.size):
+        if c.tally.priced[0] == 1 or c.servers.awake[c.processors.server[p]] == 1:
+            free_s[p] = soonest_s(c, p, now_s)
+    for a in np.argsort(c.tasks.deadline_s[tasks], kind="mergesort"):  # stable
+        i = tasks[a]
+        p, end = _soonest(c, free_s, i)
+        if p < 0:
+            return False
+        hopeless = now_s + _fastest_s(c, i) > c.tasks.deadline_s[i]
+        if end > c.tasks.deadline_s[i] and (i == new or not hopeless):
+            return False
+        length = c.curves.rows.short_s[row_of(c, i, c.processors.kind[p])]
+        if c.tally.priced[0] == 1:
+            put_at(c, p, i, free_s[p], length, now_s)
+        else:
+            append(c, p, i, length, now_s)
+        free_s[p] = end
+    return True
+
+
+@inner
+def compress_for(c: Cluster, new: int, now_s: float) -> bool:
+    """Make room for task ``new`` by hurrying and moving what has not started; False: none.
+
+    What is to start now does so when the plan is improved, at the end of the moment.
+    """
+    if c.tally.processors[0] > WINDOW or c.tally.queued[0] > CROWD:
+        return False
+    tasks, where, start_s, length_s = queued_tasks(c)
+    clear(c, tasks, now_s)
+    together = np.empty(tasks.size + 1, np.int64)
+    together[: tasks.size], together[tasks.size] = tasks, new
+    if not _spread(c, together, new, now_s):
+        clear(c, queued_tasks(c)[0], now_s)
+        put_back(c, tasks, where, start_s, length_s, now_s)
+        return False
+    for p in range(c.processors.kind.size):
+        if c.processors.head[p] >= 0:
+            relax(c, p, now_s)
+    c.tally.tight_until_s[0] = max(c.tally.tight_until_s[0], c.tasks.deadline_s[new])
+    return True
+
+
+@inner
+def estimate_idle_share(c: Cluster, just_arrived: int, now_s: float) -> None:
+    """Set the part of an extension that will idle, as tasks come: few against a server's size.
+
+    Where prices count by what waits or runs; else only while too few have come to know a rate,
+    and without late binding nothing is foreseen afterwards.
+    """
+    tally, size = c.tally, c.processors.kind.size / c.servers.zone.size
+    if tally.priced[0] == 1:
+        tasks = tally.queued[0] + (c.processors.ready_s > now_s).sum() + just_arrived
+        tally.idle_share[0] = min(1.0, c.rules.crowd * size / max(tasks, 1))
         return
-    tasks, size = fresh, plan.kind.size / plan.up_w.size
-    for p in range(plan.kind.size):
-        if plan.busy[0, plan.busy.shape[1] // 2 + p] < np.inf:
+    if tally.arrivals[0] >= FEW:
+        if not c.rules.late:
+            tally.idle_share[0] = LEAST_IDLE
+        return
+    tasks = just_arrived + tally.queued[0]
+    for p in range(c.processors.kind.size):
+        if not is_idle(c, p):
             tasks += 1
-        i = plan.head[p]
-        while i >= 0 and tasks < size:
-            tasks += 1
-            i = plan.after[i]
         if tasks >= size:
             break
-    plan.waste[0] = max(LEAST_WASTE, max(0.0, 1.0 - tasks / size) ** POWER)
+    tally.idle_share[0] = max(LEAST_IDLE, max(0.0, 1.0 - tasks / size) ** POWER)
 
 
 @inner
-def _foresee(plan: Plan, now_s: float) -> None:
+def _foresee(c: Cluster, now_s: float) -> None:
     """Set the part of an extension that will idle: all where nothing more comes.
 
     Processors that arrivals keep busy, by the last `RECENT` or, where fewer have come lately
     than chance explains (two standard deviations), by the last 16 or 64.
     """
-    seen = min(plan.tally[3], RECENT)
-    if plan.tally[7] == 1:
-        plan.waste[0] = 1.0
+    tally, history = c.tally, c.arrival_history
+    seen = min(tally.arrivals[0], RECENT)
+    if tally.queued[0] >= BACKLOG * c.processors.kind.size:
+        tally.idle_share[0] = LEAST_IDLE
+        return
+    if tally.closed[0] == 1:
+        tally.idle_share[0] = 1.0
         return
     if seen < FEW:
-        return  # as guessed
+        return  # as estimated
     rate, count = np.inf, 16
     while count <= RECENT:
         some = min(seen, count)
-        since = plan.recent[0, (plan.tally[3] - some) % RECENT] if plan.tally[3] > some else 0.0
+        since = 0.0
+        if tally.arrivals[0] > some:
+            since = history[0, (tally.arrivals[0] - some) % RECENT]
         doubt = 1.0 if count == RECENT else 1.0 + 2.0 / np.sqrt(some)
         rate = min(rate, doubt * some / max(now_s - since, 1e-9))
         count *= 4
     work = 0.0
     for m in range(seen):
-        work += plan.recent[1, m] / seen
-    excess = max(0.0, 1.0 - rate * work / max(plan.tally[6], 1))
-    plan.waste[0] = max(LEAST_WASTE, excess**POWER)
+        work += history[1, m] / seen
+    excess = max(0.0, 1.0 - rate * work / max(tally.processors[0], 1))
+    tally.idle_share[0] = max(LEAST_IDLE, excess**POWER)
 
 
 @inner
-def again(plan: Plan, trace: Trace, curves: Curves, out: Written, now_s: float) -> None:
-    """Improve the plan, as far as its size allows."""
-    if plan.tally[6] > WINDOW:
-        plan.waste[0] = LEAST_WASTE
-        return
-    _foresee(plan, now_s)
-    _improve(plan, trace, curves, out, now_s)
-    plan.tally[5] += 1
-    wait = max(EVERY, (plan.tally[6] / SQUARE) ** 2)
-    if plan.waste[0] > GATE and plan.tally[5] >= wait:
-        plan.tally[5] = 0
-        _replan(plan, trace, curves, now_s)
-    _start_idle(plan, trace, curves, out, now_s)
+def remember(c: Cluster, i: int, now_s: float) -> None:
+    """Note an arrival after time 0, to foresee the load."""
+    slot = c.tally.arrivals[0] % RECENT
+    c.arrival_history[0, slot] = now_s
+    c.arrival_history[1, slot] = c.curves.rows.free_s[row_of(c, i, max(c.kinds[i, 0], 0))]
+    c.tally.arrivals[0] += 1
+
+
+@inner
+def place_cheapest(c: Cluster, i: int, now_s: float) -> bool:
+    """Place task ``i`` where it costs least; False: nowhere in time."""
+    if c.tally.priced[0] == 1:
+        return place_waiting(c, i, now_s)
+    return place_flat(c, i, now_s)
+
+
+@inner
+def refuse(c: Cluster, i: int, now_s: float) -> None:
+    """Say why task ``i`` cannot run, and when it could end at the earliest."""
+    row, least, fastest, why = c.tally.refusals[0], np.inf, np.inf, NO_TIME
+    for p in range(c.processors.kind.size):
+        short = c.curves.rows.short_s[row_of(c, i, c.processors.kind[p])]
+        wake_s = c.servers.wake_s[c.processors.server[p]]
+        if now_s + wake_s + short <= c.tasks.deadline_s[i]:
+            why = NO_ROOM
+        elif now_s + short <= c.tasks.deadline_s[i] and why == NO_TIME:
+            why = NO_WAKE
+        free = soonest_s(c, p, now_s)
+        if c.servers.awake[c.processors.server[p]] == 1 and c.processors.head[p] >= 0:
+            free = max(free, c.processors.end_s[p])
+        least, fastest = min(least, free + short), min(fastest, now_s + short)
+    least = fastest if why == NO_TIME else least
+    c.refusals.task[row], c.refusals.why[row], c.refusals.earliest_s[row] = i, why, least
+    c.tally.refusals[0] += 1

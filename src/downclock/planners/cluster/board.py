@@ -1,0 +1,132 @@
+"""An empty board, and room to grow on it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from downclock.engine.tasks import grown
+from downclock.kernels.least_tree import new_trees
+from downclock.kernels.records import filled
+from downclock.planners.cluster.columns import awake_w
+from downclock.problem.platform import Platform
+from downclock.units import Floats, Ints
+
+SOONER = 0.01
+"""Weight of waiting for a processor, against that of the gap, among places that are else equal.
+Where plans may change the sooner wins: planned tasks keep room to make way for those in a hurry.
+Where they may not, the later: processors that are free soon are kept for those in a hurry."""
+
+Table = np.ndarray[Any, Any]
+
+
+@dataclass(slots=True)
+class Board:
+    """What is believed and planned; see `kernels.board.Cluster` for the fields."""
+
+    processors: Table
+    servers: Table
+    tasks: Table
+    kinds: Ints
+    tally: Table
+    awake_servers: Ints
+    busy: Floats
+    asleep: Floats
+    attend: Floats
+    from_s: Floats
+    to_s: Floats
+    arrival_history: Floats
+
+
+def new_board(platform: Platform, *, late: bool) -> Board:
+    """An empty board at time 0."""
+    from downclock.planners.cluster.kernels.board import BLOCKS, PROCESSOR, RECENT, TASK
+
+    servers, kinds = _servers(platform), len(platform.kinds)
+    on = platform.initially_on
+    asleep = np.full((kinds, servers.size), np.inf)
+    for k in range(kinds):
+        has = np.unique(platform.server[platform.kind == k])
+        asleep[k, has] = platform.wake_s[has]
+    asleep[:, on] = np.inf
+    return Board(
+        processors=filled(
+            platform.processor_count, PROCESSOR, kind=platform.kind, server=platform.server, up=1,
+            running=-1, head=-1, tail=-1,
+        ),
+        servers=servers,
+        tasks=np.zeros(0, TASK),
+        kinds=np.empty((0, kinds), np.int64),
+        tally=_tally(servers, late=late),
+        awake_servers=np.argsort(~on, kind="stable"),
+        busy=new_trees(np.full((1, platform.processor_count), np.inf)),
+        asleep=new_trees(asleep),
+        attend=new_trees(np.where(on, servers["linger_s"], np.inf)[None, :]),
+        from_s=np.zeros((servers.size, BLOCKS)),
+        to_s=np.zeros((servers.size, BLOCKS)),
+        arrival_history=np.zeros((2, RECENT)),
+    )  # fmt: skip
+
+
+def _servers(platform: Platform) -> Table:
+    """Servers at time 0."""
+    from downclock.planners.cluster.kernels.board import LINGER_S, SERVER
+
+    power, first = awake_w(platform), platform.first_processor
+    kinds = [tuple(platform.kind[a:b]) for a, b in pairwise(first)]
+    columns = zip(kinds, platform.zone, platform.wake_s, platform.wake_j, power, strict=True)
+    numbers: dict[object, int] = {}
+    on = platform.initially_on
+    return filled(
+        platform.server_count,
+        SERVER,
+        first=first[:-1],
+        end=first[1:],
+        zone=platform.zone,
+        server_class=[numbers.setdefault(key, len(numbers)) for key in columns],
+        wake_s=platform.wake_s,
+        wake_j=platform.wake_j,
+        awake_w=power,
+        sleep_w=platform.sleep_w,
+        linger_s=np.where((power <= 0.0) & (platform.wake_j > 0.0), LINGER_S, 0.0),
+        awake=on,
+        works=1,
+        since_s=np.where(on, -platform.wake_s, 0.0),
+        awake_rank=np.where(on, np.cumsum(on) - 1, -1),
+        blocks=on,
+    )
+
+
+def _tally(servers: Table, *, late: bool) -> Table:
+    from downclock.planners.cluster.kernels.board import TALLY
+    from downclock.planners.cluster.kernels.replan import LEAST_IDLE
+
+    on = servers["awake"] == 1
+    return filled(
+        1,
+        TALLY,
+        awake=on.sum(),
+        processors=(servers["end"] - servers["first"])[on].sum(),
+        wait_weight=SOONER if late else -SOONER,
+        idle_share=LEAST_IDLE,
+        tight_until_s=-1.0,
+    )
+
+
+def make_room(board: Board, size: int) -> None:
+    """Make room for so many tasks."""
+    known = board.tasks.size
+    board.tasks, board.kinds = grown(board.tasks, size), grown(board.kinds, size, -1)
+    fresh = board.tasks[known:]
+    fresh["after"] = fresh["before"] = fresh["place"] = -1
+    fresh["start_s"], fresh["length_s"] = np.inf, 0.0
+
+
+def room_for(starts: int, switches: int, refusals: int) -> tuple[Table, Table, Table]:
+    """Empty tables for decisions."""
+    from downclock.planners.cluster.kernels.board import REFUSAL, START, SWITCH
+
+    return np.zeros(starts, START), np.zeros(switches, SWITCH), np.zeros(refusals, REFUSAL)

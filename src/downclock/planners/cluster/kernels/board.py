@@ -1,0 +1,332 @@
+"""The board of our planner: what each processor does next, when and how long; who wakes when.
+
+Every processor has a queue of tasks that have not started, with planned starts and run times. What
+has not started may be taken back. Where a joule is worth the same at all times, queues have no gaps
+and a server is awake until its last task is done; where prices count, tasks wait for cheap hours
+and a server is awake in blocks of time (`blocks`).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from downclock.kernels.compiling import inner
+from downclock.kernels.least_tree import first_at_most, set_key
+from downclock.kernels.records import Records, record
+from downclock.planners.cluster.kernels.curves import Curves
+from downclock.planners.cluster.kernels.tariff import Tariff
+from downclock.units import Floats, Ints
+
+BLOCKS = 24
+"""Most blocks of time that a server keeps; further ones count as one with the last."""
+
+RECENT = 256
+"""Arrivals remembered to foresee the load."""
+
+LINGER_S = 86400.0
+"""A server that idles for nothing stays awake so long to save a wake; others sleep at once."""
+
+
+class Rules(NamedTuple):
+    """Parameters of a policy.
+
+    Attributes:
+        late: what has not started may be planned anew; else an arrival is answered for good.
+        effort: tasks placed anew at each event on top of the usual ones.
+        crowd: so many times the processors of a server must wait or run before less than all of
+            the time that it is kept awake longer counts as idle (where prices count).
+    """
+
+    late: bool
+    effort: int
+    crowd: float
+
+
+PROCESSOR = record(
+    kind=int,
+    server=int,
+    up=int,  # 0 while it is down
+    running=int,  # the task that runs or is about to; -1: none
+    begun_s=float,  # when that began
+    ready_s=float,  # when it is, was or will be free of what has started
+    end_s=float,  # end of all it is to do
+    head=int,  # first task that has not started; -1: none
+    tail=int,
+)
+SERVER = record(
+    first=int,  # its first processor, and the one after its last
+    end=int,
+    zone=int,
+    server_class=int,  # servers of one number are alike
+    wake_s=float,
+    wake_j=float,
+    awake_w=float,  # power of an awake server where nothing runs, above that of sleep
+    sleep_w=float,  # power of a sleeping server, billed until its last task
+    linger_s=float,  # how long it stays awake after its last task
+    awake=int,
+    works=int,  # 0 while it is down
+    since_s=float,  # when it began to wake
+    last_s=float,  # planned end of its last task
+    awake_rank=int,  # place among those awake; -1: asleep
+    blocks=int,  # how many blocks of time it is to be awake
+)
+TASK = record(
+    arrival_s=float,
+    deadline_s=float,
+    after=int,  # next task on the same processor; -1: none
+    before=int,  # the one before; -1: none
+    place=int,  # processor of a planned task that has not started; -1: none
+    start_s=float,  # planned start
+    length_s=float,  # planned run time
+)
+TALLY = record(
+    awake=int,  # servers that are awake
+    processors=int,  # processors of these
+    queued=int,  # tasks that are planned and have not started
+    arrivals=int,  # tasks that came after time 0
+    turn=int,  # whose turn it is to be looked at or improved
+    look=int,  # the same, where prices count
+    since_replan=int,  # events since all was planned anew
+    closed=int,  # 1: nothing more comes
+    settled=int,  # 1: all was planned with care and goes as planned
+    priced=int,  # 1: tasks wait for cheap hours
+    wait_weight=float,  # of waiting for a processor: above 0, the sooner is better
+    idle_share=float,  # part of what a server is kept awake longer that will idle
+    tight_until_s=float,  # until then tasks are not held back: all hurry
+    starts=int,  # decisions written: starts, switches, refusals
+    switches=int,
+    refusals=int,
+)
+START = record(task=int, processor=int, start_s=float, length_s=float)
+SWITCH = record(server=int, on=int, at_s=float)
+REFUSAL = record(task=int, why=int, earliest_s=float)
+"""Records: arrays of them are few arguments to compile, and written to bytes as they are."""
+
+
+class Cluster(NamedTuple):
+    """Everything that a moment works on (p processors, s servers, k kinds, n tasks)."""
+
+    rules: Rules
+    processors: Records  # (p,) of PROCESSOR
+    servers: Records  # (s,) of SERVER
+    tasks: Records  # (n,) of TASK
+    kinds: Ints  # (n, k) kinds a task can run on in time, the cheapest first; -1: no more
+    curves: Curves
+    tariff: Tariff
+    tally: Records  # (1,) of TALLY
+    awake_servers: Ints  # (s,) the first ``tally.awake`` are awake
+    busy: Floats  # (1, tree over p) when what runs ends or should have; infinite: nothing runs
+    asleep: Floats  # (k, tree over s) how long a sleeping server with the kind takes to wake
+    attend: Floats  # (1, tree over s) when something is to be done about a server
+    from_s: Floats  # (s, BLOCKS) when blocks of time begin
+    to_s: Floats  # (s, BLOCKS) when they end
+    arrival_history: Floats  # (2, RECENT) when tasks came and how long they run
+    starts: Records  # room for decisions: (m,) of START
+    switches: Records  # of SWITCH
+    refusals: Records  # of REFUSAL
+
+
+@inner
+def first_of(trees: Floats) -> int:
+    """Return the leaf of the least key of the first tree."""
+    return first_at_most(trees, 0, trees[0, 1])
+
+
+@inner
+def row_of(c: Cluster, i: int, k: int) -> int:
+    """Return the row of a task on a kind."""
+    return i * c.kinds.shape[1] + k
+
+
+@inner
+def is_idle(c: Cluster, p: int) -> bool:
+    """Tell whether nothing runs on processor ``p``."""
+    return c.busy[0, c.busy.shape[1] // 2 + p] == np.inf
+
+
+@inner
+def ends_by(start_s: float, length_s: float, deadline_s: float) -> float:
+    """Return the end of a run; what exceeds the deadline by rounding is not late."""
+    end = start_s + length_s
+    if end > deadline_s and end <= deadline_s + 1e-9 * max(1.0, abs(deadline_s)):
+        return deadline_s
+    return end
+
+
+@inner
+def _switch(c: Cluster, j: int, on: int, at_s: float) -> None:
+    row = c.tally.switches[0]
+    c.switches.server[row], c.switches.on[row], c.switches.at_s[row] = j, on, at_s
+    c.tally.switches[0] += 1
+
+
+@inner
+def wake(c: Cluster, j: int, now_s: float) -> None:
+    """Begin to wake server ``j``."""
+    tally = c.tally
+    _switch(c, j, 1, now_s)
+    c.servers.awake[j], c.servers.since_s[j] = 1, now_s
+    c.servers.awake_rank[j] = tally.awake[0]
+    c.awake_servers[tally.awake[0]] = j
+    tally.awake[0] += 1
+    tally.processors[0] += c.servers.end[j] - c.servers.first[j]
+    ready = now_s + c.servers.wake_s[j]
+    c.servers.last_s[j] = ready
+    set_key(c.attend, 0, j, ready + c.servers.linger_s[j])
+    for p in range(c.servers.first[j], c.servers.end[j]):
+        c.processors.ready_s[p] = ready
+        if c.processors.head[p] < 0:
+            c.processors.end_s[p] = ready
+        set_key(c.asleep, c.processors.kind[p], j, np.inf)
+
+
+@inner
+def put_out(c: Cluster, j: int, asleep_s: float) -> None:
+    """Take server ``j`` off those awake; it takes ``asleep_s`` to wake (infinite: it cannot)."""
+    tally = c.tally
+    c.servers.awake[j] = 0
+    tally.awake[0] -= 1
+    tally.processors[0] -= c.servers.end[j] - c.servers.first[j]
+    moved = c.awake_servers[tally.awake[0]]
+    c.awake_servers[c.servers.awake_rank[j]] = moved
+    c.servers.awake_rank[moved] = c.servers.awake_rank[j]
+    c.servers.awake_rank[j] = -1
+    set_key(c.attend, 0, j, np.inf)
+    set_asleep(c, j, asleep_s)
+
+
+@inner
+def set_asleep(c: Cluster, j: int, asleep_s: float) -> None:
+    """Say how long sleeping server ``j`` takes to wake, for every kind it has that works."""
+    for p in range(c.servers.first[j], c.servers.end[j]):
+        if c.processors.up[p] == 0:
+            set_key(c.asleep, c.processors.kind[p], j, np.inf)
+    for p in range(c.servers.first[j], c.servers.end[j]):
+        if c.processors.up[p] == 1:
+            set_key(c.asleep, c.processors.kind[p], j, asleep_s)
+
+
+@inner
+def sleep(c: Cluster, j: int, at_s: float) -> None:
+    """Put server ``j`` to sleep; it has nothing to do."""
+    _switch(c, j, 0, at_s)
+    put_out(c, j, c.servers.wake_s[j])
+
+
+@inner
+def set_last(c: Cluster, j: int) -> None:
+    """Find the planned end of server ``j`` anew."""
+    last = c.servers.since_s[j] + c.servers.wake_s[j]
+    for q in range(c.servers.first[j], c.servers.end[j]):
+        last = max(last, c.processors.end_s[q])
+    c.servers.last_s[j] = last
+    if c.servers.awake[j] == 1:
+        set_key(c.attend, 0, j, last + c.servers.linger_s[j])
+
+
+@inner
+def _longer(c: Cluster, j: int, end_s: float) -> None:
+    """Keep server ``j`` awake at least until ``end_s``."""
+    if end_s > c.servers.last_s[j]:
+        c.servers.last_s[j] = end_s
+        set_key(c.attend, 0, j, end_s + c.servers.linger_s[j])
+
+
+@inner
+def link(c: Cluster, p: int, i: int, ahead: int) -> None:
+    """Put task ``i`` into the queue of processor ``p`` behind ``ahead``; -1: as the first."""
+    c.tasks.place[i], c.tasks.before[i] = p, ahead
+    after = c.processors.head[p] if ahead < 0 else c.tasks.after[ahead]
+    c.tasks.after[i] = after
+    if ahead < 0:
+        c.processors.head[p] = i
+    else:
+        c.tasks.after[ahead] = i
+    if after < 0:
+        c.processors.tail[p] = i
+    else:
+        c.tasks.before[after] = i
+    c.tally.queued[0] += 1
+
+
+@inner
+def unlink(c: Cluster, i: int) -> int:
+    """Take task ``i`` out of its queue; return the processor."""
+    p, ahead, after = c.tasks.place[i], c.tasks.before[i], c.tasks.after[i]
+    if ahead < 0:
+        c.processors.head[p] = after
+    else:
+        c.tasks.after[ahead] = after
+    if after < 0:
+        c.processors.tail[p] = ahead
+    else:
+        c.tasks.before[after] = ahead
+    c.tasks.place[i] = -1
+    c.tally.queued[0] -= 1
+    return p
+
+
+@inner
+def append(c: Cluster, p: int, i: int, length_s: float, now_s: float) -> None:
+    """Put task ``i`` at the end of what processor ``p`` is to do."""
+    c.tasks.start_s[i] = max(now_s, c.processors.end_s[p])
+    c.tasks.length_s[i] = length_s
+    link(c, p, i, c.processors.tail[p])
+    c.processors.end_s[p] = c.tasks.start_s[i] + length_s
+    _longer(c, c.processors.server[p], c.processors.end_s[p])
+
+
+@inner
+def put_ahead(c: Cluster, p: int, i: int, length_s: float) -> None:
+    """Make task ``i`` the next one of processor ``p``, ahead of what is planned there."""
+    c.tasks.length_s[i] = length_s
+    link(c, p, i, -1)
+    retime(c, p, c.processors.ready_s[p])
+
+
+@inner
+def take_back(c: Cluster, p: int) -> int:
+    """Remove the last planned task of processor ``p`` that has not started, and return it."""
+    i = c.processors.tail[p]
+    unlink(c, i)
+    c.processors.end_s[p] = (
+        c.tasks.start_s[i] if c.processors.head[p] >= 0 else c.processors.ready_s[p]
+    )
+    set_last(c, c.processors.server[p])
+    return i
+
+
+@inner
+def retime(c: Cluster, p: int, ready_s: float) -> None:
+    """Let processor ``p`` be free at ``ready_s``; what is planned there moves with it."""
+    end, i = ready_s, c.processors.head[p]
+    while i >= 0:
+        c.tasks.start_s[i] = end
+        end += c.tasks.length_s[i]
+        i = c.tasks.after[i]
+    c.processors.ready_s[p], c.processors.end_s[p] = ready_s, end
+    set_last(c, c.processors.server[p])
+
+
+@inner
+def can_shift(c: Cluster, p: int, start_s: float) -> bool:
+    """Tell whether the planned tasks of processor ``p`` meet their deadlines from ``start_s``."""
+    at, i = start_s, c.processors.head[p]
+    while i >= 0:
+        at += c.tasks.length_s[i]
+        if at > c.tasks.deadline_s[i]:
+            return False
+        i = c.tasks.after[i]
+    return True
+
+
+@inner
+def soonest_s(c: Cluster, p: int, now_s: float) -> float:
+    """Return when processor ``p`` could start something at the earliest; infinite: it is down."""
+    j = c.processors.server[p]
+    if c.processors.up[p] == 0 or c.servers.works[j] == 0:
+        return np.inf
+    ready = c.processors.ready_s[p] if c.servers.awake[j] == 1 else now_s + c.servers.wake_s[j]
+    return max(now_s, ready)

@@ -1,0 +1,289 @@
+"""Where a task costs least while a joule is worth the same at all times: at the end of a queue.
+
+Tasks are appended to processors where they add least to the energy of the plan, or go ahead of
+what is planned, or wake a server.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from downclock.kernels.compiling import inner
+from downclock.kernels.least_tree import first_at_most, set_key
+from downclock.planners.cluster.kernels.board import (
+    Cluster,
+    append,
+    can_shift,
+    ends_by,
+    is_idle,
+    put_ahead,
+    retime,
+    row_of,
+    set_last,
+    unlink,
+    wake,
+)
+from downclock.planners.cluster.kernels.curves import LADDER, at_slope_s, energy_j, fill_s, want_s
+
+WINDOW, SAMPLE = 4096, 1024
+"""Awake processors looked at for one task: all, or in a larger cluster so many, in turns."""
+
+IDLE_NOW_S = 600.0
+"""A processor that idles now is preferred as if its gap were this much smaller."""
+
+TIGHT = 0.003
+"""Weight of the gap between a task's end and its server's, against idle power."""
+
+CERTAIN = 0.5
+"""Above this idle share, run times are chosen as if nothing more came."""
+
+
+@inner
+def _last_cost(c: Cluster, j: int, k: int, row: int, others_s: float, t: float) -> float:
+    """Return energy of a server's last task, less idle power it replaces, plus waking time."""
+    if t <= 0.0:
+        return np.inf
+    kept = c.servers.awake_w[j] * max(others_s, t)
+    return energy_j(c.curves, row, t) - c.curves.kinds.idle_w[k] * t + kept
+
+
+@inner
+def _last_length(c: Cluster, p: int, i: int, start_s: float) -> float:
+    """Return how long the last task of processor ``p`` should run, with nothing more to come.
+
+    Up to the end of the server's other processors it replaces idling; after that it alone keeps
+    the server awake.
+    """
+    curves = c.curves
+    j, k = c.processors.server[p], c.processors.kind[p]
+    row, room = row_of(c, i, k), c.tasks.deadline_s[i] - start_s
+    others = 0.0
+    for q in range(c.servers.first[j], c.servers.end[j]):
+        if q != p:
+            others = max(others, c.processors.end_s[q] - start_s)
+    length = c.tasks.length_s[i]
+    inside = fill_s(curves, row, min(room, others))
+    beyond = length
+    if curves.rows.model[row] != LADDER:
+        alone_w = max(0.0, c.servers.awake_w[j] - curves.kinds.idle_w[k])
+        beyond = max(at_slope_s(curves, row, -alone_w), others, curves.rows.short_s[row])
+        beyond = min(beyond, room, curves.rows.long_s[row])
+    least = _last_cost(c, j, k, row, others, length)
+    for t in (inside, beyond):
+        if t < curves.rows.short_s[row] * (1.0 - 1e-12):
+            continue
+        cost = _last_cost(c, j, k, row, others, t)
+        if cost < least:
+            length, least = t, cost
+    c.processors.end_s[p] = start_s + length
+    c.servers.last_s[j] = start_s + max(others, length)
+    set_key(c.attend, 0, j, c.servers.last_s[j] + c.servers.linger_s[j])
+    return length
+
+
+@inner
+def _slower(c: Cluster, p: int, i: int, start_s: float) -> float:
+    """Return how long task ``i``, no longer queued, should run where it begins sooner than planned.
+
+    A task that was hurried may slow down if that saves more than keeping its server awake costs
+    and the tasks after it still meet their deadlines.
+    """
+    j, k, length = c.processors.server[p], c.processors.kind[p], c.tasks.length_s[i]
+    row = row_of(c, i, k)
+    if length >= c.curves.rows.free_s[row]:
+        return length
+    t = want_s(c.curves, row, c.tasks.deadline_s[i] - start_s)
+    if t <= length * (1.0 + 1e-9) or not can_shift(c, p, start_s + t):
+        return length
+    end = c.processors.end_s[p] + t - length
+    longer = max(0.0, end - c.servers.last_s[j])
+    awake = c.tally.idle_share[0] * (c.servers.awake_w[j] - c.curves.kinds.idle_w[k]) * longer
+    if energy_j(c.curves, row, length) - energy_j(c.curves, row, t) <= awake:
+        return length
+    retime(c, p, start_s + t)
+    return t
+
+
+@inner
+def start(c: Cluster, p: int, i: int, start_s: float, length_s: float) -> None:
+    """Let task ``i``, which is in no queue, run on processor ``p``."""
+    m = c.tally.starts[0]
+    c.starts.task[m], c.starts.processor[m], c.starts.start_s[m], c.starts.length_s[m] = (
+        i,
+        p,
+        start_s,
+        length_s,
+    )
+    c.tally.starts[0] += 1
+    c.processors.running[p], c.processors.begun_s[p], c.tasks.length_s[i] = i, start_s, length_s
+    c.processors.ready_s[p] = ends_by(start_s, length_s, c.tasks.deadline_s[i])
+    set_key(c.busy, 0, p, c.processors.ready_s[p])
+
+
+@inner
+def begin(c: Cluster, p: int, now_s: float) -> None:
+    """Start the next task of processor ``p``, which is free."""
+    i = c.processors.head[p]
+    if i < 0 or c.processors.up[p] == 0:
+        return
+    start_s = max(now_s, c.processors.ready_s[p])
+    unlink(c, i)
+    length = c.tasks.length_s[i]
+    if c.tally.settled[0] == 0:
+        length = _slower(c, p, i, start_s)
+        c.tasks.length_s[i] = length
+        if c.processors.head[p] < 0 and c.tally.idle_share[0] > CERTAIN:
+            length = _last_length(c, p, i, start_s)
+    start(c, p, i, start_s, length)
+    if (
+        c.processors.head[p] < 0 and c.processors.end_s[p] != c.processors.ready_s[p]
+    ):  # no server sleeps before its task
+        c.processors.end_s[p] = c.processors.ready_s[p]
+        set_last(c, c.processors.server[p])
+
+
+@inner
+def in_window(c: Cluster) -> int:
+    """Return how many awake servers are looked at for one task."""
+    if c.tally.processors[0] <= WINDOW:
+        return c.tally.awake[0]
+    return max(1, c.tally.awake[0] * SAMPLE // c.tally.processors[0])
+
+
+@inner
+def best_end(c: Cluster, i: int, k: int, now_s: float) -> tuple[int, float, float]:
+    """Return (processor, cost, length) of the cheapest queue to end, of those awake; -1: none.
+
+    The cost: energy above the task's best; waking time added to the server, as far as it will
+    idle; and a little for the gap to the server's end, so that the tightest fit wins.
+    """
+    curves, row = c.curves, row_of(c, i, k)
+    deadline, short = c.tasks.deadline_s[i], curves.rows.short_s[row]
+    free, free_j = curves.rows.free_s[row], curves.rows.free_j[row]
+    idle_share, idle_w = c.tally.idle_share[0], curves.kinds.idle_w[k]
+    gap_w, wait_weight = TIGHT * idle_w, c.tally.wait_weight[0]
+    kind, up, end_s, last_s = (
+        c.processors.kind,
+        c.processors.up,
+        c.processors.end_s,
+        c.servers.last_s,
+    )
+    best, least, length = -1, np.inf, -1.0
+    servers, looked = c.tally.awake[0], in_window(c)
+    turn = c.tally.turn[0] if looked < servers else 0
+    for a in range(looked):
+        j = c.awake_servers[(turn + a) % servers]
+        for p in range(c.servers.first[j], c.servers.end[j]):
+            start_s = max(now_s, end_s[p])
+            room = deadline - start_s
+            if kind[p] != k or room < short or up[p] == 0:
+                continue
+            t = free if room >= free else want_s(curves, row, room)
+            gap = last_s[j] - start_s - t
+            cost = gap_w * gap
+            if gap < 0.0:
+                cost = -idle_share * (c.servers.awake_w[j] - idle_w) * gap
+            cost += gap_w * (
+                wait_weight * (start_s - now_s) if start_s == end_s[p] else -IDLE_NOW_S
+            )
+            if cost < least and t < free:
+                cost += energy_j(curves, row, t) - free_j
+            if cost < least and t > 0.0:
+                best, least, length = p, cost, t
+    c.tally.turn[0] += looked
+    return best, least, length
+
+
+@inner
+def _fresh(c: Cluster, i: int, k: int, now_s: float) -> tuple[int, float, float]:
+    """Return (server, cost, length) of waking a server for task ``i``; -1: none is left."""
+    curves, row = c.curves, row_of(c, i, k)
+    room = c.tasks.deadline_s[i] - now_s
+    j = first_at_most(c.asleep, k, room - curves.rows.free_s[row])
+    if j < 0:
+        j = first_at_most(c.asleep, k, room - curves.rows.short_s[row])
+    if j < 0:
+        return -1, np.inf, -1.0
+    length = want_s(curves, row, room - c.servers.wake_s[j])
+    if length < 0.0:
+        return -1, np.inf, -1.0
+    cost = energy_j(curves, row, length) - curves.rows.free_j[row] + c.servers.wake_j[j]
+    cost += c.servers.sleep_w[j] * max(0.0, now_s - c.servers.last_s[j])
+    alone_w = max(0.0, c.servers.awake_w[j] - curves.kinds.idle_w[k])
+    return j, cost + c.tally.idle_share[0] * alone_w * length, length
+
+
+@inner
+def _best_ahead(c: Cluster, i: int, k: int, now_s: float) -> tuple[int, float, float]:
+    """Return (processor, cost, length) of the cheapest place ahead of planned tasks; -1: none."""
+    curves, row, deadline = c.curves, row_of(c, i, k), c.tasks.deadline_s[i]
+    best, least, length = -1, np.inf, -1.0
+    for a in range(in_window(c)):
+        j = c.awake_servers[a]
+        for p in range(c.servers.first[j], c.servers.end[j]):
+            start_s = max(now_s, c.processors.ready_s[p])
+            if c.processors.kind[p] != k or c.processors.head[p] < 0 or c.processors.up[p] == 0:
+                continue
+            if deadline - start_s < curves.rows.short_s[row]:
+                continue
+            t = want_s(curves, row, deadline - start_s)
+            added = max(0.0, c.processors.end_s[p] + t - c.servers.last_s[j])
+            cost = c.tally.idle_share[0] * (c.servers.awake_w[j] - curves.kinds.idle_w[k]) * added
+            if t < 0.0 or cost >= least:
+                continue
+            if t < curves.rows.free_s[row]:
+                cost += energy_j(curves, row, t) - curves.rows.free_j[row]
+            if cost < least and can_shift(c, p, start_s + t):
+                best, least, length = p, cost, t
+    return best, least, length
+
+
+@inner
+def _first_up(c: Cluster, j: int, k: int) -> int:
+    for p in range(c.servers.first[j], c.servers.end[j]):
+        if c.processors.kind[p] == k and c.processors.up[p] == 1:
+            return p
+    return -1
+
+
+@inner
+def _cheapest(c: Cluster, i: int, now_s: float) -> tuple[int, float, int, bool]:
+    """Return (processor, length, server to wake or -1, whether ahead of what is planned there).
+
+    Over all kinds; processor -1: nowhere in time.
+    """
+    best, least, length, fresh, ahead = -1, np.inf, -1.0, -1, False
+    base = c.curves.rows.free_j[row_of(c, i, max(c.kinds[i, 0], 0))]
+    for rank in range(c.kinds.shape[1]):
+        k = c.kinds[i, rank]
+        if k < 0:
+            break
+        more = c.curves.rows.free_j[row_of(c, i, k)] - base
+        p, cost, t = best_end(c, i, k, now_s)
+        if p >= 0 and cost + more < least:
+            best, least, length, fresh, ahead = p, cost + more, t, -1, False
+        j, cost, t = _fresh(c, i, k, now_s)
+        if j >= 0 and cost + more < least:
+            best, least, length, fresh, ahead = _first_up(c, j, k), cost + more, t, j, False
+        if c.rules.late and (best < 0 or fresh >= 0):
+            p, cost, t = _best_ahead(c, i, k, now_s)
+            if p >= 0 and cost + more < least:
+                best, least, length, fresh, ahead = p, cost + more, t, -1, True
+    return best, length, fresh, ahead
+
+
+@inner
+def place_flat(c: Cluster, i: int, now_s: float) -> bool:
+    """Place task ``i`` where it costs least; False: nowhere in time."""
+    p, length, fresh, ahead = _cheapest(c, i, now_s)
+    if p < 0:
+        return False
+    if fresh >= 0:
+        wake(c, fresh, now_s)
+    if ahead:
+        put_ahead(c, p, i, length)
+    else:
+        append(c, p, i, length, now_s)
+    if is_idle(c, p):
+        begin(c, p, now_s)
+    return True

@@ -1,0 +1,371 @@
+"""What happens to a plan at one moment, and the loop that plays a run of moments.
+
+Tasks come and end, sooner or later than planned; machines fail and are back; servers fall asleep. A
+task that ends early frees its processor at once. One that is overdue is believed to take a little
+longer, again and again; what is planned after it is moved or hurried.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from downclock.kernels.compiling import compiled, inner
+from downclock.kernels.least_tree import first_at_most, set_key
+from downclock.kernels.refusals import NOWHERE
+from downclock.planners.cluster.kernels.blocks import (
+    changed,
+    next_start_s,
+    set_attention,
+    stays_up,
+    update,
+)
+from downclock.planners.cluster.kernels.board import (
+    Cluster,
+    append,
+    can_shift,
+    ends_by,
+    first_of,
+    put_out,
+    retime,
+    row_of,
+    set_asleep,
+    sleep,
+    soonest_s,
+    unlink,
+    wake,
+)
+from downclock.planners.cluster.kernels.flat import begin, start
+from downclock.planners.cluster.kernels.replan import (
+    compress_for,
+    estimate_idle_share,
+    improve_plan,
+    place_cheapest,
+    refuse,
+    relax,
+    remember,
+    start_idle,
+)
+from downclock.planners.cluster.kernels.waiting import length_at_start
+from downclock.units import Floats, Ints
+
+LONGER = 0.1
+"""A task that is overdue is believed to take this part of its run time so far longer."""
+
+FREED, GONE, RETURNED, CUT, AGAIN, SERVER_GONE, SERVER_BACK = range(7)
+"""What a moment is told, rows (what, task, processor or server): a task is done there; a processor
+is down; is back; a task is no longer wanted; needs another place; a server is down; is back."""
+
+
+@inner
+def _freed(c: Cluster, p: int, now_s: float) -> None:
+    """Processor ``p`` has nothing to run any more."""
+    j = c.processors.server[p]
+    set_key(c.busy, 0, p, np.inf)
+    c.processors.running[p] = -1
+    if c.servers.works[j] == 0 or c.servers.awake[j] == 0:
+        return
+    if c.processors.ready_s[p] != now_s:
+        c.tally.settled[0] = 0
+        _free_from(c, p, now_s, now_s)
+    if c.tally.priced[0] == 0:
+        begin(c, p, now_s)
+
+
+@inner
+def _free_from(c: Cluster, p: int, ready_s: float, now_s: float) -> None:
+    """Let processor ``p`` be free of what has started at ``ready_s``."""
+    if c.tally.priced[0] == 1:
+        c.processors.ready_s[p] = ready_s
+        changed(c, p, now_s)
+    else:
+        retime(c, p, ready_s)
+
+
+@inner
+def _give_place(c: Cluster, i: int, p: int, now_s: float) -> None:
+    """Place an accepted task anew; where it cannot be on time it runs at its fastest.
+
+    On processor ``p`` then, or where it can end first.
+    """
+    if place_cheapest(c, i, now_s) or compress_for(c, i, now_s):
+        return
+    best, least = -1, np.inf
+    for q in range(c.processors.kind.size):
+        short = c.curves.rows.short_s[row_of(c, i, c.processors.kind[q])]
+        end = max(soonest_s(c, q, now_s), c.processors.end_s[q]) + short
+        if end < least or (q == p and end <= least):
+            best, least = q, end
+    if best < 0:
+        refuse(c, i, now_s)
+        c.refusals.why[c.tally.refusals[0] - 1] = NOWHERE
+        return
+    j = c.processors.server[best]
+    if c.servers.awake[j] == 0:
+        wake(c, j, now_s)
+    append(c, best, i, c.curves.rows.short_s[row_of(c, i, c.processors.kind[best])], now_s)
+    changed(c, best, now_s)
+
+
+@inner
+def _take_all(c: Cluster, p: int, now_s: float) -> Ints:
+    """Take back all that waits on processor ``p``; return it in order."""
+    count = 0
+    i = c.processors.head[p]
+    while i >= 0:
+        count += 1
+        i = c.tasks.after[i]
+    taken = np.empty(count, np.int64)
+    for a in range(count):
+        taken[a] = c.processors.head[p]
+        unlink(c, c.processors.head[p])
+    c.processors.end_s[p] = c.processors.ready_s[p]
+    return taken
+
+
+@inner
+def _overdue(c: Cluster, p: int, now_s: float) -> None:
+    """Believe that what runs on processor ``p`` takes longer, and see to what comes after."""
+    c.tally.settled[0] = 0
+    longer = LONGER * (now_s - c.processors.begun_s[p])
+    ready = now_s + max(longer, 1e-9 * max(1.0, abs(now_s)))  # time goes on, however short the task
+    c.processors.ready_s[p] = ready
+    set_key(c.busy, 0, p, ready)
+    if c.tally.priced[0] == 1:
+        if c.processors.head[p] < 0 or c.tasks.start_s[c.processors.head[p]] >= ready:
+            changed(c, p, now_s)
+            return
+    else:
+        retime(c, p, ready)
+        if can_shift(c, p, ready):
+            return
+        if not c.rules.late:
+            relax(c, p, now_s)
+            return
+    taken = _take_all(c, p, now_s)
+    changed(c, p, now_s)
+    for i in taken:
+        _give_place(c, i, p, now_s)
+
+
+@inner
+def _machine(c: Cluster, what: int, at: int, now_s: float) -> Ints:
+    """Take note of a processor or server that is down or back; return tasks without a place."""
+    c.tally.settled[0] = 0
+    taken = np.empty(0, np.int64)
+    if what == GONE:
+        c.processors.up[at] = 0
+        taken = _take_all(c, at, now_s)
+        if c.servers.awake[c.processors.server[at]] == 1:
+            c.processors.ready_s[at] = c.processors.end_s[at] = now_s
+            changed(c, at, now_s)
+        else:
+            changed(c, at, now_s)
+            set_asleep(c, c.processors.server[at], c.servers.wake_s[c.processors.server[at]])
+    elif what == RETURNED:
+        c.processors.up[at] = 1
+        if c.servers.awake[c.processors.server[at]] == 1:
+            c.processors.ready_s[at] = c.processors.end_s[at] = now_s
+            changed(c, at, now_s)
+        elif c.servers.works[c.processors.server[at]] == 1:
+            set_asleep(c, c.processors.server[at], c.servers.wake_s[c.processors.server[at]])
+    elif what == SERVER_GONE:
+        c.servers.works[at] = 0
+        for p in range(c.servers.first[at], c.servers.end[at]):
+            more = _take_all(c, p, now_s)
+            taken = np.concatenate((taken, more))
+            c.processors.ready_s[p] = c.processors.end_s[p] = now_s
+        if c.servers.awake[at] == 1:
+            put_out(c, at, np.inf)
+        else:
+            set_asleep(c, at, np.inf)
+        c.servers.blocks[at] = 0
+        set_key(c.attend, 0, at, np.inf)
+    else:
+        c.servers.works[at] = 1
+        set_asleep(c, at, c.servers.wake_s[at])
+        c.servers.last_s[at] = now_s
+    return taken
+
+
+@inner
+def _leave(c: Cluster, i: int, p: int, now_s: float) -> None:
+    """Task ``i`` is no longer wanted."""
+    c.tally.settled[0] = 0
+    if c.tasks.place[i] >= 0:
+        q = unlink(c, i)
+        _free_from(c, q, c.processors.ready_s[q], now_s)
+    elif p >= 0:
+        _freed(c, p, now_s)
+
+
+@inner
+def _follow(c: Cluster, told: Ints, now_s: float) -> None:
+    """Follow what was told: ends first, then machines; what has lost its place gets another."""
+    homeless = np.empty(0, np.int64)
+    for a in range(told.shape[0]):
+        what, i, at = told[a, 0], told[a, 1], told[a, 2]
+        if what == FREED:
+            _freed(c, at, now_s)
+        elif what == CUT:
+            _leave(c, i, at, now_s)
+        elif what == AGAIN:
+            if c.tasks.place[i] >= 0:
+                _leave(c, i, -1, now_s)
+            homeless = np.append(homeless, np.array([i]))
+        else:
+            homeless = np.concatenate((homeless, _machine(c, what, at, now_s)))
+    while c.busy[0, 1] <= now_s:
+        _overdue(c, first_of(c.busy), now_s)
+    for a in range(homeless.size):
+        _give_place(c, homeless[a], -1, now_s)
+
+
+@inner
+def _begin_due(c: Cluster, p: int, now_s: float) -> None:
+    """Start the next task of processor ``p``, whose time has come."""
+    i = c.processors.head[p]
+    length = length_at_start(c, p, i, now_s)
+    unlink(c, i)
+    start(c, p, i, now_s, length)
+
+
+@inner
+def _attend_waiting(c: Cluster, j: int, now_s: float) -> None:
+    """Wake a server whose time has come, start what is due, let it sleep where that is cheaper."""
+    if c.servers.awake[j] == 0:
+        wake(c, j, now_s)
+    running, first = 0.0, np.inf
+    for p in range(c.servers.first[j], c.servers.end[j]):
+        waits = c.processors.head[p] >= 0
+        if waits and c.processors.running[p] < 0 and next_start_s(c, p) <= now_s:
+            _begin_due(c, p, now_s)
+        running = max(running, c.processors.ready_s[p])
+        if c.processors.head[p] >= 0:
+            first = min(first, next_start_s(c, p))
+    if running <= now_s and (first == np.inf or not stays_up(c, j, now_s, first)):
+        sleep(c, j, now_s)
+        update(c, j, now_s)
+    set_attention(c, j, now_s)
+
+
+@inner
+def _attend(c: Cluster, now_s: float) -> None:
+    """See to every server that needs it: those that wake or start tasks, those that may sleep."""
+    if c.tally.priced[0] == 0:
+        while c.attend[0, 1] <= now_s:
+            j = first_of(c.attend)
+            sleep(c, j, c.servers.last_s[j] + c.servers.linger_s[j])
+        return
+    for j in range(c.servers.zone.size):
+        if c.attend[0, c.attend.shape[1] // 2 + j] <= now_s:
+            _attend_waiting(c, j, now_s)
+
+
+@inner
+def _moment(c: Cluster, told: Ints, arrived: Ints, now_s: float) -> None:
+    """Do everything that happens at ``now_s``."""
+    _follow(c, told, now_s)
+    if arrived.size > 0:
+        estimate_idle_share(c, arrived.size, now_s)
+    for i in arrived:
+        if now_s > 0.0 and c.tally.priced[0] == 0:
+            remember(c, i, now_s)
+        if place_cheapest(c, i, now_s):
+            continue
+        if not c.rules.late or not compress_for(c, i, now_s):
+            refuse(c, i, now_s)
+    if c.rules.late:
+        improve_plan(c, arrived.size, now_s)
+    if c.tally.priced[0] == 0 and c.tally.settled[0] == 0:
+        start_idle(c, now_s)
+    _attend(c, now_s)
+
+
+@compiled
+def moment(c: Cluster, told: Ints, arrived: Ints, now_s: float) -> None:
+    """Do everything that happens at ``now_s``; see the codes above for ``told`` (m, 3)."""
+    _moment(c, told, arrived, now_s)
+
+
+@inner
+def _real_end_s(c: Cluster, m: int, work: Floats, reserve: float) -> float:
+    """When the ``m``-th start really ends: only the loop may know."""
+    i, start_s = c.starts.task[m], c.starts.start_s[m]
+    end = ends_by(start_s, c.starts.length_s[m] / (1.0 + reserve), c.tasks.deadline_s[i])
+    return end if work[i] == 1.0 else start_s + (end - start_s) * work[i]
+
+
+@compiled
+def is_full(c: Cluster) -> bool:
+    """Tell whether a moment may need more room for decisions than is left."""
+    starts = c.tally.starts[0] + c.processors.kind.size
+    switches = c.tally.switches[0] + 2 * c.servers.zone.size + 2
+    return starts > c.starts.task.size or switches > c.switches.server.size
+
+
+@compiled
+def run(
+    c: Cluster, work: Floats, reserve: float, ends: Floats, arrived: Ints, until_s: float
+) -> int:
+    """Play moments while tasks arrive and end, in which nothing else can happen.
+
+    ``work`` is actual / estimated work, ``ends`` a tree over the processors with the real end of
+    what runs (1, tree). Stops before ``until_s``, or where the room for decisions may not do;
+    returns how many of ``arrived`` have come.
+    """
+    at, told = 0, np.empty((c.processors.kind.size, 3), np.int64)
+    while True:
+        now = np.inf if at >= arrived.size else c.tasks.arrival_s[arrived[at]]
+        own = min(ends[0, 1], c.busy[0, 1], c.attend[0, 1])
+        if min(now, own) == np.inf or min(now, own) >= until_s:
+            return at
+        now, first = min(now, own), at
+        if is_full(c):
+            return at
+        m = 0
+        while ends[0, 1] <= now:
+            p = first_at_most(ends, 0, now)
+            set_key(ends, 0, p, np.inf)
+            told[m, 0], told[m, 1], told[m, 2] = FREED, c.processors.running[p], p
+            m += 1
+        while at < arrived.size and c.tasks.arrival_s[arrived[at]] <= now:
+            at += 1
+        before = c.tally.starts[0]
+        _moment(c, told[:m], arrived[first:at], now)
+        for row in range(before, c.tally.starts[0]):
+            set_key(ends, 0, c.starts.processor[row], _real_end_s(c, row, work, reserve))
+
+
+@compiled
+def load(c: Cluster, tasks: Ints, processor: Ints, length_s: Floats, now_s: float) -> None:
+    """Plan rows (m,), by processor and in running order, on an empty board; nothing more comes."""
+    for a in range(tasks.size):
+        j = c.processors.server[processor[a]]
+        if c.servers.awake[j] == 0:
+            wake(c, j, now_s)
+        append(c, processor[a], tasks[a], length_s[a], now_s)
+    c.tally.closed[0] = c.tally.settled[0] = 1
+    c.tally.idle_share[0] = 1.0
+    start_idle(c, now_s)
+
+
+@compiled
+def take_over(c: Cluster, now_s: float) -> None:
+    """Begin to wait for cheap hours: what is planned starts as soon as can be, for now."""
+    c.tally.priced[0] = 1
+    for p in range(c.processors.kind.size):
+        at, i = soonest_s(c, p, now_s), c.processors.head[p]
+        while i >= 0:
+            c.tasks.start_s[i] = at
+            at += c.tasks.length_s[i]
+            i = c.tasks.after[i]
+    for j in range(c.servers.zone.size):
+        update(c, j, now_s)
+    c.tally.since_replan[0] = c.tally.queued[0]
+
+
+@compiled
+def refuse_all(c: Cluster, tasks: Ints, now_s: float) -> None:
+    """Refuse tasks for which a batch has no room."""
+    for i in tasks:
+        refuse(c, i, now_s)

@@ -1,0 +1,143 @@
+"""What every processor runs, at which level: orders as decisions.
+
+Policies of this room say at every moment what each processor does from now on; here that becomes
+revoked and placed rows. A row runs until its task is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from downclock.engine.decisions import Decisions, Switches
+from downclock.engine.facts import (
+    AMENDED,
+    ARRIVED,
+    CANCELLED,
+    DOWN,
+    FAILED,
+    FINISHED,
+    LOST,
+    SERVER_DOWN,
+    SERVER_UP,
+    UP,
+    Facts,
+)
+from downclock.engine.reasons import GANG
+from downclock.engine.view import View
+from downclock.planners.mapping.levels import TaskLevels
+from downclock.schedule.schedule import Segments
+from downclock.units import Ints
+
+IDLE = -1
+LEAST_SHARE = 0.01
+"""A row is promised at least this part of its task: how fast it runs is read off it. What is less
+ends sooner, as the world knows."""
+
+HEEDS = frozenset(
+    (ARRIVED, FINISHED, LOST, FAILED, CANCELLED, AMENDED, DOWN, UP, SERVER_DOWN, SERVER_UP)
+)
+
+
+class Told(NamedTuple):
+    """Facts as this room takes them; a server that fails is its processors."""
+
+    now_s: float
+    arrived: list[int]
+    finished: list[int]
+    lost: list[int]
+    ended: list[int]
+    down: list[int]
+    up: list[int]
+    gangs: Ints
+
+
+def told_of(view: View, facts: Facts) -> Told:
+    """Sort facts; of what arrived only single tasks with work count."""
+    arrived = facts.tasks(ARRIVED)
+    work = arrived[view.tasks.scale[arrived] > 0.0]
+    several = view.tasks.processors[work] > 1
+    first = view.platform.first_processor
+
+    def processors(single: int, server: int) -> list[int]:
+        found: list[int] = facts.places(single).tolist()
+        for j in facts.places(server).tolist():
+            found += range(int(first[j]), int(first[j + 1]))
+        return found
+
+    return Told(
+        facts.now_s,
+        work[~several].tolist(),
+        facts.tasks(FINISHED).tolist(),
+        facts.tasks(LOST).tolist(),
+        [*facts.tasks(FAILED).tolist(), *facts.tasks(CANCELLED).tolist()],
+        processors(DOWN, SERVER_DOWN),
+        processors(UP, SERVER_UP),
+        work[several],
+    )
+
+
+def changed(
+    view: View,
+    levels: list[TaskLevels],
+    before: list[tuple[int, int]],
+    after: list[tuple[int, int]],
+    left: Callable[[int, int], float],
+    now_s: float,
+) -> tuple[Ints, Segments]:
+    """Tasks to revoke and rows to place, where processors go from (task, level) to others.
+
+    ``left`` tells which part of a task is left on a processor.
+    """
+    moves = [p for p, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
+    revoked = sorted({before[p][0] for p in moves} - {IDLE})
+    kind = view.platform.kind
+    rows = []
+    for p in moves:
+        task, level = after[p]
+        if task != IDLE:
+            here, share = levels[kind[p]], max(left(p, task), LEAST_SHARE)
+            end_s = now_s + share * float(here.time_s[task, level])
+            rows.append((task, p, now_s, end_s, share, *here.levels.points[level]))
+    table = np.array(rows, dtype=np.float64).reshape(-1, 8)
+    place = Segments.of(
+        table[:, 0].astype(np.int64),
+        table[:, 1].astype(np.int64),
+        table[:, 2],
+        table[:, 3],
+        table[:, 5:],
+        table[:, 4],
+    )
+    return np.array(revoked, dtype=np.int64), place
+
+
+def still_running(runs: list[tuple[int, int]], told: Told) -> list[tuple[int, int]]:
+    """What processors run after what was told; one that lost its task runs nothing."""
+    ended = {*told.finished, *told.lost, *told.ended}
+    return [(IDLE, 0) if task in ended else (task, level) for task, level in runs]
+
+
+def decided(
+    view: View,
+    told: Told,
+    moves: tuple[Ints, Segments],
+    rejected: Sequence[tuple[int, str]],
+    *,
+    first: bool,
+    facts: Facts,
+) -> Decisions:
+    """Put a moment's decisions together; every server is on from the start and after repairs."""
+    woken = np.arange(view.platform.server_count) if first else facts.places(SERVER_UP)
+    refused = [task for task, _ in rejected]
+    why = [text for _, text in rejected] + [GANG.format(k) for k in
+                                            view.tasks.processors[told.gangs]]  # fmt: skip
+    return Decisions(
+        place=moves[1],
+        revoke=moves[0],
+        accept=np.array([task for task in told.arrived if task not in refused], dtype=np.int64),
+        rejected=np.array([*refused, *told.gangs.tolist()], dtype=np.int64),
+        reason=np.array(why, dtype=object),
+        power=Switches(woken, np.ones(woken.size, dtype=bool), np.full(woken.size, told.now_s)),
+    )

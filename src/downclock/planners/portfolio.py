@@ -1,0 +1,50 @@
+"""All of it is known: the policy of several whose plan loses the fewest tasks, then costs least."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from dataclasses import replace
+
+import numpy as np
+
+from downclock.engine.play import plan
+from downclock.engine.policy import Policy
+from downclock.engine.view import foreseen
+from downclock.problem.objective import Objective
+from downclock.problem.problem import Problem
+from downclock.schedule.account.account import account
+from downclock.schedule.schedule import REJECTED, Schedule
+
+
+def best_of(
+    problem: Problem, policies: Iterable[Policy], objective: Objective | None = None
+) -> Policy | None:
+    """Plan with every policy that can, and return the best; the first wins ties; None: none can.
+
+    Judged by forecasts where there are any, as plans are.
+    """
+    seen = replace(problem, prices=foreseen(problem.prices))
+    able = [each for each in policies if each.objection(problem) is None]
+    if len(able) < 2:
+        return able[0] if able else None
+    return min(able, key=lambda each: _cost(seen, planned(problem, each)[0], objective))
+
+
+def planned(problem: Problem, policy: Policy) -> tuple[Schedule, float]:
+    """Plan once: a policy that was tried is not asked again; return how many seconds it took."""
+
+    def ask() -> tuple[Schedule, float]:
+        start = time.perf_counter()
+        return plan(problem, policy), time.perf_counter() - start
+
+    return problem.once(("plan", policy), ask)
+
+
+def _cost(problem: Problem, schedule: Schedule, objective: Objective | None) -> tuple[int, float]:
+    """Tasks lost, and the energy or value of the rest."""
+    bill = account(problem, schedule)
+    lost = int(np.sum(schedule.outcomes.status == REJECTED))
+    if objective is None:
+        return lost, bill.total_j
+    return lost, objective.value(bill.total_j, bill.money_clipped, bill.carbon_kg)

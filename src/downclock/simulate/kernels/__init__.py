@@ -1,1 +1,0 @@
-"""Hot loops of this folder; arrays in, arrays out."""

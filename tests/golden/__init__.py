@@ -1,0 +1,1 @@
+"""What every policy of the catalogue does, recorded, so that a refactoring changes nothing."""
