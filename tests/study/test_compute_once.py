@@ -11,13 +11,12 @@ from typing import Any
 import pytest
 
 from downclock.cli import main
-from downclock.engine import view
 from downclock.planners import portfolio
 from downclock.planners.chip import plan as chip
 from downclock.planners.cluster import bound as cluster_bound
 from downclock.planners.slots import plan as slots_plan
 from downclock.planners.slots import question as slots
-from downclock.problem import problem as problems
+from downclock.power import frontier as frontiers
 from downclock.problem.files.files import write_problem
 from tests.conftest import ROOT
 from tests.laws.test_policies import problem_of
@@ -41,8 +40,7 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
     def watch(module: Any, function: str, name: str) -> None:
         monkeypatch.setattr(module, function, counting(name, getattr(module, function)))
 
-    watch(problems, "frontier", "frontier")
-    watch(view, "frontier", "frontier of applications")
+    watch(frontiers, "_curves", "curves of applications")
     watch(cluster_bound, "cluster_bound_j", "cluster bound")
     watch(chip, "_question", "chip question")
     watch(chip, "_bound", "chip bound")
@@ -72,7 +70,7 @@ def test_prices_of_a_day(calls: Counter[str]) -> None:
     names = ["edl", "late", "prompt", "race", "thrifty", "thrifty:dvfs=off"]
     assert plans(calls) == names
     assert calls["cluster bound"] == 1
-    assert {count for key, count in calls.items() if key.startswith("frontier")} == {1}
+    assert {count for key, count in calls.items() if key.startswith("curves")} == {1}
 
 
 @pytest.mark.parametrize(("family", "room"), [("graph", "chip"), ("least-cost", "slots")])

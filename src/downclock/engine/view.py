@@ -13,7 +13,7 @@ from typing import TypeVar
 import numpy as np
 
 from downclock.engine.tasks import TaskTable
-from downclock.power.frontier import Frontier, frontier
+from downclock.power.frontier import Frontier
 from downclock.power.library import Library
 from downclock.problem.graph import Edges
 from downclock.problem.platform import Platform
@@ -84,9 +84,11 @@ class View:
 
     def frontier(self, kind: int, rows: Ints, stretch: float = 1.0) -> Frontier:
         """Energy-time frontier of some tasks on a kind, their work multiplied by ``stretch``."""
-        scale = self.tasks.scale[rows]
-        return self._applications(kind).of_tasks(
-            self.tasks.application[rows], scale if stretch == 1.0 else scale * stretch
+        spec, scale = self.platform.kinds[kind], self.tasks.scale[rows]
+        return spec.frontier(
+            self.library,
+            self.tasks.application[rows],
+            scale if stretch == 1.0 else scale * stretch,
         )
 
     def at(self, rows: Ints, kind: int, points: Floats) -> tuple[Floats, Floats]:
@@ -108,14 +110,10 @@ class View:
         self.tasks.amend(task, deadline_s)
         self._known = None
 
-    def _applications(self, kind: int) -> Frontier:
+    def applications(self, kind: int) -> Frontier:
         """A unit of work of every application of the library on a kind."""
-        library, spec = self._site.library, self.platform.kinds[kind]
-        every = np.arange(len(library))
-        return self.once(
-            ("applications", kind),
-            lambda: frontier(library, spec.name, spec.clocks, every, np.ones(every.size)),
-        )
+        every = np.arange(len(self.library))
+        return self.platform.kinds[kind].frontier(self.library, every, np.ones(every.size))
 
 
 def foreseen(prices: Prices) -> Prices:

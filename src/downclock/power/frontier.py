@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from downclock.power.points import ClockRange, Clocks
 from downclock.power.profiles import CpuProfiles, GpuProfiles, Profiles
 from downclock.power.settings import ROUNDING, MixedSettings, Settings
 from downclock.units import Floats, Ints, slack
+
+MemoryRule: TypeAlias = Literal["within", "exactly", "free"]
+"""How a memory clock is chosen; see `Frontier.at_core`."""
 
 FREE_W = 1e250
 """Prices are kept below this, so that an infinite price of time means 'as fast as possible'."""
@@ -141,10 +144,6 @@ class Frontier:
             answer.put(mine, unit, self.scale[rows[mine]])
         return answer
 
-    def of_tasks(self, rows: Ints, scale: Floats) -> Frontier:
-        """Return the frontier of tasks (m,) with the curves of ``rows`` and works ``scale``."""
-        return _assemble(self.curves, self.part[rows], self.row[rows], scale)
-
     def mixed(self) -> MixedFrontier:
         """Return the convex hulls: clocks may change while a task runs."""
         return MixedFrontier(self)
@@ -169,6 +168,28 @@ class Frontier:
             scale = np.repeat(self.scale[mine], sizes[mine])
             times[target], energies[target] = time[source] * scale, energy[source] * scale
         return offsets, times, energies
+
+    def at_core(
+        self,
+        setting: tuple[float, float],
+        limit_s: Floats,
+        rows: Ints,
+        how: MemoryRule,
+    ) -> Settings:
+        """Least energy at a (core, volt) setting over memory clocks, in time for ``limit_s``.
+
+        ``within`` the limit or ``exactly`` in it; ``free``: the best memory clock whatever the
+        limit, which it then must meet. Infeasible where it cannot, and where memory has no clock
+        of its own that run times depend on in closed form.
+        """
+        from downclock.power.frontier_gpu import GpuCurves
+
+        answer = Settings.none(rows.size)
+        for curves, mine, inner in self._parts(rows):
+            if isinstance(curves, GpuCurves):
+                found = curves.at_core(inner, self.scale[rows[mine]], setting, limit_s[mine], how)
+                answer.put(mine, found, np.ones(len(found)))
+        return answer
 
     def _rows(self, rows: Ints | None) -> Ints:
         return np.arange(len(self)) if rows is None else np.asarray(rows, dtype=np.int64)
@@ -231,6 +252,9 @@ def frontier(
 ) -> Frontier:
     """Return the frontiers of tasks on a processor kind.
 
+    What each application needs is solved once a library and kind; a task only takes its row of
+    it, so that frontiers of tasks that arrive later cost next to nothing.
+
     Args:
         library: the profiles.
         kind: name of the processor kind.
@@ -240,18 +264,28 @@ def frontier(
     """
     application = np.asarray(application, dtype=np.int64)
     scale = _column(scale, application.size, "scale")
-    part, row = np.full(application.size, -1), np.full(application.size, -1)
+    curves, part, row = library.once(
+        ("curves", kind, clocks), lambda: _of_applications(library, kind, clocks)
+    )
+    return _assemble(curves, part[application], row[application], scale)
+
+
+def _of_applications(
+    library: Library, kind: str, clocks: Clocks
+) -> tuple[tuple[Curves, ...], Ints, Ints]:
+    """Return curves, and which of them and which row answers for each application (a,)."""
+    part, row = np.full(len(library), -1), np.full(len(library), -1)
     curves: list[Curves] = []
     column = library.kinds.index(kind) if kind in library.kinds else None
     for g, profiles in enumerate(library.groups):
         if column is None:
             break
-        mine = np.flatnonzero(library.group[application, column] == g)
+        mine = np.flatnonzero(library.group[:, column] == g)
         if mine.size:
-            used, row[mine] = _compact(library.row[application[mine], column], len(profiles))
+            used, row[mine] = _compact(library.row[mine, column], len(profiles))
             part[mine] = len(curves)
             curves.append(_curves(profiles, used, clocks))
-    return _assemble(tuple(curves), part, row, scale)
+    return tuple(curves), part, row
 
 
 def _curves(profiles: Profiles, used: Ints, clocks: Clocks) -> Curves:

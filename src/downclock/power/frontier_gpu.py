@@ -9,7 +9,7 @@ import numpy as np
 from downclock.power.frontier_convex import ConvexCurves
 from downclock.power.points import ClockRange
 from downclock.power.profiles import GpuProfiles
-from downclock.power.settings import Settings
+from downclock.power.settings import ROUNDING, Settings
 from downclock.units import Floats, Ints
 
 
@@ -62,6 +62,33 @@ class GpuCurves(ConvexCurves):
         from downclock.power.kernels.gpu_clock import cheapest_rows
 
         return Settings(*cheapest_rows(*_columns(self.profiles), self.box, rows, time_price_w))
+
+    def at_core(
+        self,
+        rows: Ints,
+        scale: Floats,
+        setting: tuple[float, float],
+        limit_s: Floats,
+        how: str,
+    ) -> Settings:
+        """The best memory clock at a (core, volt) setting; see `Frontier.at_core`."""
+        p, (core, volt), lowest, highest = self.profiles, setting, self.box[2], self.box[3]
+        head_w = p.p0_w[rows] + p.c_w[rows] * volt * volt * core
+        fixed_s = p.t0_s[rows] + p.d_s[rows] * p.delta[rows] / core
+        moved_s = p.d_s[rows] * (1.0 - p.delta[rows])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            room_s = limit_s / scale - fixed_s
+            free = np.sqrt(head_w * moved_s / (p.gamma_w[rows] * fixed_s))
+            needed = np.where(room_s > 0.0, moved_s / room_s, np.inf)
+        wanted = {"exactly": needed, "free": free, "within": np.fmax(free, needed)}[how]
+        memory = np.clip(np.where(moved_s > 0.0, wanted, lowest), lowest, highest)
+        time_s = (fixed_s + moved_s / memory) * scale
+        over_s = np.abs(time_s - limit_s) if how == "exactly" else time_s - limit_s
+        energy_j = time_s * (head_w + p.gamma_w[rows] * memory)
+        energy_j = np.where(over_s <= ROUNDING * limit_s, energy_j, np.inf)
+        same = np.ones(rows.size)
+        points = np.column_stack([core * same, memory, volt * same])
+        return Settings(np.minimum(time_s, limit_s), energy_j, points)
 
 
 def _columns(profiles: GpuProfiles) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:

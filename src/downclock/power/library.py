@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.power.points import VoltageLaw
-from downclock.power.profiles import GpuProfiles, Profiles
+from downclock.memo import Memo
+from downclock.power.points import Clocks, VoltageLaw
+from downclock.power.profiles import CpuProfiles, GpuProfiles, Profiles
 from downclock.units import Floats, Ints, Names
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,7 @@ class Library:
     row: Ints
     basis: Mapping[str, Basis] = field(default_factory=dict)
     source: str = ""
+    _memo: Memo = field(default_factory=Memo, init=False)
 
     def __post_init__(self) -> None:
         names = np.asarray(self.names, dtype=object)
@@ -97,6 +102,10 @@ class Library:
             basis={**self.basis, kind: self.basis_of(known)},
         )
 
+    def once(self, key: Hashable, compute: Callable[[], T]) -> T:
+        """Compute something that depends on the library alone, the first time it is asked."""
+        return self._memo.once(key, compute)
+
     def needs_voltage(self, kind: str) -> bool:
         """Tell whether the power of any profile of a kind depends on the core voltage."""
         if kind not in self.kinds:
@@ -107,6 +116,44 @@ class Library:
             for g, profiles in enumerate(self.groups)
             if isinstance(profiles, GpuProfiles)
         )
+
+    def shortest_s(self, kind: str, clocks: Clocks) -> Floats:
+        """Least time of a unit of each application (a,); infinite where there is no profile."""
+        least = np.full(len(self), np.inf)
+        if kind in self.kinds:
+            k = self.kinds.index(kind)
+            for g, profiles in enumerate(self.groups):
+                mine = np.flatnonzero(self.group[:, k] == g)
+                if mine.size:
+                    least[mine] = profiles.shortest_s(clocks)[self.row[mine, k]]
+        return least
+
+    def core_law(self, application: Ints, kind: str) -> CpuProfiles | None:
+        """Rows of ``time = time_s / core``, ``power = static_w + c1_w core^alpha``, one each.
+
+        None where the time or the power of one of these applications follows no such law.
+        """
+        k = self.kinds.index(kind)
+        groups = np.unique(self.group[application, k])
+        profiles = self.groups[int(groups[0])] if groups.size == 1 and groups[0] >= 0 else None
+        if not isinstance(profiles, CpuProfiles):
+            return None
+        return profiles.take(self.row[application, k])
+
+    def with_less_constant_power(self, divisor: float) -> Library:
+        """The library with P0 and gamma of the three-variable GPU model divided."""
+        groups = tuple(
+            replace(each, p0_w=each.p0_w / divisor, gamma_w=each.gamma_w / divisor)
+            if isinstance(each, GpuProfiles)
+            else each
+            for each in self.groups
+        )
+        return Library(self.names, self.kinds, groups, self.group, self.row)
+
+    def describe(self, application: int, kind: int) -> tuple[str, float, float]:
+        """The model of a profile, and (time_s, power_w) of a unit; see the profiles."""
+        profiles: Profiles = self.groups[self.group[application, kind]]
+        return profiles.describe(int(self.row[application, kind]))
 
     def at(self, application: Ints, kind: str, points: Floats) -> tuple[Floats, Floats]:
         """Return (time_s, power_w) per unit of work; NaN where there is no profile."""

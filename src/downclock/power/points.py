@@ -7,15 +7,19 @@ kind does not have (the memory clock of a CPU core) stay at 1.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.units import TOLERANCE, Bools, Floats
+from downclock.quantities import count
+from downclock.units import TOLERANCE, Bools, Floats, slack
 
 CORE, MEMORY, VOLT = 0, 1, 2
 """Columns of a point."""
+
+STEP = 0.05
+"""One step of a continuous core clock, as a fraction of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,8 @@ class ClockRange:
     ``core_max`` may be infinite: the highest voltage limits the clock anyway.
     """
 
+    knob: ClassVar[str] = "clock"
+    listed: ClassVar[bool] = False
     core_min: float
     core_max: float = np.inf
     memory_min: float = 1.0
@@ -140,11 +146,91 @@ class ClockRange:
         volt = float(np.clip(1.0, self.volt(core), self.volt_max))
         return np.array([core, np.clip(1.0, self.memory_min, self.memory_max), volt])
 
+    @property
+    def default_mhz(self) -> None:
+        """Not known: clocks are ratios."""
+
+    @property
+    def points(self) -> Floats:
+        """None are listed (0, 3)."""
+        return np.empty((0, 3))
+
+    @property
+    def scales_memory(self) -> bool:
+        """The memory clock can be chosen."""
+        return self.memory_max > self.memory_min
+
+    @property
+    def low(self) -> Floats:
+        """Lowest core and memory clock (2,)."""
+        return np.array([self.core_min, self.memory_min])
+
+    @property
+    def high(self) -> Floats:
+        """Highest core and memory clock (2,)."""
+        return np.array([self.core_max, self.memory_max])
+
+    def nearest(self, core: float, memory: float) -> Floats:
+        """The allowed point nearest to the asked (core, memory) ratios."""
+        core, memory = np.clip([core, memory], self.low, self.high).tolist()
+        return np.array([core, memory, float(self.volt(core))])
+
+    def at_cores(self, core: Floats) -> Floats:
+        """Points (n, 3) of core clocks: memory at its default, the least voltage."""
+        return np.column_stack([core, np.full(core.size, self.default[MEMORY]), self.volt(core)])
+
+    def grid(self, core_steps: int, memory_steps: int) -> Floats:
+        """Points (n, 3) to choose from: so many clocks along core and memory."""
+        core = np.unique(np.linspace(self.core_min, self.core_max, core_steps))
+        memory = np.unique(np.linspace(self.memory_min, self.memory_max, memory_steps))
+        pairs = np.stack(np.meshgrid(core, memory, indexing="ij"), -1).reshape(-1, 2)
+        return np.column_stack([pairs, self.volt(pairs[:, 0])])
+
+    def voltages(self, step: float) -> list[tuple[float, float]]:
+        """Voltages so far apart, each with the fastest core clock it allows: (core, volt)."""
+        steps = int(np.floor((self.volt_max - self.volt_min) / step + TOLERANCE)) + 1
+        volts = (self.volt_min + step * np.arange(steps)).tolist()
+        return [(float(np.clip(self.law.max_core(v), *self._cores)), v) for v in volts]
+
+    def step(self, point: Floats, way: int) -> Floats | None:
+        """A point with a core clock `STEP` up or down; None at the end."""
+        core = float(np.clip(point[CORE] * (1.0 + way * STEP), *self._cores))
+        if abs(core - point[CORE]) <= TOLERANCE:
+            return None
+        return np.array([core, point[MEMORY], float(self.volt(core))])
+
+    @property
+    def _cores(self) -> tuple[float, float]:
+        return self.core_min, self.core_max
+
+    def words(self, point: Floats) -> str:
+        """A point as people say it: ratios to the default."""
+        words = f"core {point[CORE]:.4g}"
+        return f"{words}, memory {point[MEMORY]:.4g}" if self.scales_memory else words
+
+    def describe(self) -> str:
+        """All of them in a few words."""
+        return (
+            f"core {self.core_min:.3g} to {self.core_max:.3g},"
+            f" memory {self.memory_min:.3g} to {self.memory_max:.3g} of default"
+        )
+
+    def data(self) -> dict[str, Any]:
+        """As files hold it."""
+        return {
+            "core": [float(self.core_min), float(self.core_max)],
+            "memory": [float(self.memory_min), float(self.memory_max)],
+            "volt": [float(self.volt_min), float(self.volt_max)],
+            "law": law_data(self.law),
+        }
+
 
 class PointTable:
     """Enumerated operating points: what clock tables and power limits have in common."""
 
     __slots__ = ()
+    knob: ClassVar[str] = "clock"
+    listed: ClassVar[bool] = True
     law: VoltageLaw
     points: Floats
 
@@ -153,19 +239,65 @@ class PointTable:
         return self.law.min_volt(np.maximum(core, self.law.slowest))
 
     def allows(self, points: Floats) -> Bools:
-        """Tell which points (n, 3) are in the table."""
-        allowed = np.zeros(len(points), dtype=np.bool_)
+        """Tell which points (n, 3) are in the table, at its voltage; few of them differ."""
+        pair, back = np.unique(points[:, CORE] + 1j * points[:, MEMORY], return_inverse=True)
+        allowed = np.zeros(pair.size, dtype=np.bool_)
         for core, memory, _ in self.points:
-            allowed |= (np.abs(points[:, CORE] - core) <= TOLERANCE) & (
-                np.abs(points[:, MEMORY] - memory) <= TOLERANCE
+            allowed |= (np.abs(pair.real - core) <= TOLERANCE) & (
+                np.abs(pair.imag - memory) <= TOLERANCE
             )
-        return allowed
+        volt = self.volt(pair.real)[back]
+        return np.asarray(allowed[back] & (np.abs(points[:, VOLT] - volt) <= slack(volt)))
+
+    @property
+    def default_mhz(self) -> tuple[float, float] | None:
+        """Core and memory clock that ratios refer to; None where they are not known."""
+        return None
+
+    @property
+    def scales_memory(self) -> bool:
+        """The memory clock can be chosen."""
+        return bool(np.ptp(self.points[:, MEMORY]) > 0.0)
 
     @property
     def default(self) -> Floats:
         """The default point, or the nearest one in the table."""
-        distance = np.abs(self.points[:, CORE] - 1.0) + np.abs(self.points[:, MEMORY] - 1.0)
+        return self.nearest(1.0, 1.0)
+
+    @property
+    def low(self) -> Floats:
+        """Lowest core and memory clock (2,)."""
+        return np.asarray(self.points[:, :VOLT].min(axis=0))
+
+    @property
+    def high(self) -> Floats:
+        """Highest core and memory clock (2,)."""
+        return np.asarray(self.points[:, :VOLT].max(axis=0))
+
+    def nearest(self, core: float, memory: float) -> Floats:
+        """The point nearest to the asked (core, memory) ratios."""
+        distance = np.abs(self.points[:, CORE] - core) + np.abs(self.points[:, MEMORY] - memory)
         return np.asarray(self.points[int(np.argmin(distance))])
+
+    def at_cores(self, core: Floats) -> Floats:
+        """Points (n, 3) with the nearest core clocks."""
+        near = np.argmin(np.abs(self.points[None, :, CORE] - core[:, None]), axis=1)
+        return np.asarray(self.points[near])
+
+    def grid(self, core_steps: int, memory_steps: int) -> Floats:
+        """Points (n, 3) to choose from: all there are."""
+        return self.points
+
+    def voltages(self, step: float) -> list[tuple[float, float]]:
+        """None: voltages are not set by themselves."""
+        return []
+
+    def step(self, point: Floats, way: int) -> Floats | None:
+        """The next core clock up or down, at the same memory clock; None at the end."""
+        same = np.abs(self.points[:, MEMORY] - point[MEMORY]) <= TOLERANCE
+        rise = way * (self.points[:, CORE] - point[CORE])
+        beyond = np.flatnonzero(same & (rise > TOLERANCE))
+        return np.asarray(self.points[beyond[np.argmin(rise[beyond])]]) if beyond.size else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -205,6 +337,32 @@ class ClockTable(PointTable):
         if np.any(volt <= 0.0) or np.any(np.diff(volt) < -TOLERANCE):
             raise InvalidInput("must be positive and rise with the clock", field="law")
 
+    @property
+    def default_mhz(self) -> tuple[float, float]:
+        """Core and memory clock that ratios refer to."""
+        return self.default_core_mhz, self.default_memory_mhz
+
+    def words(self, point: Floats) -> str:
+        """A point as people say it: in MHz."""
+        words = f"{point[CORE] * self.default_core_mhz:.0f} MHz"
+        memory = f"{point[MEMORY] * self.default_memory_mhz:.0f} MHz"
+        return f"{words}, memory {memory}" if self.scales_memory else words
+
+    def describe(self) -> str:
+        """All of them in a few words."""
+        core = self.core_mhz
+        return f"{count(core.size, 'pair')}, core {core.min():g} to {core.max():g} MHz"
+
+    def data(self) -> dict[str, Any]:
+        """As files hold it."""
+        pairs = zip(self.memory_mhz.tolist(), self.core_mhz.tolist(), strict=True)
+        return {
+            "clock_pairs": [list(pair) for pair in pairs],
+            "default_core_mhz": float(self.default_core_mhz),
+            "default_memory_mhz": float(self.default_memory_mhz),
+            "law": law_data(self.law),
+        }
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PowerLimits(PointTable):
@@ -218,6 +376,7 @@ class PowerLimits(PointTable):
         default_limit_w: the one that ratios refer to.
     """
 
+    knob: ClassVar[str] = "power limit"
     limit_w: Floats
     default_limit_w: float
     law: VoltageLaw = field(default=FIXED_VOLTAGE, init=False)
@@ -236,8 +395,23 @@ class PowerLimits(PointTable):
         points = np.column_stack([limit / self.default_limit_w, ones, ones])
         object.__setattr__(self, "points", points)
 
+    def words(self, point: Floats) -> str:
+        """A point as people say it: in watts."""
+        return f"limit {point[CORE] * self.default_limit_w:.0f} W"
+
+    def describe(self) -> str:
+        """All of them in a few words."""
+        limit = self.limit_w
+        return f"{count(limit.size, 'power limit')}, {limit.min():g} to {limit.max():g} W"
+
+    def data(self) -> dict[str, Any]:
+        """As files hold it."""
+        limits = {"power_limit_w": self.limit_w.tolist()}
+        return {**limits, "default_power_limit_w": float(self.default_limit_w)}
+
 
 Clocks: TypeAlias = ClockRange | ClockTable | PowerLimits
+"""What a kind allows; they answer alike, and nobody else needs to know which it is."""
 
 WIDE = ClockRange(0.5, np.inf, 0.5, 1.2, 0.5, 1.2, MEI_LAW)
 """The simulated interval of mei2021 section 5.1.1 and mei2017 section V-A."""

@@ -13,7 +13,8 @@ from typing import TypeAlias
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.power.points import CORE, MEMORY, VOLT
+from downclock.power.points import CORE, MEMORY, VOLT, Clocks
+from downclock.quantities import count
 from downclock.units import TOLERANCE, Floats, Ints, as_column
 
 
@@ -56,6 +57,14 @@ class GpuProfiles:
         power = self.p0_w[rows] + self.gamma_w[rows] * memory + self.c_w[rows] * volt**2 * core
         return time, power
 
+    def shortest_s(self, clocks: Clocks) -> Floats:
+        """Least time of every row, at the highest clocks (n,)."""
+        return _at_highest(self, clocks)
+
+    def describe(self, row: int) -> tuple[str, float, float]:
+        """The model, and (time_s, power_w) at the default clocks."""
+        return ("gpu", *_at_default(self, row))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CpuProfiles:
@@ -91,6 +100,14 @@ class CpuProfiles:
         core = points[:, CORE]
         power = self.static_w[rows] + self.c1_w[rows] * core ** self.alpha[rows]
         return self.time_s[rows] / core, power
+
+    def shortest_s(self, clocks: Clocks) -> Floats:
+        """Least time of every row, at the highest clock (n,)."""
+        return _at_highest(self, clocks)
+
+    def describe(self, row: int) -> tuple[str, float, float]:
+        """The model, and (time_s, power_w) at the default clock."""
+        return ("cpu", *_at_default(self, row))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -135,6 +152,17 @@ class MeasuredProfiles:
         time[found], power[found] = self.time_s[entry[found]], self.power_w[entry[found]]
         return time, power
 
+    def shortest_s(self, clocks: Clocks) -> Floats:
+        """Least time of every row, at its fastest measured point (n,)."""
+        return np.minimum.reduceat(self.time_s, self.offset[:-1])
+
+    def describe(self, row: int) -> tuple[str, float, float]:
+        """The model, and (time_s, power_w) at the fastest measured point."""
+        first, last = self.offset[row], self.offset[row + 1]
+        fastest = first + int(np.argmin(self.time_s[first:last]))
+        model = f"table of {count(int(last - first), 'point')}"
+        return model, float(self.time_s[fastest]), float(self.power_w[fastest])
+
     def entry(self, rows: Ints, points: Floats) -> Ints:
         """Return the entry of each (row, point), or -1. Cost: entries per row."""
         rows = np.asarray(rows, dtype=np.int64)
@@ -153,6 +181,17 @@ Curved: TypeAlias = GpuProfiles | CpuProfiles
 """Profiles that know every clock."""
 
 Profiles: TypeAlias = Curved | MeasuredProfiles
+
+
+def _at_highest(profiles: GpuProfiles | CpuProfiles, clocks: Clocks) -> Floats:
+    """Return the time of every row at the highest clocks (n,); voltage does not matter."""
+    highest = np.tile([*clocks.high, 1.0], (len(profiles), 1))
+    return profiles.at(np.arange(len(profiles)), highest)[0]
+
+
+def _at_default(profiles: GpuProfiles | CpuProfiles, row: int) -> tuple[float, float]:
+    time, power = profiles.at(np.array([row]), np.ones((1, 3)))
+    return float(time[0]), float(power[0])
 
 
 def _as_columns(profiles: GpuProfiles | CpuProfiles) -> None:

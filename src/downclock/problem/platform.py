@@ -14,6 +14,8 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from downclock.errors import InvalidInput
+from downclock.power.frontier import Frontier, frontier
+from downclock.power.library import Library
 from downclock.power.points import Clocks
 from downclock.quantities import count
 from downclock.units import Bools, Floats, Ints, Names
@@ -46,6 +48,14 @@ class Kind:
             if value not in allowed:
                 rule = f"must be one of {', '.join(allowed)}"
                 raise InvalidInput(rule, item=item, field=field, value=value)
+
+    def frontier(self, library: Library, application: Ints, scale: Floats) -> Frontier:
+        """Energy-time frontiers of tasks on this kind, a row each.
+
+        Applications are solved once a library, so that those of tasks that arrive later cost next
+        to nothing.
+        """
+        return frontier(library, self.name, self.clocks, application, scale)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.memo import Memo
-from downclock.power.frontier import Frontier, frontier
+from downclock.power.frontier import Frontier
 from downclock.power.library import Library
 from downclock.problem.graph import Edges
 from downclock.problem.platform import Platform
@@ -68,12 +68,10 @@ class Problem:
 
     def frontier(self, kind: int) -> Frontier:
         """Energy-time frontier of every task on one kind; a row per task. Computed once."""
-        return self.once(("frontier", int(kind)), lambda: self._frontier(kind))
-
-    def _frontier(self, kind: int) -> Frontier:
-        spec = self.platform.kinds[kind]
-        return frontier(
-            self.library, spec.name, spec.clocks, self.tasks.application, self.tasks.scale
+        spec, tasks = self.platform.kinds[kind], self.tasks
+        return self.once(
+            ("frontier", int(kind)),
+            lambda: spec.frontier(self.library, tasks.application, tasks.scale),
         )
 
     def at(self, task: Ints, kind: Ints, points: Floats) -> tuple[Floats, Floats]:

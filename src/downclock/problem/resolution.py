@@ -5,11 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.power.library import Library
-from downclock.power.points import CORE, MEMORY, ClockRange, Clocks
-from downclock.power.profiles import MeasuredProfiles, Profiles
 from downclock.problem.problem import Problem
-from downclock.units import Floats, slack
+from downclock.units import slack
 
 LONGEST_S = 1e12
 """A longer run time (30,000 years) is taken for a mistake: beside it no other task can be seen."""
@@ -24,7 +21,7 @@ def refuse_unresolved(problem: Problem) -> None:
     tasks = problem.tasks
     unit_s = np.full(len(problem.library), np.inf)
     for kind in problem.platform.kinds:
-        np.minimum(unit_s, _shortest_s(problem.library, kind.name, kind.clocks), out=unit_s)
+        np.minimum(unit_s, problem.library.shortest_s(kind.name, kind.clocks), out=unit_s)
     with np.errstate(under="ignore", over="ignore", invalid="ignore"):
         time_s = unit_s[tasks.application] * tasks.scale
     endless = np.isfinite(unit_s[tasks.application]) & (time_s > LONGEST_S)
@@ -48,28 +45,3 @@ def _complaint(problem: Problem, row: int, rule: str) -> InvalidInput:
     tasks = problem.tasks
     item, scale = f"task '{tasks.name[row]}'", float(tasks.scale[row])
     return InvalidInput(rule, item=item, field="scale", value=scale, row=row)
-
-
-def _shortest_s(library: Library, kind: str, clocks: Clocks) -> Floats:
-    """Return the least time of a unit of each application (a,); infinite without a profile."""
-    least = np.full(len(library), np.inf)
-    if kind not in library.kinds:
-        return least
-    k = library.kinds.index(kind)
-    for g, profiles in enumerate(library.groups):
-        mine = np.flatnonzero(library.group[:, k] == g)
-        if mine.size:
-            least[mine] = _unit_s(profiles, clocks)[library.row[mine, k]]
-    return least
-
-
-def _unit_s(profiles: Profiles, clocks: Clocks) -> Floats:
-    """Return the least time of every row: a table's fastest point, a curve's highest clocks."""
-    if isinstance(profiles, MeasuredProfiles):
-        return np.minimum.reduceat(profiles.time_s, profiles.offset[:-1])
-    highest = np.ones((len(profiles), 3))
-    if isinstance(clocks, ClockRange):
-        highest[:, CORE], highest[:, MEMORY] = clocks.core_max, clocks.memory_max
-    else:
-        highest[:, :] = clocks.points.max(axis=0)
-    return profiles.at(np.arange(len(profiles)), highest)[0]

@@ -8,16 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from downclock.power.frontier import Frontier, frontier
-from downclock.power.points import ClockRange, Clocks, PowerLimits
+from downclock.power.frontier import Frontier
 from downclock.problem.problem import Problem
 from downclock.quantities import duration
 from downclock.report.placement import Placement
 from downclock.schedule.schedule import Schedule
 from downclock.units import Floats, slack
-
-STEP = 0.05
-"""One step of a continuous core clock, as a fraction of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +46,8 @@ def alternatives(problem: Problem, schedule: Schedule, run: Placement) -> Iterat
         ("least energy", curve.cheapest(0.0).points[0]),
         ("default clock", clocks.default),
         ("fastest", curve.at(curve.t_min_s).points[0]),
-        ("one step faster", _step(clocks, run.points[0], 1)),
-        ("one step slower", _step(clocks, run.points[0], -1)),
+        ("one step faster", clocks.step(run.points[0], 1)),
+        ("one step slower", clocks.step(run.points[0], -1)),
         ("until the deadline", _filling(curve, problem.tasks.deadline_s[run.task] - run.start_s)),
         ("until the next task", _filling(curve, _until_next(run))),
     ):
@@ -81,7 +77,7 @@ def other_kinds(problem: Problem, task: int, run: Placement | None) -> Iterator[
         width = int(tasks.processors[task])
         yield Alternative(
             f"on {kind.name}",
-            point_words(kind.clocks, best.points[0]),
+            kind.clocks.words(best.points[0]),
             float(best.time_s[0]),
             float(best.energy_j[0]) * width,
             fits,
@@ -90,28 +86,13 @@ def other_kinds(problem: Problem, task: int, run: Placement | None) -> Iterator[
 
 def clock_words(problem: Problem, run: Placement) -> str:
     """Say a run's clock; the first one where it changes."""
-    words = point_words(problem.platform.kinds[run.kind].clocks, run.points[0])
+    words = problem.platform.kinds[run.kind].clocks.words(run.points[0])
     return words if len(run.points) == 1 else f"{words} at first"
 
 
-def point_words(clocks: Clocks, point: Floats) -> str:
-    """Say a clock in MHz where they are known, else as a ratio to the default."""
-    if isinstance(clocks, ClockRange):
-        words = f"core {point[0]:.4g}"
-        fixed = clocks.memory_max <= clocks.memory_min
-        return words if fixed else f"{words}, memory {point[1]:.4g}"
-    if isinstance(clocks, PowerLimits):
-        return f"limit {point[0] * clocks.default_limit_w:.0f} W"
-    words = f"{point[0] * clocks.default_core_mhz:.0f} MHz"
-    if np.ptp(clocks.memory_mhz) == 0.0:
-        return words
-    return f"{words}, memory {point[1] * clocks.default_memory_mhz:.0f} MHz"
-
-
 def _frontier(problem: Problem, task: int, kind: int, work: float) -> Frontier:
-    spec = problem.platform.kinds[kind]
     application = problem.tasks.application[[task]]
-    return frontier(problem.library, spec.name, spec.clocks, application, np.array([work]))
+    return problem.platform.kinds[kind].frontier(problem.library, application, np.array([work]))
 
 
 def _at(problem: Problem, run: Placement, name: str, point: Floats) -> Alternative:
@@ -121,7 +102,7 @@ def _at(problem: Problem, run: Placement, name: str, point: Floats) -> Alternati
     time_s = float(time[0]) * run.work
     joules = time_s * float(power[0]) * run.width
     fits = _fits(problem, run, run.start_s + time_s)
-    return Alternative(name, point_words(spec.clocks, point), time_s, joules, fits)
+    return Alternative(name, spec.clocks.words(point), time_s, joules, fits)
 
 
 def _fits(problem: Problem, run: Placement, end_s: float) -> str:
@@ -146,19 +127,3 @@ def _filling(curve: Frontier, room_s: float) -> Floats | None:
     exact = curve.at(room_s)
     found = exact if exact.feasible[0] else curve.within(room_s)
     return found.points[0] if found.feasible[0] else None
-
-
-def _step(clocks: Clocks, point: Floats, way: int) -> Floats | None:
-    """Return the next core clock up or down, at the same memory clock; None at the end."""
-    if isinstance(clocks, ClockRange):
-        core = float(np.clip(point[0] * (1.0 + way * STEP), clocks.core_min, clocks.core_max))
-        if abs(core - point[0]) <= 1e-9:
-            return None
-        return np.array([core, point[1], float(clocks.volt(core))])
-    same = np.abs(clocks.points[:, 1] - point[1]) <= 1e-9
-    beyond = same & (way * (clocks.points[:, 0] - point[0]) > 1e-9)
-    if not np.any(beyond):
-        return None
-    rows = np.flatnonzero(beyond)
-    nearest: Floats = clocks.points[rows[np.argmin(np.abs(clocks.points[rows, 0] - point[0]))]]
-    return nearest

@@ -11,8 +11,7 @@ import numpy as np
 from downclock.power.archetypes import CARDS
 from downclock.power.fit import Fit, FitReport
 from downclock.power.library import Basis, Library
-from downclock.power.points import ClockRange, Clocks, PowerLimits, VoltageLaw, law_data
-from downclock.power.profiles import CpuProfiles, GpuProfiles
+from downclock.power.points import VoltageLaw, law_data
 from downclock.problem.files.read_cluster import Cluster
 from downclock.problem.platform import Platform
 from downclock.problem.price import Curve, Prices
@@ -107,11 +106,7 @@ def _extrapolated(source: Problem | Cluster) -> list[str]:
         basis, clocks = source.library.basis_of(kind.name), kind.clocks
         if not basis.core_mhz or basis.default_core_mhz is None:
             continue
-        if isinstance(clocks, ClockRange):
-            core = np.array([clocks.core_min, clocks.core_max])
-        else:
-            core = clocks.points[:, 0]
-        low, high = (np.array([core.min(), core.max()]) * basis.default_core_mhz).tolist()
+        low, high = (float(end[0]) * basis.default_core_mhz for end in (clocks.low, clocks.high))
         least, greatest = min(basis.core_mhz), max(basis.core_mhz)
         if low < least * (1.0 - TOLERANCE) or high > greatest * (1.0 + TOLERANCE):
             notes.append(
@@ -126,7 +121,7 @@ def platform_page(platform: Platform, name: str = "cluster") -> Page:
     kinds = [
         (
             kind.name,
-            _clocks(kind.clocks),
+            kind.clocks.describe(),
             _law(kind.clocks.law),
             f"{kind.idle_w:g} W",
             kind.interrupt,
@@ -329,19 +324,6 @@ def _deadlines(deadline_s: Floats) -> str:
     return f"{duration(finite.min())} to {duration(finite.max())}" if finite.size else "none"
 
 
-def _clocks(clocks: Clocks) -> str:
-    if isinstance(clocks, ClockRange):
-        return (
-            f"core {clocks.core_min:.3g} to {clocks.core_max:.3g},"
-            f" memory {clocks.memory_min:.3g} to {clocks.memory_max:.3g} of default"
-        )
-    if isinstance(clocks, PowerLimits):
-        limit = clocks.limit_w
-        return f"{count(limit.size, 'power limit')}, {limit.min():g} to {limit.max():g} W"
-    core = clocks.core_mhz
-    return f"{count(core.size, 'pair')}, core {core.min():g} to {core.max():g} MHz"
-
-
 def _basis(basis: Basis) -> str:
     """Say what a kind's profiles refer to."""
     if basis.default_power_limit_w is not None:
@@ -379,17 +361,7 @@ def _curve(curve: Curve, what: str, currency: str) -> str:
 
 
 def _profile(library: Library, application: int, kind: int) -> dict[str, Any]:
-    profiles = library.groups[library.group[application, kind]]
-    row = library.row[application, kind]
-    if isinstance(profiles, GpuProfiles | CpuProfiles):
-        model = "gpu" if isinstance(profiles, GpuProfiles) else "cpu"
-        time, power = profiles.at(np.array([row]), np.ones((1, 3)))
-        time_s, power_w = float(time[0]), float(power[0])
-    else:
-        first, last = profiles.offset[row], profiles.offset[row + 1]
-        fastest = first + int(np.argmin(profiles.time_s[first:last]))
-        model = f"table of {count(int(last - first), 'point')}"
-        time_s, power_w = float(profiles.time_s[fastest]), float(profiles.power_w[fastest])
+    model, time_s, power_w = library.describe(application, kind)
     return {
         "application": str(library.names[application]),
         "kind": library.kinds[kind],

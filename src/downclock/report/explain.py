@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.power.points import ClockRange, PowerLimits
 from downclock.problem.problem import Problem
 from downclock.quantities import duration, energy, percent
 from downclock.report.alternatives import Alternative, alternatives, clock_words, other_kinds
@@ -192,10 +191,8 @@ def _clock_reasons(problem: Problem, run: Placement, options: tuple[Alternative,
         )
     if fastest is not None and run.busy_s <= fastest.time_s * (1.0 + 1e-6):
         said.append("clock limit: it cannot run any faster here")
-    low = clocks.core_min if isinstance(clocks, ClockRange) else clocks.points[:, 0].min()
-    if abs(run.points[0][0] - low) <= 1e-6:
-        limit = isinstance(clocks, PowerLimits)
-        what = "power limit: it" if limit else "clock limit: the core clock"
+    if abs(run.points[0][0] - clocks.low[0]) <= 1e-6:
+        what = "clock limit: the core clock" if clocks.knob == "clock" else f"{clocks.knob}: it"
         said.append(f"{what} is the lowest this processor allows")
     return said
 

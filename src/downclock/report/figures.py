@@ -13,7 +13,6 @@ import numpy as np
 
 from downclock.errors import InvalidInput, MissingExtra
 from downclock.files import write_bytes_atomically
-from downclock.power.frontier import frontier
 from downclock.problem.price import Curve
 from downclock.problem.problem import Problem
 from downclock.report.placement import placement
@@ -119,7 +118,7 @@ def frontier_figure(
     spec = problem.platform.kinds[kind]
     work = float(problem.tasks.scale[task]) if run is None else run.work
     application = problem.tasks.application[[task]]
-    curve = frontier(problem.library, spec.name, spec.clocks, application, np.array([work]))
+    curve = spec.frontier(problem.library, application, np.array([work]))
     if not np.isfinite(curve.t_min_s[0]):
         item = f"task '{problem.tasks.name[task]}'"
         raise InvalidInput(f"cannot run on kind '{spec.name}'", item=item)

@@ -10,7 +10,6 @@ from downclock.engine.policy import Policy
 from downclock.planners.catalog import CATALOG, policy, with_objective
 from downclock.problem.objective import Objective
 from downclock.problem.problem import Problem
-from downclock.quantities import energy, percent
 from downclock.schedule.account.bill import Boundary
 from downclock.study.planned import Judge, Planned
 from downclock.study.summary import plans_of
@@ -55,11 +54,7 @@ class Comparison:
         return [{"problem": self.problem.name, **each.record()} for each in self.plans]
 
     def __str__(self) -> str:
-        return f"{self.problem!r}\n" + "\n".join(
-            f"  {each.policy}: {energy(each.bill.total_j)}, gap {percent(self.gap(each))},"
-            f" {each.done} of {len(self.problem.tasks)} done"
-            for each in self.plans
-        )
+        return "\n  ".join([repr(self.problem), *map(str, self.plans)])
 
 
 def compare(

@@ -14,6 +14,7 @@ from downclock.planners.offline_solver import planned_with_proof
 from downclock.planners.result import Result
 from downclock.problem.objective import Objective
 from downclock.problem.problem import Problem
+from downclock.quantities import energy, percent
 from downclock.schedule.account.account import account
 from downclock.schedule.account.bill import Bill, Boundary
 from downclock.schedule.schedule import DONE, REJECTED, Schedule
@@ -111,6 +112,13 @@ class Planned:
         """Tell whether both run the same tasks, so that their figures can be compared."""
         mine, theirs = self.schedule.outcomes.status, other.schedule.outcomes.status
         return bool(np.all((mine == DONE) == (theirs == DONE)))
+
+    def __str__(self) -> str:
+        worth = self if self.value is None else self.value
+        return (
+            f"{self.policy}: {energy(self.bill.total_j)}, gap {percent(worth.gap)},"
+            f" {self.done} of {len(self.problem.tasks)} done"
+        )
 
     def record(self) -> dict[str, Any]:
         """The figures as one flat row, units in the names."""

@@ -10,7 +10,6 @@ from downclock.errors import InvalidSchedule
 from downclock.planners.catalog import objective_of
 from downclock.problem.objective import Objective
 from downclock.problem.problem import Problem
-from downclock.quantities import energy, percent
 from downclock.schedule.account.bill import Boundary
 from downclock.schedule.schedule import Schedule
 from downclock.study.baselines import named_baselines, usual_baselines
@@ -67,11 +66,7 @@ class Summary:
         return Summary(self.plan, kept, (*self.without, *left))
 
     def __str__(self) -> str:
-        return f"{self.problem!r}\n" + "\n".join(
-            f"  {each.policy}: {energy(each.bill.total_j)}, gap {percent(each.gap)},"
-            f" {each.done} of {len(self.problem.tasks)} done"
-            for each in self.plans
-        )
+        return "\n  ".join([repr(self.problem), *map(str, self.plans)])
 
 
 def summarise(

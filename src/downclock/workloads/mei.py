@@ -141,13 +141,7 @@ def printed_profiles(rng: np.random.Generator, n: int) -> GpuProfiles:
 
 def shrunk(library: Library, divisor: float = 13.0) -> Library:
     """Divide P0 and gamma of every GPU profile: the papers' "potential of DVFS" (36 %)."""
-    groups = tuple(
-        GpuProfiles(g.p0_w / divisor, g.gamma_w / divisor, g.c_w, g.d_s, g.delta, g.t0_s)
-        if isinstance(g, GpuProfiles)
-        else g
-        for g in library.groups
-    )
-    return Library(library.names, library.kinds, groups, library.group, library.row)
+    return library.with_less_constant_power(divisor)
 
 
 def _count(utilisation: float) -> int:

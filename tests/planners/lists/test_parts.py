@@ -9,7 +9,7 @@ import pytest
 
 from downclock.engine.play import plan
 from downclock.planners.catalog import policy
-from downclock.planners.lists.lengths import LeastEnergy, OneClock, nearest_point, window_s
+from downclock.planners.lists.lengths import LeastEnergy, OneClock, window_s
 from downclock.planners.lists.order import in_order
 from downclock.planners.lists.policy import ListPolicy
 from downclock.planners.lists.sleep import patience_s
@@ -69,8 +69,8 @@ def test_one_clock_hurries_only_where_the_deadline_needs_it() -> None:
 
 
 def test_caps_are_moved_to_what_the_kind_allows() -> None:
-    assert nearest_point(WIDE, 0.1, 5.0)[:2].tolist() == [0.5, 1.2]
-    assert nearest_point(TABLE, 0.7, 1.0)[:2].tolist() == [0.6, 1.0]
+    assert OneClock(0.1, 5.0).point(WIDE)[:2].tolist() == [0.5, 1.2]
+    assert OneClock(0.7, 1.0).point(TABLE)[:2].tolist() == [0.6, 1.0]
 
 
 def test_the_voltage_grid_costs_a_little_more_than_the_optimum() -> None:

@@ -24,8 +24,7 @@ from downclock.planners.chip.segments import ClockedRows, chip_rows, core_rows
 from downclock.planners.offline_solver import refusal
 from downclock.planners.per_task import per_task_bound_j
 from downclock.planners.result import Result, status_of
-from downclock.power.points import ClockRange, ClockTable, PowerLimits
-from downclock.power.profiles import CpuProfiles
+from downclock.power.points import CORE, Clocks
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
 from downclock.schedule.schedule import ON, REJECTED, Outcomes, PowerSpans, Schedule, Segments
@@ -53,15 +52,18 @@ class GraphQuestion:
     deadline_s: float
     power: ChipPower
     chip_wide: bool
-    clocks: ClockRange | ClockTable
+    clocks: Clocks
     pieces: bool
 
     @property
     def range(self) -> tuple[float, float]:
         """Slowest and fastest clock."""
-        if isinstance(self.clocks, ClockTable):
-            return float(self.clocks.points[:, 0].min()), float(self.clocks.points[:, 0].max())
-        return self.clocks.core_min, self.clocks.core_max
+        return float(self.clocks.low[CORE]), float(self.clocks.high[CORE])
+
+    @property
+    def levels(self) -> Floats | None:
+        """The clocks where they are enumerated, ascending; None where they are continuous."""
+        return np.unique(self.clocks.points[:, CORE]) if self.clocks.listed else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,7 @@ def _question(problem: Problem) -> GraphQuestion:
     kind = platform.kinds[0]
     if kind.clock == "locked" and chips == 1:
         raise InvalidInput("graph planning on one chip needs clocks that may change")
-    if isinstance(kind.clocks, PowerLimits):
+    if kind.clocks.knob != "clock":
         raise InvalidInput("graph planning needs clocks, not power limits")
     time_s, power = _profile(problem, chips == 1)
     graph = WorkGraph.of(tasks.scale * time_s, problem.edges)
@@ -154,22 +156,19 @@ def _question(problem: Problem) -> GraphQuestion:
 def _profile(problem: Problem, one_chip: bool) -> tuple[Floats, ChipPower]:
     """Return seconds at clock 1 of each task's unit of work, and the chip's power law."""
     platform, kind = problem.platform, problem.platform.kinds[0]
-    column = problem.library.kinds.index(kind.name) if kind.name in problem.library.kinds else -1
-    group = problem.library.group[problem.tasks.application, column] if column >= 0 else None
-    if group is None or np.any(group < 0):
+    if not np.all(problem.runnable()[:, 0]):
         raise InvalidInput(f"some task has no profile for kind '{kind.name}'")
-    profiles = problem.library.groups[int(group[0])]
-    if np.any(group != group[0]) or not isinstance(profiles, CpuProfiles):
+    law = problem.library.core_law(problem.tasks.application, kind.name)
+    if law is None:
         raise InvalidInput("graph planning needs CPU profiles (power c1 f^alpha) for every task")
-    rows = problem.library.row[problem.tasks.application, column]
-    c1, alpha = profiles.c1_w[rows], profiles.alpha[rows]
-    if np.any(c1 != c1[0]) or np.any(alpha != alpha[0]) or np.any(profiles.static_w[rows] > 0.0):
+    c1, alpha = law.c1_w, law.alpha
+    if np.any(c1 != c1[0]) or np.any(alpha != alpha[0]) or np.any(law.static_w > 0.0):
         raise InvalidInput("graph planning needs one c1 and alpha for all tasks, and static_w = 0")
     if kind.idle_w > 0.0 or (platform.host_w[0] > 0.0 and not one_chip):
         raise InvalidInput("graph planning needs idle_w = 0, and host_w = 0 without a shared clock")
     c3 = float(platform.shared_w[0] + platform.host_w[0])
     c2 = float(platform.shared_w_per_clock[0])
-    return profiles.time_s[rows], ChipPower(float(c1[0]), c2, c3, float(alpha[0]))
+    return law.time_s, ChipPower(float(c1[0]), c2, c3, float(alpha[0]))
 
 
 def _rows(
@@ -196,8 +195,7 @@ def _chip_rows(question: GraphQuestion, placed: Placement, clocks: str) -> Clock
     if clocks in ("single", "single-aware"):
         aware = clocks == "single-aware"
         clock = single_clock(omega, question.deadline_s, power, static_aware=aware).clock
-    elif clocks == "optimal" and isinstance(question.clocks, ClockTable):
-        levels = np.unique(question.clocks.points[:, 0])
+    elif clocks == "optimal" and (levels := question.levels) is not None:
         cycles, _ = level_clocks(omega, question.deadline_s, power, levels)
         return chip_rows(graph, placed, cycles, np.tile(levels, (omega.size, 1)))
     elif clocks == "optimal":
@@ -225,9 +223,8 @@ def _core_rows(
     else:
         placed = list_schedule(graph, question.cores, rule)
         found = local_clocks(graph, placed, deadline_s, power, slowest=slowest, fastest=fastest)
-    if isinstance(question.clocks, ClockTable):
-        levels = np.unique(question.clocks.points[:, 0])
-        return local_levels(graph, placed, deadline_s, power, levels).rows
+    if question.levels is not None:
+        return local_levels(graph, placed, deadline_s, power, question.levels).rows
     return core_rows(graph, placed, found.start, found.clock)
 
 
@@ -245,14 +242,10 @@ def energy_bound_j(problem: Problem, done: Bools) -> float | None:
 
 def _bound(question: GraphQuestion) -> float:
     graph = replace(question.graph, pieces=question.pieces)
-    power, clocks = question.power, question.clocks
-    slowest, fastest = question.range
+    power, (slowest, fastest) = question.power, question.range
     if question.chip_wide:
-        if isinstance(clocks, ClockTable):
-            levels = np.unique(clocks.points[:, 0])
-            return global_bound(graph, question.cores, question.deadline_s, power, levels)
-        limits = (slowest, fastest)
-        return global_bound(graph, question.cores, question.deadline_s, power, limits)
+        clocks = question.range if question.levels is None else question.levels
+        return global_bound(graph, question.cores, question.deadline_s, power, clocks)
     return local_bound(
         graph, question.cores, question.deadline_s, power, slowest=slowest, fastest=fastest
     )
@@ -280,22 +273,12 @@ def _schedule(
     platform = problem.platform
     wake_s = 0.0 if platform.initially_on[0] else float(platform.wake_s[0])
     rows = replace(rows, start_s=rows.start_s + wake_s, end_s=rows.end_s + wake_s)
-    points = _points(question, rows.clock)
+    points = question.clocks.at_cores(rows.clock)
     segments = Segments.of(rows.task, rows.core, rows.start_s, rows.end_s, points, share=rows.share)
     zero = np.zeros(1, dtype=np.int64)
     end = np.array([rows.end_s.max(initial=0.0)])
     spans = PowerSpans(zero, zero + ON, np.array([wake_s]), end)
     return Schedule(segments, spans, Outcomes.all_done(len(problem.tasks)), policy)
-
-
-def _points(question: GraphQuestion, clock: Floats) -> Floats:
-    """Operating points of core clocks: memory and voltage as the kind has them."""
-    if isinstance(question.clocks, ClockTable):
-        table = question.clocks.points
-        near = np.argmin(np.abs(table[None, :, 0] - clock[:, None]), axis=1)
-        return np.asarray(table[near])
-    memory = np.full(clock.size, question.clocks.default[1])
-    return np.column_stack([clock, memory, question.clocks.volt(clock)])
 
 
 def _rejected(problem: Problem, reason: str) -> Schedule:

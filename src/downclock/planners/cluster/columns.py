@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,9 +12,8 @@ from downclock.engine.tasks import grown
 from downclock.engine.view import View
 from downclock.kernels.records import columns, filled
 from downclock.planners.lists.lengths import OneClock
-from downclock.power.frontier import Frontier
 from downclock.problem.platform import Platform
-from downclock.units import Floats, Ints
+from downclock.units import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from downclock.planners.cluster.kernels.curves import Curves
@@ -49,6 +49,55 @@ def prices_w(platform: Platform) -> Floats:
     return _least_per_kind(platform, host[platform.server]) + _least_per_kind(platform, shared)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class UnitCurves:
+    """A unit of work of every application on one kind (a rows); tasks are multiples of it.
+
+    Attributes:
+        rows: see `kernels.curves.ROW`; the window is endless.
+        shape, box: see `kernels.curves.Curves`; ``scaled`` says which of ``shape`` grow with work.
+        first, rungs: enumerated clocks of each (a + 1,), and ``idle`` counted from the first.
+    """
+
+    rows: Table
+    shape: Floats
+    scaled: Bools
+    box: Floats
+    first: Ints
+    rungs: Table
+
+    @classmethod
+    def of(cls, view: View, kind: int, price_w: float) -> UnitCurves:
+        """The applications of the library; ``price_w`` is what a second costs besides."""
+        from downclock.planners.cluster.kernels.curves import ROW, RUNG
+        from downclock.power.kernel_columns import kernel_columns
+        from downclock.power.kernels.models import CPU, GPU
+
+        front, idle_w = view.applications(kind), view.platform.kinds[kind].idle_w
+        free, long_s = front.cheapest(price_w), front.cheapest(-idle_w).time_s
+        model, shape, box = kernel_columns(front)
+        rows = filled(
+            model.size, ROW, model=model, short_s=front.t_min_s, free_j=free.energy_j,
+            free_s=np.where(free.feasible, free.time_s, np.inf),
+            long_s=np.where(np.isfinite(long_s), long_s, np.inf),
+        )  # fmt: skip
+        scaled = np.zeros(shape.shape, dtype=bool)
+        scaled[:, [3, 5]], scaled[:, 0] = (model == GPU)[:, None], model == CPU
+        first, time_s, energy_j = front.ladder()
+        idle = np.concatenate(
+            [np.empty(0, np.int64)]
+            + [_least_so_far((energy_j - idle_w * time_s)[a:b]) for a, b in pairwise(first)]
+        )
+        rungs = filled(time_s.size, RUNG, time_s=time_s, energy_j=energy_j, idle=idle)
+        return cls(rows, shape, scaled, box, first, rungs)
+
+
+def _least_so_far(values: Floats) -> Ints:
+    """Where the least of the values up to each one stands; the first of equals (m,)."""
+    new = np.append(True, values[1:] < np.minimum.accumulate(values)[:-1])[: values.size]
+    return np.maximum.accumulate(np.where(new, np.arange(values.size), 0))
+
+
 @dataclass(slots=True)
 class CurveTables:
     """Curves that grow with the tasks told; see `kernels.curves.Curves` for the fields."""
@@ -59,6 +108,8 @@ class CurveTables:
     kinds: Table
     rungs: Table
     tries: Table
+    rung_count: int = 0
+    try_count: int = 0
 
     @classmethod
     def of(cls, platform: Platform) -> CurveTables:
@@ -100,9 +151,7 @@ class CurveTables:
         size = (int(tasks.max(initial=-1)) + 1) * kinds
         self.rows, self.shape = grown(self.rows, size, 0), grown(self.shape, size, 0.0)
         for k in range(kinds):
-            front, mine = view.frontier(k, tasks, stretch), tasks * kinds + k
-            self.rows[mine], self.shape[mine] = 0, 0.0
-            self._add_kind(front, mine, window_s, k)
+            self._add_kind(view, tasks, window_s, stretch, k)
             if not dvfs:
                 self._keep_one_clock(view, tasks, k, stretch)
         if priced:
@@ -120,36 +169,53 @@ class CurveTables:
         order = np.argsort(cost, axis=1, kind="stable")
         return np.where(np.isfinite(np.take_along_axis(cost, order, axis=1)), order, -1)
 
-    def _add_kind(self, front: Frontier, mine: Ints, window_s: Floats, kind: int) -> None:
+    def _add_kind(
+        self, view: View, tasks: Ints, window_s: Floats, stretch: float, kind: int
+    ) -> None:
         """Fill in one kind: parameters, enumerated clocks and the run times that are wanted."""
-        from downclock.planners.cluster.kernels.curves import fill_idle_rungs
+        price_w = float(self.kinds["price_w"][kind])
+        unit = view.once(("curves", kind), lambda: UnitCurves.of(view, kind, price_w))
+        app, scale = view.tasks.application[tasks], view.tasks.scale[tasks] * stretch
+        works, factor = scale > 0.0, np.where(scale > 0.0, scale, 1.0)
+        rows: Table = unit.rows[app]
+        for name in ("short_s", "free_s", "free_j", "long_s"):
+            rows[name] *= factor
+        late = np.flatnonzero(works & ~(rows["free_s"] <= window_s))
+        if late.size:
+            inside = view.frontier(kind, tasks[late], stretch).within(window_s[late])
+            rows["free_s"][late] = np.where(inside.feasible, inside.time_s, np.inf)
+            rows["free_j"][late] = inside.energy_j
+        self._add_rungs(rows, unit, app, factor)
+        rows[~works] = 0
+        shape = np.where(unit.scaled[app], unit.shape[app] * factor[:, None], unit.shape[app])
+        mine = tasks * len(view.platform.kinds) + kind
+        self.rows[mine], self.shape[mine], self.box[kind] = rows, shape, unit.box
 
-        _fill(front, self, mine, kind)
-        first, time_s, energy_j = front.ladder()
-        self._add_rungs(mine, first, time_s, energy_j)
-        price_w, idle_w = (float(self.kinds[name][kind]) for name in ("price_w", "idle_w"))
-        lengths = _lengths(front, window_s, price_w, idle_w)
-        for name, column in zip(("short_s", "free_s", "free_j", "long_s"), lengths, strict=True):
-            self.rows[name][mine] = column
-        if time_s.size:
-            fill_idle_rungs(self.for_kernels(), mine)
+    def _add_rungs(self, rows: Table, unit: UnitCurves, app: Ints, factor: Floats) -> None:
+        """Enumerated clocks of tasks, as multiples of their application's."""
+        sizes = np.diff(unit.first)[app]
+        if not sizes.any():
+            return
+        owner = np.repeat(np.arange(app.size), sizes)
+        begin = np.cumsum(sizes) - sizes
+        rung: Table = unit.rungs[unit.first[app][owner] + np.arange(owner.size) - begin[owner]]
+        base = self._append_rungs(
+            rung["time_s"] * factor[owner], rung["energy_j"] * factor[owner],
+            rung["idle"] + begin[owner],
+        )  # fmt: skip
+        rows["rung_first"], rows["rung_end"] = base + begin, base + begin + sizes
 
-    def _add_rungs(self, mine: Ints, first: Ints, time_s: Floats, energy_j: Floats) -> None:
-        base = self.rungs.size
-        self.rows["rung_first"][mine], self.rows["rung_end"][mine] = (
-            base + first[:-1],
-            base + first[1:],
-        )
-        if time_s.size:
-            idle = base + np.arange(time_s.size)
-            more = filled(
-                time_s.size, self.rungs.dtype, time_s=time_s, energy_j=energy_j, idle=idle
-            )
-            self.rungs = np.concatenate([self.rungs, more])
+    def _append_rungs(self, time_s: Floats, energy_j: Floats, idle: Ints) -> int:
+        """Add clocks at the end, ``idle`` counted from the first of them; return where it is."""
+        base, self.rung_count = self.rung_count, self.rung_count + time_s.size
+        self.rungs = grown(self.rungs, self.rung_count)
+        mine: Table = self.rungs[base : self.rung_count]
+        mine["time_s"], mine["energy_j"], mine["idle"] = time_s, energy_j, base + idle
+        return base
 
     def _keep_one_clock(self, view: View, tasks: Ints, kind: int, stretch: float) -> None:
         """Only the default clock, or the one the deadline needs: a ladder of one rung."""
-        from downclock.planners.cluster.kernels.curves import LADDER, NOWHERE
+        from downclock.power.kernels.models import LADDER, NOWHERE
 
         rows, clock = tasks * len(view.platform.kinds) + kind, OneClock()
         wanted = clock.wanted(view, kind, tasks)
@@ -160,20 +226,23 @@ class CurveTables:
         time_s = np.where(np.isfinite(wanted), wanted * stretch, np.inf)
         energy[good] = power * time_s[good]
         self.rows["model"][rows] = np.where(np.isfinite(time_s), LADDER, NOWHERE)
-        self._add_rungs(rows, np.arange(rows.size + 1), time_s, energy)
+        first = self._append_rungs(time_s, energy, np.arange(rows.size))
+        self.rows["rung_first"][rows] = first + np.arange(rows.size)
+        self.rows["rung_end"][rows] = first + np.arange(1, rows.size + 1)
         for name, column in (("short_s", time_s), ("free_s", time_s), ("free_j", energy),
                              ("long_s", time_s)):  # fmt: skip
             self.rows[name][rows] = column
 
     def _add_tries(self, rows: Ints) -> None:
         """Run times to try of each row: all of a ladder, else from the shortest to the longest."""
-        from downclock.planners.cluster.kernels.curves import CPU, GPU, energies
+        from downclock.planners.cluster.kernels.curves import energies
+        from downclock.power.kernels.models import CPU, GPU
 
         mine: Table = self.rows[rows]
         model, short, long = mine["model"], mine["short_s"], mine["long_s"]
         smooth = ((model == GPU) | (model == CPU)) & np.isfinite(short)
         sizes = np.where(smooth, LENGTHS, mine["rung_end"] - mine["rung_first"])
-        first = self.tries.size + np.concatenate([[0], np.cumsum(sizes)])
+        first = self.try_count + np.concatenate([[0], np.cumsum(sizes)])
         self.rows["try_first"][rows], self.rows["try_end"][rows] = first[:-1], first[1:]
         owner = np.repeat(np.arange(rows.size), sizes)
         step = np.arange(owner.size) - (first[:-1] - first[0])[owner]
@@ -188,43 +257,6 @@ class CurveTables:
         more["energy_j"][on] = found
         rung: Table = self.rungs[(mine["rung_first"][owner] + step)[~on]]
         more["time_s"][~on], more["energy_j"][~on] = rung["time_s"], rung["energy_j"]
-        self.tries = np.concatenate([self.tries, more])
-
-
-def _fill(frontier: Frontier, into: CurveTables, rows: Ints, kind: int) -> None:
-    """Write the parameters of every task on one kind."""
-    from downclock.planners.cluster.kernels import curves as kernel
-    from downclock.power.frontier_cpu import CpuCurves
-    from downclock.power.frontier_gpu import GpuCurves
-
-    for part, curves in enumerate(frontier.curves):
-        mine = np.flatnonzero((frontier.part == part) & (frontier.scale > 0.0))
-        row, scale = frontier.row[mine], frontier.scale[mine]
-        zero = np.zeros(row.size)
-        if isinstance(curves, GpuCurves):
-            into.rows["model"][rows[mine]], into.box[kind] = kernel.GPU, curves.box
-            p = curves.profiles
-            shape = (p.p0_w[row], p.gamma_w[row], p.c_w[row], p.d_s[row] * scale, p.delta[row],
-                       p.t0_s[row] * scale)  # fmt: skip
-        elif isinstance(curves, CpuCurves):
-            into.rows["model"][rows[mine]] = kernel.CPU
-            q = curves.profiles
-            times = q.time_s[row] * scale
-            shape = (times, q.c1_w[row], q.alpha[row], q.static_w[row], zero, zero)
-        else:
-            into.rows["model"][rows[mine]] = kernel.LADDER
-            continue
-        into.shape[rows[mine]] = np.column_stack(shape)
-
-
-def _lengths(
-    frontier: Frontier, window_s: Floats, price_w: float, idle_w: float
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return the shortest, wanted (with energy) and longest run times of one kind, each (n,)."""
-    free = frontier.cheapest(price_w)
-    late = np.flatnonzero(~(free.time_s <= window_s))
-    inside = frontier.within(window_s[late], late)
-    free.time_s[late], free.energy_j[late] = inside.time_s, inside.energy_j
-    wanted = np.where(free.feasible, free.time_s, np.inf)
-    long_s = frontier.cheapest(-idle_w).time_s
-    return frontier.t_min_s, wanted, free.energy_j, np.where(np.isfinite(long_s), long_s, np.inf)
+        self.try_count += more.size
+        self.tries = grown(self.tries, self.try_count)
+        self.tries[self.try_count - more.size : self.try_count] = more

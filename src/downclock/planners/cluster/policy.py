@@ -394,9 +394,7 @@ class _Run:
     def _collect(self, cluster: Cluster) -> None:
         """Keep what was decided."""
         none = np.empty(0, np.int64)
-        self.parts.append(
-            self.policy._decisions(self.state, self.view, cluster, none, none)
-        )
+        self.parts.append(self.policy._decisions(self.state, self.view, cluster, none, none))
 
 
 def _joined(parts: list[Decisions], view: View, gangs: Ints) -> Decisions:

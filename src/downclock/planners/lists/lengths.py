@@ -12,7 +12,7 @@ from typing import Protocol
 import numpy as np
 
 from downclock.engine.view import View
-from downclock.power.points import ClockRange, Clocks
+from downclock.power.points import Clocks
 from downclock.units import Bools, Floats, Ints
 
 
@@ -68,7 +68,7 @@ class OneClock:
         """The clock on a kind: the default, or the one nearest to the cap."""
         if self.core is None or self.memory is None:
             return clocks.default
-        return nearest_point(clocks, self.core, self.memory)
+        return clocks.nearest(self.core, self.memory)
 
     def wanted(self, view: View, kind: int, tasks: Ints) -> Floats:
         """Run time at the clock, or the shorter one the deadline needs."""
@@ -96,13 +96,3 @@ class OneClock:
         """Run time of tasks at the clock; NaN where one has no profile or point."""
         point = self.point(view.platform.kinds[kind].clocks)
         return view.at(tasks, kind, np.tile(point, (tasks.size, 1)))[0]
-
-
-def nearest_point(clocks: Clocks, core: float, memory: float) -> Floats:
-    """The point of a kind nearest to the asked (core, memory) ratios."""
-    if isinstance(clocks, ClockRange):
-        core = float(np.clip(core, clocks.core_min, clocks.core_max))
-        memory = float(np.clip(memory, clocks.memory_min, clocks.memory_max))
-        return np.array([core, memory, float(clocks.volt(core))])
-    distance = np.abs(clocks.points[:, 0] - core) + np.abs(clocks.points[:, 1] - memory)
-    return np.asarray(clocks.points[int(np.argmin(distance))])

@@ -10,7 +10,7 @@ from downclock.engine.play import plan
 from downclock.engine.view import View
 from downclock.planners.lists.lengths import OneClock, window_s
 from downclock.planners.lists.policy import ListPolicy
-from downclock.power.points import ClockRange, Clocks
+from downclock.power.points import Clocks
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
 from downclock.schedule.schedule import REJECTED
@@ -79,35 +79,20 @@ def _ranked(problem: Problem, caps: Floats, needed_j: list[Floats]) -> Floats:
 
 def _coarse(clocks: list[Clocks]) -> Floats:
     """Every enumerated (core, memory) ratio, and a grid over every range (c, 2)."""
-    rows = [
-        _grid(np.array(_low(kind)), np.array(_high(kind)))
-        if isinstance(kind, ClockRange)
-        else kind.points[:, :2]
-        for kind in clocks
-    ]
+    rows = [each.points[:, :2] if each.listed else _grid(each.low, each.high) for each in clocks]
     return np.unique(np.concatenate(rows), axis=0)
 
 
 def _fine(clocks: list[Clocks], best: Floats) -> Floats | None:
     """A grid one coarse step around the best cap, or None where no clock is continuous."""
-    ranges = [kind for kind in clocks if isinstance(kind, ClockRange)]
+    ranges = [each for each in clocks if not each.listed]
     if not ranges:
         return None
-    low, high = (
-        np.min([_low(r) for r in ranges], axis=0),
-        np.max([_high(r) for r in ranges], axis=0),
-    )
+    low = np.min([each.low for each in ranges], axis=0)
+    high = np.max([each.high for each in ranges], axis=0)
     step = (high - low) / (_STEPS - 1)
     caps = _grid(np.maximum(best - step, low), np.minimum(best + step, high))
     return np.concatenate([best[None, :], caps])
-
-
-def _low(clocks: ClockRange) -> tuple[float, float]:
-    return clocks.core_min, clocks.memory_min
-
-
-def _high(clocks: ClockRange) -> tuple[float, float]:
-    return clocks.core_max, clocks.memory_max
 
 
 def _grid(low: Floats, high: Floats) -> Floats:

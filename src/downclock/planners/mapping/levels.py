@@ -13,7 +13,6 @@ import numpy as np
 from downclock.engine.tasks import grown
 from downclock.engine.view import View
 from downclock.power.library import Library
-from downclock.power.points import Clocks, PointTable
 from downclock.problem.platform import Kind
 from downclock.problem.problem import Problem
 from downclock.units import Floats, Ints
@@ -101,18 +100,8 @@ def learn(levels: list[TaskLevels], view: View, tasks: Ints) -> None:
         each.learn(view.tasks.application[tasks], view.tasks.scale[tasks], tasks)
 
 
-def _points(clocks: Clocks) -> Floats:
-    """The enumerated points, or a grid over continuous clocks (l, 3)."""
-    if isinstance(clocks, PointTable):
-        return clocks.points
-    core = np.unique(np.linspace(clocks.core_min, clocks.core_max, CORE_STEPS))
-    memory = np.unique(np.linspace(clocks.memory_min, clocks.memory_max, MEMORY_STEPS))
-    grid = np.stack(np.meshgrid(core, memory, indexing="ij"), -1).reshape(-1, 2)
-    return np.column_stack([grid, clocks.volt(grid[:, 0])])
-
-
 def _levels(library: Library, kind: Kind) -> Levels:
-    every, table = np.arange(len(library)), _points(kind.clocks)
+    every, table = np.arange(len(library)), kind.clocks.grid(CORE_STEPS, MEMORY_STEPS)
     columns = [library.at(every, kind.name, np.tile(point, (every.size, 1))) for point in table]
     time_s = np.stack([time for time, _ in columns], axis=1)
     power_w = np.stack([power for _, power in columns], axis=1)

@@ -12,7 +12,7 @@ import numpy as np
 from downclock.errors import InvalidInput
 from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, SlotPlan, levels
 from downclock.planners.slots.order import machines_of
-from downclock.power.points import CORE, ClockTable
+from downclock.power.points import CORE
 from downclock.problem.graph import Edges
 from downclock.problem.objective import Objective
 from downclock.problem.platform import Platform, ServerSpec
@@ -126,7 +126,7 @@ def _class_objection(problem: Problem) -> str | None:
     rules: list[tuple[bool, str]] = [
         (platform.slot_s is not None, "needs a platform with time slots (slot_s)"),
         (
-            isinstance(kind.clocks, ClockTable),
+            kind.clocks.listed and kind.clocks.knob == "clock",
             "needs kinds with enumerated clocks (core_mhz = [...])",
         ),
         (kind.clock == "free", "needs clocks that may change while a task runs"),
@@ -222,7 +222,6 @@ def undominated(units: Ints, power: Floats) -> Ints:
 def _levels(problem: Problem, real: Ints) -> tuple[Floats, Floats, Floats, Floats]:
     """Return points, power and relative speed of the levels, slowest first, and times (n, k)."""
     clocks = problem.platform.kinds[0].clocks
-    assert isinstance(clocks, ClockTable)
     points = clocks.points[np.argsort(clocks.points[:, CORE], kind="stable")]
     each = np.repeat(real, len(points))
     zero = np.zeros(each.size, dtype=np.int64)

@@ -24,6 +24,7 @@ import numpy as np
 from downclock.power.archetypes import CARDS
 from downclock.power.library import Basis, Library
 from downclock.power.points import (
+    CORE,
     FIXED_VOLTAGE,
     INTERVALS,
     LAWS,
@@ -111,10 +112,7 @@ def _choices() -> str:
 
 def _varies(clocks: Clocks) -> bool:
     """Tell whether a core clock other than the default is allowed: there voltage matters."""
-    if isinstance(clocks, ClockRange):
-        cores = np.array([clocks.core_min, clocks.core_max])
-    else:
-        cores = clocks.points[:, 0]
+    cores = np.array([clocks.low[CORE], clocks.high[CORE]])
     return bool(np.any(np.abs(cores - 1.0) > TOLERANCE))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from downclock.errors import InvalidInput
-from downclock.power.points import INTERVALS, ClockRange, Clocks, PowerLimits, law_data
+from downclock.power.points import INTERVALS, Clocks
 from downclock.problem.platform import Kind, Platform, ServerSpec
 
 
@@ -34,23 +34,7 @@ def _clocks(clocks: Clocks) -> dict[str, Any]:
     for name, interval in INTERVALS.items():
         if clocks == interval:
             return {"interval": name}
-    if isinstance(clocks, ClockRange):
-        return {
-            "core": [float(clocks.core_min), float(clocks.core_max)],
-            "memory": [float(clocks.memory_min), float(clocks.memory_max)],
-            "volt": [float(clocks.volt_min), float(clocks.volt_max)],
-            "law": law_data(clocks.law),
-        }
-    if isinstance(clocks, PowerLimits):
-        limits = {"power_limit_w": clocks.limit_w.tolist()}
-        return {**limits, "default_power_limit_w": float(clocks.default_limit_w)}
-    pairs = zip(clocks.memory_mhz.tolist(), clocks.core_mhz.tolist(), strict=True)
-    return {
-        "clock_pairs": [list(pair) for pair in pairs],
-        "default_core_mhz": float(clocks.default_core_mhz),
-        "default_memory_mhz": float(clocks.default_memory_mhz),
-        "law": law_data(clocks.law),
-    }
+    return clocks.data()
 
 
 def _server(spec: ServerSpec) -> dict[str, Any]:

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from downclock.power.points import ClockRange, ClockTable
 from downclock.problem.platform import Kind
 from downclock.problem.price import Curve
 from downclock.problem.problem import Problem
@@ -113,19 +112,13 @@ def _awake(states: States) -> States:
 
 
 def _kind(kind: Kind) -> dict[str, Any]:
-    clocks = kind.clocks
-    mhz = clocks if isinstance(clocks, ClockTable) else None
-    memory = (
-        clocks.memory_max > clocks.memory_min
-        if isinstance(clocks, ClockRange)
-        else np.ptp(clocks.points[:, 1]) > 0.0
-    )
+    core_mhz, memory_mhz = kind.clocks.default_mhz or (None, None)
     return {
         "name": kind.name,
         "idle_w": kind.idle_w,
-        "core_mhz": None if mhz is None else mhz.default_core_mhz,
-        "memory_mhz": None if mhz is None else mhz.default_memory_mhz,
-        "scales_memory": bool(memory),
+        "core_mhz": core_mhz,
+        "memory_mhz": memory_mhz,
+        "scales_memory": kind.clocks.scales_memory,
     }
 
 

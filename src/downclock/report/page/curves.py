@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from downclock.power.frontier import Frontier, frontier
+from downclock.power.frontier import Frontier
 from downclock.problem.problem import Problem
 from downclock.report.page.pack import Pack
 from downclock.units import Bools, Floats, Ints
@@ -86,7 +86,7 @@ def _of_kind(
     """Return the curves of continuous and those of enumerated clocks."""
     spec = problem.platform.kinds[kind]
     one = np.ones(applications.size)
-    curves = frontier(problem.library, spec.name, spec.clocks, applications, one)
+    curves = spec.frontier(problem.library, applications, one)
     runs, listed = np.isfinite(curves.t_min_s), np.diff(curves.ladder()[0]) > 0
 
     def part(rows: Ints, table: tuple[Ints, Floats, Floats], enumerated: bool) -> Curves:

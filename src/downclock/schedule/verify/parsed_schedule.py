@@ -11,7 +11,6 @@ from typing import TypeVar
 
 import numpy as np
 
-from downclock.power.points import ClockRange, Clocks
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import ON, PENDING, STATUSES, Outcomes, PowerSpans, Segments
 from downclock.schedule.verify.verdict import Violation
@@ -244,18 +243,8 @@ def _allowed(problem: Problem, kind: Ints, rows: Segments) -> Bools:
     points = rows.points
     for k, spec in enumerate(problem.platform.kinds):
         mine = np.flatnonzero(kind == k)
-        allowed[mine] = _allowed_by(spec.clocks, points[mine])
+        allowed[mine] = spec.clocks.allows(points[mine])
     return allowed
-
-
-def _allowed_by(clocks: Clocks, points: Floats) -> Bools:
-    """Ask the clocks; a table is asked once for each distinct pair, and sets the voltage."""
-    if isinstance(clocks, ClockRange):
-        return clocks.allows(points)
-    pair, back = np.unique(points[:, 0] + 1j * points[:, 1], return_inverse=True)
-    volt = clocks.volt(pair.real)
-    known = clocks.allows(np.column_stack([pair.real, pair.imag, volt]))
-    return np.asarray(known[back] & (np.abs(points[:, 2] - volt[back]) <= slack(volt[back])))
 
 
 def _full_times(problem: Problem, kind: Ints, rows: Segments, work: Floats) -> Floats:

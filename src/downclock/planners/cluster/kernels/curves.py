@@ -14,12 +14,10 @@ from numpy.typing import NDArray
 from downclock.kernels.compiling import compiled
 from downclock.kernels.records import Records, record
 from downclock.power.kernels.gpu_clock import gpu_cheapest, gpu_energy_at
+from downclock.power.kernels.models import CPU, GPU, LADDER
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
-
-NOWHERE, GPU, CPU, LADDER = 0, 1, 2, 3
-"""What answers for a row."""
 
 
 ROW = record(
@@ -147,18 +145,6 @@ def _ladder_at_slope(curves: Curves, row: int, slope_w: float) -> float:
         if cost < least:
             best, least = curves.rungs.time_s[rung], cost
     return best
-
-
-@compiled
-def fill_idle_rungs(curves: Curves, rows: Ints) -> None:
-    """Fill ``idle_rung``: per rung, the one of least energy - idle × time up to it."""
-    for row in rows:
-        idle, best = curves.kinds.idle_w[row % curves.box.shape[0]], curves.rows.rung_first[row]
-        for rung in range(curves.rows.rung_first[row], curves.rows.rung_end[row]):
-            kept = curves.rungs.energy_j[best] - idle * curves.rungs.time_s[best]
-            if curves.rungs.energy_j[rung] - idle * curves.rungs.time_s[rung] < kept:
-                best = rung
-            curves.rungs.idle[rung] = best
 
 
 @compiled

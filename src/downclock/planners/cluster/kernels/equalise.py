@@ -17,7 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from downclock.kernels.compiling import compiled
-from downclock.planners.cluster.kernels.curves import LADDER, Curves, at_slope_s, energy_j, fill_s
+from downclock.planners.cluster.kernels.curves import Curves, at_slope_s, energy_j, fill_s
+from downclock.power.kernels.models import LADDER
 
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]

@@ -23,7 +23,8 @@ from downclock.planners.cluster.kernels.board import (
     unlink,
     wake,
 )
-from downclock.planners.cluster.kernels.curves import LADDER, at_slope_s, energy_j, fill_s, want_s
+from downclock.planners.cluster.kernels.curves import at_slope_s, energy_j, fill_s, want_s
+from downclock.power.kernels.models import LADDER
 
 WINDOW, SAMPLE = 4096, 1024
 """Awake processors looked at for one task: all, or in a larger cluster so many, in turns."""

@@ -9,8 +9,9 @@ import numpy as np
 from downclock.kernels.compiling import inner
 from downclock.planners.cluster.kernels.blocks import added, put_at, remove
 from downclock.planners.cluster.kernels.board import Cluster, row_of, soonest_s
-from downclock.planners.cluster.kernels.curves import LADDER, Curves, energy_j, want_s
+from downclock.planners.cluster.kernels.curves import Curves, energy_j, want_s
 from downclock.planners.cluster.kernels.tariff import Tariff, cheapest_span, over, piece_of
+from downclock.power.kernels.models import LADDER
 from downclock.units import Floats
 
 WINDOW = 4096
