@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint lock bench docs clean
+.PHONY: demo test lint fuzz lock bench docs clean
 
 demo: .venv/ready
 	@mkdir -p out
@@ -17,6 +17,12 @@ lint: .venv/ready
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# Odd inputs of every format, read, planned and judged: make fuzz COUNT=1000 SEED=7
+COUNT ?= 50000
+SEED ?= $(shell date +%s)
+fuzz: .venv/ready
+	$(BIN)/python -m tests.fuzz --count $(COUNT) --seed $(SEED)
 
 # One environment, from pinned and hashed versions.
 .venv/ready: requirements/lock.txt requirements/uv.txt pyproject.toml

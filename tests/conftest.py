@@ -33,6 +33,15 @@ def day() -> tuple[dc.Problem, dc.Schedule]:
     return problem, dc.plan(problem, dc.policy("edl"))
 
 
+@pytest.fixture(scope="session")
+def shared_cases(shared_data: Path) -> Path:
+    """Folder with inputs that once broke something; tests skip where it is absent."""
+    folder = shared_data.parent / "cases"
+    if not folder.is_dir():
+        pytest.skip("the cases are absent: they lie beside the public data")
+    return folder
+
+
 @pytest.fixture(autouse=True)
 def one_width(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables are as wide here as where there is no terminal, however the tests are run."""

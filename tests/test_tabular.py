@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -127,9 +131,6 @@ def test_nameless_columns_are_left_out(tmp_path: Path) -> None:
 
 
 def test_parquet_answers_the_same_questions(tmp_path: Path) -> None:
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
     path = tmp_path / "t.parquet"
     pq.write_table(pa.table({"a": [1.5, None], "n": ["x", "y"], "k": [1, 2]}), path)
     table = read_parquet(path)
@@ -141,6 +142,52 @@ def test_parquet_answers_the_same_questions(tmp_path: Path) -> None:
     path.write_bytes(b"no parquet")
     with pytest.raises(InvalidInput, match="is not a Parquet file"):
         read_parquet(path)
+
+
+STORED = {
+    "large_string": pa.array(["1", "2"], pa.large_string()),
+    "string_view": pa.array(["1", "2"], pa.string_view()),
+    "dictionary": pa.array(["1", "2"]).dictionary_encode(),
+    "dictionary of numbers": pa.array([1.0, 2.0]).dictionary_encode(),
+    "binary": pa.array([b"1", b"2"]),
+    "decimal": pa.array([Decimal(1), Decimal(2)]),
+    "uint8": pa.array([1, 2], pa.uint8()),
+    "float16": pa.array(np.array([1, 2], dtype=np.float16)),
+}
+"""One column of 1 and 2, as different programs store it."""
+
+
+@pytest.mark.parametrize("stored", STORED)
+def test_a_parquet_column_is_what_it_holds_not_how_it_is_stored(
+    tmp_path: Path, stored: str
+) -> None:
+    pq.write_table(pa.table({"a": STORED[stored]}), tmp_path / "t.parquet")
+    table = read_parquet(tmp_path / "t.parquet")
+    assert table.floats("a").tolist() == [1.0, 2.0]
+    assert table.ints("a").tolist() == [1, 2]
+    assert [float(text) for text in table.text("a")] == [1.0, 2.0]
+
+
+NO_TEXT = {
+    "list<element: string>": [["a"], None],
+    "struct<a: int64>": [{"a": 1}, None],
+    "map<string, int64 ('a')>": pa.array([[("a", 1)], None], pa.map_(pa.string(), pa.int64())),
+    "binary that is not UTF-8": [b"\xff\xfe", b"b"],
+}
+"""Columns that are no text, by what a complaint calls them."""
+
+
+@pytest.mark.parametrize("kind", NO_TEXT)
+def test_a_parquet_column_of_another_type_is_refused_by_name_and_type(
+    tmp_path: Path, kind: str
+) -> None:
+    path = tmp_path / "t.parquet"
+    pq.write_table(pa.table({"a": NO_TEXT[kind]}), path)
+    with pytest.raises(InvalidInput) as caught:
+        read_parquet(path).codes("a")
+    assert str(caught.value) == f"{path}, column 'a': must be text, and the file holds {kind}"
+    with pytest.raises(InvalidInput, match=f"column 'a': must be .* holds {re.escape(kind)}"):
+        read_parquet(path).floats("a")
 
 
 cells = st.text(st.characters(codec="utf-8", exclude_characters="\x00\r"), max_size=6)

@@ -63,8 +63,8 @@ class InvalidInput(DownclockError):
         what = "" if self.field is None else self.field
         if self.value is not ...:
             what += f"={_short(self.value)}" if what else _short(self.value)
-        sentence = f"{what} {self.rule}" if what else self.rule
-        return f"{', '.join(places)}: {_one_line(sentence, 800)}" if places else sentence
+        sentence = _one_line(f"{what} {self.rule}" if what else self.rule, 800)
+        return f"{', '.join(places)}: {sentence}" if places else sentence
 
 
 class InvalidSchedule(DownclockError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -13,6 +14,9 @@ from typing import Any
 from downclock.errors import InvalidInput
 
 _BOM = b"\xef\xbb\xbf"
+
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+"""An escape of half a character: two make one, a lone one is no text."""
 
 
 def read_bytes(path: str | Path) -> bytes:
@@ -44,7 +48,10 @@ def decoded(data: bytes, source: str | Path) -> str:
 def parsed_json(text: str, source: str | Path) -> Any:
     """Return the value of a JSON text; a key given twice is refused."""
     try:
-        return json.loads(text, object_pairs_hook=_distinct_keys)
+        value = json.loads(text, object_pairs_hook=_distinct_keys)
+        if _HALF.search(text):
+            _refuse_halves(value, "the file")
+        return value
     except json.JSONDecodeError as error:
         rule = f"is not JSON: {error.msg} (column {error.colno})"
         raise InvalidInput(rule, source=source, line=error.lineno) from None
@@ -52,6 +59,22 @@ def parsed_json(text: str, source: str | Path) -> Any:
         raise error.located(source) from None
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"is not JSON we can read: {error}", source=source) from None
+
+
+def _refuse_halves(value: Any, field: str) -> None:
+    """Refuse text with half a character, which no file could hold; ``field`` is where it is."""
+    if isinstance(value, str):
+        if any("\ud800" <= letter <= "\udfff" for letter in value):
+            raise InvalidInput(
+                "holds half a character (a lone surrogate)", field=field, value=value
+            )
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            _refuse_halves(key, f"a key of {field}")
+            _refuse_halves(inner, key)
+    elif isinstance(value, list):
+        for inner in value:
+            _refuse_halves(inner, field)
 
 
 def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -1,8 +1,45 @@
-"""Quantities as text: five digits at most, always with a unit."""
+"""Quantities: which are possible; and as text: five digits at most, always with a unit."""
 
 from __future__ import annotations
 
 import math
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.units import Floats
+
+MOST = {"s": 1e12, "w": 1e9, "j": 1e15, "mhz": 1e9, "kwh": 1e9, "volt": 100.0}
+"""What is larger in its unit (30,000 years, a gigawatt) is taken for a mistake.
+
+Beside it nothing else could be told apart, and sums would no longer be numbers.
+"""
+
+MOST_RATIO = 1e15
+"""The same for numbers without a unit, such as clocks relative to the default one."""
+
+LEAST = 1e-30
+"""What must be above 0 and is less than this is a mistake too."""
+
+
+def require_quantity(
+    field: str, values: Floats | float, *, item: str | None = None, positive: bool = False
+) -> None:
+    """Refuse what no quantity can be: NaN, negative, above `MOST` of its unit.
+
+    Where it must be ``positive``, also 0 and what is below `LEAST`.
+    """
+    column = np.atleast_1d(np.asarray(values, dtype=np.float64))
+    most = next((MOST[unit] for unit in field.split("_") if unit in MOST), MOST_RATIO)
+    good = np.isfinite(column) & ((column > 0.0) if positive else (column >= 0.0))
+    rule = "must be positive and finite" if positive else "must be finite and not negative"
+    if np.all(good):
+        least = LEAST if positive else 0.0
+        good = (column <= most) & (column >= least)
+        rule = f"must be between {least:g} and {most:g}"
+    if not np.all(good):
+        row = int(np.argmin(good))
+        raise InvalidInput(rule, item=item, field=field, value=float(column[row]), row=row)
 
 
 def energy(joules: float) -> str:

@@ -57,7 +57,10 @@ class Table:
 
     def cell(self, name: str, row: int) -> Any:
         """Return one value as it stands in the file; None where the cell is empty."""
-        return self.data[name][row].as_py()
+        try:
+            return self.data[name][row].as_py()
+        except (ValueError, OverflowError):  # an instant that Python cannot hold
+            return ...
 
     def complaint(
         self, rule: str, *, row: int, field: str, value: Any = ..., item: str | None = None
@@ -141,7 +144,10 @@ class Table:
         self.require([name])
         column = self.data[name]
         if not pa.types.is_string(column.type):
-            column = column.cast(pa.string())
+            try:
+                column = column.cast(pa.string())
+            except pa.ArrowException:
+                raise self._other_type(name, "text") from None
         column = pc.utf8_trim_whitespace(column)
         empty = pc.fill_null(pc.equal(column, ""), True)
         if pc.any(empty).as_py():
@@ -159,7 +165,9 @@ class Table:
         column = self.data[name]
         if not len(column):
             return np.empty(0, dtype=kind)
-        if pa.types.is_string(column.type) or column.null_count:
+        if pa.types.is_nested(column.type) or pa.types.is_boolean(column.type):
+            raise self._other_type(name, what)
+        if _is_text(column.type) or column.null_count:
             column = self._text_column(name, None if default is None else repr(default))
         try:
             return np.asarray(column.cast(kind).to_numpy(), dtype=kind)
@@ -168,6 +176,12 @@ class Table:
         except pa.ArrowNotImplementedError:
             row = 0
         raise self.complaint(f"must be {what}", row=row, field=name, value=self.cell(name, row))
+
+    def _other_type(self, name: str, what: str) -> InvalidInput:
+        kind = self.data[name].type
+        text = " that is not UTF-8" if _is_text(kind) else ""
+        rule = f"must be {what}, and the file holds {kind}{text}"
+        return InvalidInput(rule, item=f"column '{name}'", source=self.source)
 
 
 def read_csv(path: str | Path) -> Table:
@@ -203,8 +217,26 @@ def read_parquet(path: str | Path) -> Table:
         reason = str(error).splitlines()[0]
         raise InvalidInput(f"is not a Parquet file: {reason}", source=path) from None
     _check_names(stored.column_names, path, None)
-    columns = dict(zip(stored.column_names, stored.columns, strict=True))
+    columns = dict(zip(stored.column_names, map(_unpacked, stored.columns), strict=True))
     return Table(path, columns, stored.num_rows)
+
+
+def _unpacked(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column without what saves memory only: dictionaries, views, wide offsets."""
+    import pyarrow as pa
+
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if pa.types.is_string_view(kind) or pa.types.is_large_string(kind):
+        kind = pa.string()
+    return column if kind == column.type else column.cast(kind)
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    """Tell whether a type holds text, or bytes that may be text."""
+    from pyarrow import types
+
+    binary = types.is_binary(kind) or types.is_large_binary(kind)
+    return bool(types.is_string(kind) or binary or types.is_fixed_size_binary(kind))
 
 
 def write_columns(columns: Mapping[str, Any], path: str | Path) -> None:

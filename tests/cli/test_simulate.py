@@ -43,7 +43,7 @@ def test_the_realised_schedule_can_be_written_and_verified(run, files):
 @pytest.mark.parametrize(
     ("option", "value", "said"),
     [
-        ("--actual", "uniform:2:1", "0 < LOW <= HIGH"),
+        ("--actual", "uniform:2:1", "<= LOW <= HIGH"),
         ("--actual", "file:nowhere.csv", "nowhere.csv"),
         ("--fail-jobs", "2", "fail_jobs=2.0 must be between 0 and 1"),
         ("--repair-s", "0", "repair_s=0.0 must be positive"),

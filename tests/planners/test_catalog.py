@@ -53,9 +53,9 @@ def test_readings_choose_their_parts() -> None:
         ("edl:theta=high", "policy 'edl': theta='high' must be a number"),
         ("edl:dvfs=maybe", "policy 'edl': dvfs='maybe' must be on or off"),
         ("edl:start=late", "policy 'edl': start='late' must be one of batch, stream"),
-        ("edl:rho=-1", "policy 'edl': rho=-1.0 must not be negative"),
+        ("edl:rho=-1", "policy 'edl': rho=-1.0 must be finite and not negative"),
         ("edl:rho=soon", "policy 'edl': rho='soon' must be one of break-even, never"),
-        ("edl:grid=-1", "policy 'edl': step=-1.0 must be positive"),
+        ("edl:grid=1e-9", "policy 'edl': grid=1e-09 must be at least 0.001"),
         ("edf-bf:by=luck", "policy 'edf-bf': by='luck' must be one of end, load, peak"),
     ],
 )

@@ -151,7 +151,7 @@ def test_an_empty_library_is_one(tmp_path: Path) -> None:
         ),
         (
             {**document(g=GPU), "kinds": {"g": {"default_core_mhz": 0}}},
-            ", kind 'g': default_core_mhz=0.0 must be positive",
+            ", kind 'g': default_core_mhz=0.0 must be positive and finite",
         ),
         (
             {**document(g=GPU), "kinds": {"g": {"core_mhz": 5}}},
@@ -228,7 +228,7 @@ def test_an_empty_library_is_one(tmp_path: Path) -> None:
         ),
         (
             document(c={**CPU, "alpha": 0.5}),
-            ", application 'x', kind 'c': alpha=0.5 must be at least 1",
+            ", application 'x', kind 'c': alpha=0.5 must be at least 1 and at most 10",
         ),
         (
             document(g=GPU, t={"model": "table", "points": []}),

@@ -148,7 +148,7 @@ def test_a_table_allows_up_to_the_tolerance() -> None:
     ("core", "default", "message"),
     [
         ([], 1.0, "clock table: needs at least one clock"),
-        ([0.0, 1.0], 1.0, "clock table: core_mhz must be positive"),
+        ([0.0, 1.0], 1.0, "core_mhz=0.0 must be positive"),
         ([1.0], 0.0, "default_core_mhz=0.0 must be positive"),
         ([1.0], np.nan, "default_core_mhz=nan must be positive"),
     ],

@@ -37,6 +37,7 @@ from downclock.planners.offline_solver import OfflinePolicy
 from downclock.planners.portfolio import best_of
 from downclock.problem.objective import parse_objective
 from downclock.problem.problem import Problem
+from downclock.quantities import require_quantity
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,8 +173,6 @@ def _lengths(dvfs: bool, grid: float, slack: bool) -> Lengths:
 def _patience(rho: float | str) -> Patience:
     if isinstance(rho, str):
         return "never" if _one_of("rho", rho, ("break-even", "never")) == "never" else "break-even"
-    if not rho >= 0.0:
-        raise InvalidInput("must not be negative", field="rho", value=rho)
     return float(rho)
 
 
@@ -443,9 +442,13 @@ def _parameter(entry: Entry, part: str) -> tuple[str, Any]:
         if text not in ("on", "off"):
             raise InvalidInput("must be on or off", item=item, field=key, value=text)
         return key, text == "on"
+    if isinstance(default, str):
+        return key, text
     try:
-        return key, float(text)
+        number = float(text)
     except ValueError:
-        if isinstance(default, str) or key == "rho":
+        if key == "rho":
             return key, text
         raise InvalidInput("must be a number", item=item, field=key, value=text) from None
+    require_quantity(key, number, item=item)
+    return key, number

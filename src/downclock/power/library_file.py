@@ -36,6 +36,7 @@ from downclock.files import json_text, parsed_json, read_text, write_text_atomic
 from downclock.power.library import Basis, Library
 from downclock.power.points import LAWS, VoltageLaw, law_data
 from downclock.power.profiles import CpuProfiles, GpuProfiles, MeasuredProfiles, Profiles
+from downclock.quantities import require_quantity
 
 FORMAT = "downclock-library/1"
 
@@ -219,8 +220,7 @@ def _above_0(item: str, name: str, values: Any) -> tuple[float, ...]:
     if not (isinstance(values, list) and values):
         raise InvalidInput("must be a list of numbers", item=item, field=name, value=values)
     numbers = tuple(_numbers({name: value}, item, (name,))[0] for value in values)
-    if min(numbers) <= 0.0:
-        raise InvalidInput("must be positive", item=item, field=name, value=min(numbers))
+    require_quantity(name, np.array(numbers), item=item, positive=True)
     return numbers
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from downclock.errors import InvalidInput
+from downclock.quantities import require_quantity
 from downclock.tabular import Table, read_csv
 from downclock.units import Bools, Floats, Ints, Names
 
@@ -71,21 +72,15 @@ class Measurements:
     def _check(self) -> None:
         for name in (*KNOBS, "time_s", "power_w"):
             column = getattr(self, name)
-            bad = ~(np.isfinite(column) & (column > 0.0))
-            if name in KNOBS[1:]:
-                bad &= ~np.isnan(column)
-            elif name == "core_mhz":
-                bad &= ~np.isnan(column) | np.isnan(self.power_limit_w)
-            if bad.any():
-                row = int(np.argmax(bad))
-                raise InvalidInput(
-                    "must be positive and finite",
-                    item=f"application '{self.application[row]}'",
-                    field=name,
-                    value=float(column[row]),
-                    row=row,
-                    source=self.sources[self.file[row]],
-                )
+            unknown = np.isnan(column) & (name in KNOBS)
+            if name == "core_mhz":
+                unknown &= ~np.isnan(self.power_limit_w)
+            try:
+                require_quantity(name, np.where(unknown, 1.0, column), positive=True)
+            except InvalidInput as error:
+                row = error.row or 0
+                item = f"application '{self.application[row]}'"
+                raise error.located(self.sources[self.file[row]], item=item) from None
 
 
 def read_measurements(
@@ -173,14 +168,10 @@ def _time_s(table: Table, application: Names, names: Mapping[str, str]) -> Float
 def _positive(table: Table, application: Names, name: str) -> Floats:
     """Return a column whose every value is positive and finite, or name the first that is not."""
     values = table.floats(name)
-    bad = ~(np.isfinite(values) & (values > 0.0))
-    if bad.any():
-        row = int(np.argmax(bad))
-        raise table.complaint(
-            "must be positive and finite",
-            row=row,
-            field=name,
-            value=float(values[row]),
-            item=f"application '{application[row]}'",
-        )
+    try:
+        require_quantity(name, values, positive=True)
+    except InvalidInput as error:
+        row = error.row or 0
+        item = f"application '{application[row]}'"
+        raise error.located(table.source, table.line(row), item=item) from None
     return values

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, TypeAlias
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.quantities import count
+from downclock.quantities import count, require_quantity
 from downclock.units import TOLERANCE, Bools, Floats, slack
 
 CORE, MEMORY, VOLT = 0, 1, 2
@@ -20,6 +20,10 @@ CORE, MEMORY, VOLT = 0, 1, 2
 
 STEP = 0.05
 """One step of a continuous core clock, as a fraction of it."""
+
+
+MOST_TERM = 1e6
+"""Of a voltage law: voltages are ratios to that of the default clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +36,12 @@ class VoltageLaw:
     a0: float
     a1: float
     a2: float
+
+    def __post_init__(self) -> None:
+        terms = np.array([self.a0, self.a1, self.a2], dtype=np.float64)
+        if not np.all(np.abs(terms) <= MOST_TERM):
+            rule = f"must be three numbers from {-MOST_TERM:g} to {MOST_TERM:g}"
+            raise InvalidInput(rule, field="law", value=terms.tolist())
 
     def min_volt(self, core: Floats | float) -> Floats:
         """Least voltage that keeps ``core`` stable."""
@@ -97,9 +107,7 @@ class ClockRange:
         top = min(self.core_max, self.law.max_core(self.volt_max))
         object.__setattr__(self, "core_max", top)
         for name in ("core_min", "memory_min", "volt_min"):
-            low = getattr(self, name)
-            if not (np.isfinite(low) and low > 0.0):
-                raise InvalidInput("must be positive and finite", field=name, value=low)
+            require_quantity(name, getattr(self, name), positive=True)
         for name in ("core", "memory", "volt"):
             low, high = getattr(self, f"{name}_min"), getattr(self, f"{name}_max")
             if not (np.isfinite(high) and low <= high + TOLERANCE):
@@ -108,6 +116,7 @@ class ClockRange:
                     field=f"{name}_max",
                     value=high,
                 )
+            require_quantity(f"{name}_max", high)
         self._check_law()
 
     def _check_law(self) -> None:
@@ -324,15 +333,13 @@ class ClockTable(PointTable):
         object.__setattr__(self, "memory_mhz", memory)
         if core.ndim != 1 or core.size == 0:
             raise InvalidInput("needs at least one clock", item="clock table")
-        for name, values in (("core_mhz", core), ("memory_mhz", memory)):
-            if not np.all(np.isfinite(values) & (values > 0.0)):
-                raise InvalidInput("must be positive", item="clock table", field=name)
-        for name in ("default_core_mhz", "default_memory_mhz"):
-            if not (np.isfinite(getattr(self, name)) and getattr(self, name) > 0.0):
-                raise InvalidInput("must be positive", field=name, value=getattr(self, name))
+        for name in ("core_mhz", "memory_mhz", "default_core_mhz", "default_memory_mhz"):
+            require_quantity(name, getattr(self, name), positive=True)
         ratio = core / self.default_core_mhz
         points = np.column_stack([ratio, memory / self.default_memory_mhz, self.volt(ratio)])
         object.__setattr__(self, "points", points)
+        for name, column in (("core", CORE), ("memory", MEMORY), ("volt", VOLT)):
+            require_quantity(name, np.abs(points[:, column]))
         volt = points[np.argsort(ratio), VOLT]
         if np.any(volt <= 0.0) or np.any(np.diff(volt) < -TOLERANCE):
             raise InvalidInput("must be positive and rise with the clock", field="law")
@@ -385,12 +392,10 @@ class PowerLimits(PointTable):
     def __post_init__(self) -> None:
         limit = np.unique(np.asarray(self.limit_w, dtype=np.float64))
         object.__setattr__(self, "limit_w", limit)
-        for name, values in (
-            ("power_limit_w", limit),
-            ("default_power_limit_w", self.default_limit_w),
-        ):
-            if not (np.size(values) and np.all(np.isfinite(values) & (np.asarray(values) > 0.0))):
-                raise InvalidInput("must be positive", item="power limits", field=name)
+        if not limit.size:
+            raise InvalidInput("needs at least one", item="power limits", field="power_limit_w")
+        require_quantity("power_limit_w", limit, positive=True)
+        require_quantity("default_power_limit_w", self.default_limit_w, positive=True)
         ones = np.ones(limit.size)
         points = np.column_stack([limit / self.default_limit_w, ones, ones])
         object.__setattr__(self, "points", points)

@@ -14,8 +14,11 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.power.points import CORE, MEMORY, VOLT, Clocks
-from downclock.quantities import count
+from downclock.quantities import count, require_quantity
 from downclock.units import TOLERANCE, Floats, Ints, as_column
+
+MOST_ALPHA = 10.0
+"""Cores draw the second or third power of their clock."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,12 +84,11 @@ class CpuProfiles:
 
     def __post_init__(self) -> None:
         _as_columns(self)
-        if np.any(self.alpha < 1.0):
-            row = int(np.argmax(self.alpha < 1.0))
-            raise InvalidInput("must be at least 1", field="alpha", value=self.alpha[row], row=row)
-        if np.any(self.time_s <= 0.0):
-            row = int(np.argmax(self.time_s <= 0.0))
-            raise InvalidInput("must be positive", field="time_s", value=self.time_s[row], row=row)
+        odd = (self.alpha < 1.0) | (self.alpha > MOST_ALPHA)
+        if np.any(odd):
+            row, rule = int(np.argmax(odd)), f"must be at least 1 and at most {MOST_ALPHA:g}"
+            raise InvalidInput(rule, field="alpha", value=self.alpha[row], row=row)
+        require_quantity("time_s", self.time_s, positive=True)
 
     def __len__(self) -> int:
         return self.time_s.size
@@ -130,13 +132,11 @@ class MeasuredProfiles:
         for name in ("core", "memory", "time_s", "power_w"):
             column = as_column(getattr(self, name), np.float64)
             object.__setattr__(self, name, column)
-            bad = ~(np.isfinite(column) & (column > 0.0))
-            if np.any(bad):
-                entry = int(np.argmax(bad))
-                row = int(np.searchsorted(offset, entry, side="right")) - 1
-                raise InvalidInput(
-                    "must be positive and finite", field=name, value=column[entry], row=row
-                )
+            try:
+                require_quantity(name, column, positive=True)
+            except InvalidInput as error:
+                row = int(np.searchsorted(offset, error.row or 0, side="right")) - 1
+                raise InvalidInput(error.rule, field=name, value=error.value, row=row) from None
         if np.any(np.diff(offset) < 1):
             row = int(np.argmax(np.diff(offset) < 1))
             raise InvalidInput("has no measured point", item="table", row=row)
@@ -199,12 +199,7 @@ def _as_columns(profiles: GpuProfiles | CpuProfiles) -> None:
     for spec in fields(profiles):
         column = as_column(np.atleast_1d(getattr(profiles, spec.name)), np.float64)
         object.__setattr__(profiles, spec.name, column)
-        bad = ~(np.isfinite(column) & (column >= 0.0))
-        if np.any(bad):
-            row = int(np.argmax(bad))
-            raise InvalidInput(
-                "must be finite and not negative", field=spec.name, value=column[row], row=row
-            )
+        require_quantity(spec.name, column)
         if column.size != len(profiles):
             rule = f"has {column.size} rows, the first column {len(profiles)}"
             raise InvalidInput(rule, field=spec.name)

@@ -14,6 +14,7 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.problem.price import Curve, Prices, ZonePrices
+from downclock.quantities import MOST_RATIO
 from downclock.units import J_PER_KWH, Floats
 
 _TERM = re.compile(r"(?P<weight>\d*\.?\d+(?:e-?\d+)?)?\*?(?P<what>cost|carbon|energy)")
@@ -118,6 +119,8 @@ def parse_objective(text: str) -> Objective:
         if match["what"] in weights:
             raise InvalidInput(f"names {match['what']} twice", field="objective", value=text)
         weights[match["what"]] = float(match["weight"] or 1.0)
+        if weights[match["what"]] > MOST_RATIO:
+            raise InvalidInput(f"has a weight above {MOST_RATIO:g}", field="objective", value=text)
     if not any(weights.values()):
         raise InvalidInput("has no weight above 0", field="objective", value=text)
     return Objective(**weights)

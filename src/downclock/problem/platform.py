@@ -17,7 +17,7 @@ from downclock.errors import InvalidInput
 from downclock.power.frontier import Frontier, frontier
 from downclock.power.library import Library
 from downclock.power.points import Clocks
-from downclock.quantities import count
+from downclock.quantities import count, require_quantity
 from downclock.units import Bools, Floats, Ints, Names
 
 Interrupt: TypeAlias = Literal["none", "pause", "preempt", "migrate"]
@@ -40,9 +40,7 @@ class Kind:
 
     def __post_init__(self) -> None:
         item = f"kind '{self.name}'"
-        if not (np.isfinite(self.idle_w) and self.idle_w >= 0.0):
-            rule = "must be finite and not negative"
-            raise InvalidInput(rule, item=item, field="idle_w", value=self.idle_w)
+        require_quantity("idle_w", self.idle_w, item=item)
         for field, choices in (("interrupt", Interrupt), ("clock", ClockRule)):
             value, allowed = getattr(self, field), get_args(choices)
             if value not in allowed:
@@ -56,6 +54,10 @@ class Kind:
         to nothing.
         """
         return frontier(library, self.name, self.clocks, application, scale)
+
+
+SERVER_QUANTITIES = ("shared_w", "shared_w_per_clock", "host_w", "sleep_w", "wake_j", "wake_s")
+"""Fields of a server that are powers, energies and times, 0 by default."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +94,8 @@ class ServerSpec:
             raise InvalidInput("must be at least 1", item=item, field="count", value=self.count)
         if not self.processors or any(count < 1 for _, count in self.processors):
             raise InvalidInput("needs at least one processor of each kind it names", item=item)
-        for field in (
-            "shared_w",
-            "shared_w_per_clock",
-            "host_w",
-            "sleep_w",
-            "wake_j",
-            "wake_s",
-        ):
-            value = getattr(self, field)
-            if not (np.isfinite(value) and value >= 0.0):
-                rule = "must be finite and not negative"
-                raise InvalidInput(rule, item=item, field=field, value=value)
+        for field in SERVER_QUANTITIES:
+            require_quantity(field, getattr(self, field), item=item)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
@@ -231,8 +223,8 @@ def _check_specs(
             if name not in names:
                 rule = f"is not a kind of this platform ({', '.join(names)})"
                 raise InvalidInput(rule, item=f"server '{spec.name}'", field="kind", value=name)
-    if slot_s is not None and not (np.isfinite(slot_s) and slot_s > 0.0):
-        raise InvalidInput("must be positive", field="slot_s", value=slot_s)
+    if slot_s is not None:
+        require_quantity("slot_s", slot_s, positive=True)
 
 
 def _chips_per_server(spec: ServerSpec) -> int:

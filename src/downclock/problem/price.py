@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from downclock.errors import InvalidInput
+from downclock.quantities import MOST
 from downclock.units import Floats
 
 
@@ -31,10 +32,12 @@ class Curve:
         object.__setattr__(self, "value", value)
         if start.size == 0 or start.size != value.size:
             raise InvalidInput("needs one value per start, at least one", item="curve")
-        for field, column in (("start_s", start), ("value", value)):
-            if not np.all(np.isfinite(column)):
-                row = int(np.argmin(np.isfinite(column)))
-                raise InvalidInput("must be finite", field=field, value=column[row], row=row)
+        for field, column, most in (("start_s", start, MOST["s"]), ("value", value, MOST["kwh"])):
+            good = np.abs(column) <= most
+            if not np.all(good):
+                row = int(np.argmin(good))
+                rule = f"must be between {-most:g} and {most:g}"
+                raise InvalidInput(rule, field=field, value=column[row], row=row)
         if np.any(np.diff(start) <= 0.0):
             row = int(np.argmax(np.diff(start) <= 0.0)) + 1
             raise InvalidInput(

@@ -6,10 +6,8 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.problem.problem import Problem
+from downclock.quantities import MOST
 from downclock.units import slack
-
-LONGEST_S = 1e12
-"""A longer run time (30,000 years) is taken for a mistake: beside it no other task can be seen."""
 
 
 def refuse_unresolved(problem: Problem) -> None:
@@ -24,9 +22,9 @@ def refuse_unresolved(problem: Problem) -> None:
         np.minimum(unit_s, problem.library.shortest_s(kind.name, kind.clocks), out=unit_s)
     with np.errstate(under="ignore", over="ignore", invalid="ignore"):
         time_s = unit_s[tasks.application] * tasks.scale
-    endless = np.isfinite(unit_s[tasks.application]) & (time_s > LONGEST_S)
+    endless = np.isfinite(unit_s[tasks.application]) & (time_s > MOST["s"])
     if np.any(endless):
-        rule = f"makes a run time of more than {LONGEST_S:g} s even at the highest clocks"
+        rule = f"makes a run time of more than {MOST['s']:g} s even at the highest clocks"
         raise _complaint(problem, int(np.argmax(endless)), rule)
     blurred = (tasks.scale > 0.0) & (time_s < slack(tasks.arrival_s))
     if not np.any(blurred):

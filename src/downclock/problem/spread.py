@@ -15,6 +15,9 @@ EXACT, UNIFORM, LOGNORMAL = 0, 1, 2
 MOST_SIGMA = 5.0
 """Of a log-normal spread: one run in 40 is then 20,000 times as long as the median."""
 
+LEAST_RATIO = 1e-6
+"""Of actual to estimated work; the largest is its inverse."""
+
 _WORDS = {"exact": EXACT, "uniform": UNIFORM, "lognormal": LOGNORMAL}
 
 
@@ -58,10 +61,13 @@ def _parse_one(text: str, row: int) -> tuple[int, float, float]:
         a, b = (float(number) for number in numbers) if shape != EXACT else (1.0, 1.0)
     except (KeyError, ValueError):
         raise InvalidInput(rule, field="actual", value=text, row=row) from None
-    if shape == UNIFORM and not 0.0 < a <= b < np.inf:
-        rule = "needs 0 < LOW <= HIGH"
-    elif shape == LOGNORMAL and not (0.0 < a < np.inf and 0.0 <= b <= MOST_SIGMA):
-        rule = f"needs a MEDIAN above 0 and a SIGMA from 0 to {MOST_SIGMA:g}"
+    if shape == UNIFORM and not LEAST_RATIO <= a <= b <= 1.0 / LEAST_RATIO:
+        rule = f"needs {LEAST_RATIO:g} <= LOW <= HIGH <= {1.0 / LEAST_RATIO:g}"
+    elif shape == LOGNORMAL and not (
+        LEAST_RATIO <= a <= 1.0 / LEAST_RATIO and 0.0 <= b <= MOST_SIGMA
+    ):
+        rule = f"needs a MEDIAN from {LEAST_RATIO:g} to {1.0 / LEAST_RATIO:g}"
+        rule += f" and a SIGMA from 0 to {MOST_SIGMA:g}"
     else:
         return shape, a, b
     raise InvalidInput(rule, field="actual", value=text, row=row)

@@ -21,6 +21,9 @@ from downclock.units import Floats, Ints
 LEAST_SHAPE = 0.1
 """Below this Weibull shape nearly all lives are nothing and a few are endless."""
 
+MOST_RETRIES = 1_000
+"""A job that failed so often will fail again."""
+
 MOST_FAILURES = 10_000_000
 """More failures of machines than this are a slip in the units."""
 
@@ -59,8 +62,9 @@ class Chances:
                 raise InvalidInput("must be between 0 and 1", field=field, value=value)
         if not 0.0 < self.repair_s < np.inf:
             raise InvalidInput("must be positive and finite", field="repair_s", value=self.repair_s)
-        if self.retries < 0:
-            raise InvalidInput("must not be negative", field="retries", value=self.retries)
+        if not 0 <= self.retries <= MOST_RETRIES:
+            rule = f"must be between 0 and {MOST_RETRIES:,}"
+            raise InvalidInput(rule, field="retries", value=self.retries)
         for field in ("server_life", "processor_life"):
             Life.parse(getattr(self, field), field)
 

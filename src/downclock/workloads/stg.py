@@ -13,9 +13,10 @@ from pathlib import Path
 import numpy as np
 
 from downclock.errors import InvalidInput
+from downclock.files import read_text
 from downclock.problem.graph import Edges
 from downclock.units import Floats, Ints, Names
-from downclock.workloads.task_graph import TaskGraph, read_text
+from downclock.workloads.task_graph import TaskGraph
 
 _MOST = 2**53
 """Largest number a file may hold: beyond it, work is no longer exact."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
@@ -54,14 +53,3 @@ class TaskGraph:
         for i, j in zip(before.tolist(), after.tolist(), strict=True):
             end[j] = max(end[j], end[i] + self.work[j])
         return float(end.max(initial=0.0))
-
-
-def read_text(path: str | Path) -> str:
-    """Read a UTF-8 text file; what stands in the way is one `InvalidInput`."""
-    try:
-        return Path(path).read_text(encoding="utf-8-sig")
-    except UnicodeDecodeError as error:
-        rule = f"is not UTF-8 text (byte {error.start})"
-    except OSError as error:
-        rule = f"cannot be read: {error.strerror or error}"
-    raise InvalidInput(rule, source=path)

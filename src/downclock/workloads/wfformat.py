@@ -7,7 +7,6 @@ took no measurable time have no work and only order others.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from downclock.errors import InvalidInput
+from downclock.files import parsed_json, read_text
 from downclock.problem.graph import Edges
 from downclock.units import Floats
-from downclock.workloads.task_graph import TaskGraph, read_text
+from downclock.workloads.task_graph import TaskGraph
 
 VERSION = "1.5"
 
@@ -28,19 +28,13 @@ def read_wfformat(path: str | Path) -> TaskGraph:
     Raises:
         InvalidInput: naming file, task and field, where something is missing or contradictory.
     """
-    text = read_text(path)
     try:
-        return _graph(_parsed(text), Path(path).stem)
+        return _graph(_checked(parsed_json(read_text(path), path)), Path(path).stem)
     except InvalidInput as error:
         raise error.located(path) from None
 
 
-def _parsed(text: str) -> Mapping[str, Any]:
-    try:
-        document = json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
-        line = getattr(error, "lineno", None)
-        raise InvalidInput(f"is not JSON: {error}", line=line) from None
+def _checked(document: Any) -> Mapping[str, Any]:
     if not isinstance(document, dict):
         raise InvalidInput("is not a JSON object")
     version = document.get("schemaVersion")
@@ -111,10 +105,11 @@ def _edges(tasks: list[Any], place: Mapping[str, int]) -> Edges:
     return Edges(ends[:, 0], ends[:, 1])
 
 
-def _neighbours(task: Mapping[str, Any], field: str) -> list[Any]:
+def _neighbours(task: Mapping[str, Any], field: str) -> list[str]:
     value = task.get(field)
-    if not isinstance(value, list):
-        raise InvalidInput("must be a list", item=f"task '{task['id']}'", field=field, value=value)
+    if not isinstance(value, list) or not all(isinstance(name, str) for name in value):
+        rule = "must be a list of task ids"
+        raise InvalidInput(rule, item=f"task '{task['id']}'", field=field, value=value)
     return value
 
 

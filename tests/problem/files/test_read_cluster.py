@@ -264,7 +264,7 @@ BAD = {
     ),
     "negative slot": (
         changed("slot_s = 60", "slot_s = -60"),
-        "cluster.toml line 2: slot_s=-60.0 must be positive",
+        "cluster.toml line 2: slot_s=-60.0 must be positive and finite",
     ),
     "no kinds": ("", "cluster.toml, the file: needs the key 'kind'"),
     "unknown time zone": (

@@ -98,7 +98,8 @@ def busiest(problem: Problem) -> int:
         shortest = np.minimum(shortest, mine_s)
         whole &= np.isinf(mine_s) | (problem.platform.kinds[k].interrupt == "none")
     fits = whole & np.isfinite(shortest) & (tasks.arrival_s + shortest <= tasks.deadline_s)
-    first, last = (tasks.deadline_s - shortest)[fits], (tasks.arrival_s + shortest)[fits]
+    first = tasks.deadline_s[fits] - shortest[fits]
+    last = tasks.arrival_s[fits] + shortest[fits]
     must, count = first < last, tasks.processors[fits]
     at = np.concatenate([last[must], first[must]])
     step = np.concatenate([-count[must], count[must]])

@@ -7,6 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from downclock.problem.platform import Platform
+from downclock.quantities import MOST
 from downclock.units import Floats
 
 Patience: TypeAlias = float | Literal["break-even", "never"]
@@ -15,14 +16,15 @@ for good."""
 
 
 def patience_s(rule: Patience, platform: Platform) -> Floats:
-    """Patience of every server (s,)."""
+    """Patience of every server (s,); infinite where it is longer than any time we know."""
     if rule == "never":
         return np.full(platform.server_count, np.inf)
+    wait_s = np.full(platform.server_count, 0.0 if rule == "break-even" else float(rule))
     if rule == "break-even":
         idle_w = np.bincount(
             platform.server, weights=platform.idle_w, minlength=platform.server_count
         )
         saved_w = idle_w + platform.host_w - platform.sleep_w
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(np.where(saved_w > 0.0, platform.wake_j / saved_w, np.inf))
-    return np.full(platform.server_count, float(rule))
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            wait_s = np.where(saved_w > 0.0, platform.wake_j / saved_w, np.inf)
+    return np.where(wait_s > MOST["s"], np.inf, wait_s)

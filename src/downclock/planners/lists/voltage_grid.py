@@ -18,6 +18,9 @@ from downclock.planners.lists.lengths import LeastEnergy, window_s
 from downclock.power.frontier import MemoryRule
 from downclock.units import Bools, Floats, Ints
 
+FINEST = 1e-3
+"""Least step: all voltages between the least and the greatest are tried one by one."""
+
 
 @dataclass(frozen=True, slots=True)
 class VoltageGrid:
@@ -31,8 +34,8 @@ class VoltageGrid:
     slack: bool = False
 
     def __post_init__(self) -> None:
-        if not (np.isfinite(self.step) and self.step > 0.0):
-            raise InvalidInput("must be positive", field="step", value=self.step)
+        if not FINEST <= self.step < np.inf:
+            raise InvalidInput(f"must be at least {FINEST:g}", field="grid", value=self.step)
 
     def wanted(self, view: View, kind: int, tasks: Ints) -> Floats:
         """Run time of the best point within the window."""

@@ -8,7 +8,7 @@ from downclock.engine.tasks import grown
 from downclock.engine.view import View
 from downclock.planners.lists.kernels.board import Jobs
 from downclock.planners.lists.lengths import Lengths, window_s
-from downclock.units import Bools, Floats, Ints
+from downclock.units import TOLERANCE, Bools, Floats, Ints
 
 
 def no_jobs(kinds: int) -> Jobs:
@@ -67,7 +67,7 @@ def _preferred(view: View, tasks: Ints, wanted: Floats) -> Ints:
 
 def _shares(room_s: Floats, wanted: Floats) -> Floats:
     """Utilisations (m, k)."""
-    known = np.isfinite(wanted) & (room_s > 0.0)[:, None]
+    known = np.isfinite(wanted) & (room_s > TOLERANCE)[:, None]
     rooms = np.broadcast_to(room_s[:, None], wanted.shape)
     return np.divide(wanted, rooms, out=np.zeros_like(wanted), where=known)
 

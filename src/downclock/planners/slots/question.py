@@ -24,6 +24,9 @@ from downclock.units import J_PER_KWH, TOLERANCE, Bools, Floats, Ints
 FINEST = 240
 """Most units a slot is divided into; clocks that need more are rounded down to it."""
 
+MOST_SLOTS = 100_000
+"""More of them are a slip in ``slot_s``; tables have a row for each."""
+
 COARSEST, LARGEST_TABLES = 12, 3e8
 """Least units of a slot where clocks are rounded, and the work on tables that is not exceeded."""
 
@@ -123,6 +126,8 @@ def _class_objection(problem: Problem) -> str | None:
     platform, tasks = problem.platform, problem.tasks
     kind = platform.kinds[0]
     single = np.all(tasks.processors == 1) and np.all(np.isfinite(tasks.deadline_s))
+    last = float(np.max(tasks.deadline_s[tasks.scale > 0.0], initial=0.0))
+    slots = np.floor(last / (platform.slot_s or 1.0) + TOLERANCE)
     rules: list[tuple[bool, str]] = [
         (platform.slot_s is not None, "needs a platform with time slots (slot_s)"),
         (
@@ -132,6 +137,7 @@ def _class_objection(problem: Problem) -> str | None:
         (kind.clock == "free", "needs clocks that may change while a task runs"),
         (kind.interrupt in ("none", "pause"), "needs interrupt 'none' or 'pause'"),
         (bool(single), "needs tasks of one processor with a deadline"),
+        (1 <= slots <= MOST_SLOTS, f"needs 1 to {MOST_SLOTS:,} slots up to the last deadline"),
         (
             bool(np.all(problem.runnable()[tasks.scale > 0.0, 0])),
             "needs a profile of every task",

@@ -334,9 +334,9 @@ class CostSearch:
 def _longest(index: SlotGraphIndex) -> int:
     """Longest interval in the table: every one for small graphs, else what fits memory."""
     slots = index.graph.slots
-    if len(index.graph) <= SMALL:
-        return slots
     room = int(3e7 / (slots * index.works.size))
+    if len(index.graph) <= SMALL and slots <= max(room, 1_000):
+        return slots
     return min(slots, max(int(4 * index.length.max()), min(room, 256)))
 
 

@@ -46,17 +46,16 @@ from downclock.problem.files.columns import known_suffix
 from downclock.problem.files.document import Document, Fields, read_json, read_toml, suggestion
 from downclock.problem.files.read_clocks import CLOCK_KEYS, clocks_of
 from downclock.problem.files.site import Site, SiteKind
-from downclock.problem.platform import Kind, Platform, ServerSpec
+from downclock.problem.platform import SERVER_QUANTITIES, Kind, Platform, ServerSpec
 from downclock.problem.price import CURVES
 
 MOST_PROCESSORS = 10_000_000
 """More of them in one entry are taken for a mistake: they would not fit in memory."""
 
 KIND_KEYS = ("name", "card", "speed", "power_w", "idle_w", "interrupt", "clock", *CLOCK_KEYS)
-_SERVER_WATTS = ("shared_w", "shared_w_per_clock", "host_w", "sleep_w", "wake_j", "wake_s")
 SERVER_KEYS = (
     *("name", "count", "zone", "processors", "chip_wide", "initially"),
-    *_SERVER_WATTS,
+    *SERVER_QUANTITIES,
 )
 PLATFORM_KEYS = ("slot_s", "kind", "server")
 CLUSTER_KEYS = (
@@ -261,7 +260,7 @@ def _server(fields: Fields) -> ServerSpec:
             fields.text("zone", "default"),
             fields.flag("chip_wide", False),
             initially_on=initially == "on",
-            **{key: fields.number(key, 0.0) for key in _SERVER_WATTS},
+            **{key: fields.number(key, 0.0) for key in SERVER_QUANTITIES},
         )
 
 

@@ -18,6 +18,9 @@ from downclock.units import Bools, Floats, Ints, slack
 
 T = TypeVar("T", Segments, PowerSpans)
 
+LARGEST = 1e30
+"""A larger number is no time, clock or share of any schedule: products of it would overflow."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Runs:
@@ -179,7 +182,7 @@ def parse_schedule(
     ``hurt`` (n,) and ``server_hurt`` (s,) mark tasks and servers with malformed rows.
     """
     known = (outcomes.status >= 0) & (outcomes.status < len(STATUSES))
-    real = np.isfinite(outcomes.work) & (outcomes.work > 0.0)
+    real = (outcomes.work > 0.0) & (outcomes.work <= LARGEST)
     work = np.where(real, outcomes.work, 1.0)
     clear = ~hurt & known & real
     runs = _runs(problem, segments, work, clear)

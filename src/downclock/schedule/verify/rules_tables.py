@@ -21,7 +21,7 @@ from downclock.schedule.schedule import (
     Schedule,
     Segments,
 )
-from downclock.schedule.verify.parsed_schedule import seconds
+from downclock.schedule.verify.parsed_schedule import LARGEST, seconds
 from downclock.schedule.verify.verdict import Finding, Violation
 from downclock.units import Bools, Ints
 
@@ -48,7 +48,7 @@ def segment_rows(problem: Problem, segments: Segments) -> Iterator[Finding]:
     processor_ok = _index(segments.processor, problem.platform.processor_count)
     finite = np.ones(len(segments), dtype=bool)
     for name in ("start_s", "end_s", "core", "memory", "volt", "share"):
-        finite &= np.isfinite(getattr(segments, name))
+        finite &= np.abs(getattr(segments, name)) <= LARGEST
 
     def found(rule: str, bad: Bools, text: str) -> Finding:
         def say(row: int) -> Violation:
@@ -89,7 +89,9 @@ def span_rows(problem: Problem, spans: PowerSpans) -> Iterator[Finding]:
     """Servers and states exist; times are numbers; time runs forwards. An end may be infinite."""
     platform = problem.platform
     known = _index(spans.server, platform.server_count)
-    finite = np.isfinite(spans.start_s) & ~np.isnan(spans.end_s)
+    finite = (np.abs(spans.start_s) <= LARGEST) & (
+        (np.abs(spans.end_s) <= LARGEST) | np.isposinf(spans.end_s)
+    )
 
     def found(rule: str, bad: Bools, text: str) -> Finding:
         def say(row: int) -> Violation:
@@ -127,7 +129,7 @@ def outcome_rows(problem: Problem, outcomes: Outcomes) -> Iterator[Finding]:
 
     unknown = ~_index(status, len(STATUSES))
     yield found("unknown-status", unknown, f"has none of the statuses {', '.join(STATUSES)}")
-    positive = np.isfinite(work) & (work > 0.0)
+    positive = (work > 0.0) & (work <= LARGEST)
     yield found("outcome-work", ~positive, "must have done a positive, finite amount of work")
     refused = np.flatnonzero((status == REJECTED) | (status == FAILED))
     silent = np.zeros(short, dtype=bool)
