@@ -101,7 +101,7 @@ class Life:
         return np.asarray(scale_s * rng.weibull(self.shape, count))
 
 
-CALM = Chances()
+NOISELESS = Chances()
 """Nothing unforeseen, except what the tasks' own spread says."""
 
 

@@ -18,7 +18,7 @@ from downclock.engine.world import World
 from downclock.errors import InvalidInput
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import DONE, FAILED, REJECTED, Schedule
-from downclock.simulate.chances import CALM, Chances, Fate, draw_fate
+from downclock.simulate.chances import NOISELESS, Chances, Fate, draw_fate
 from downclock.simulate.drawn import drawn_world, noiseless_world
 from downclock.units import Ints, slack
 
@@ -72,7 +72,7 @@ def simulate(
     problem: Problem,
     policy: Policy,
     *,
-    chances: Chances = CALM,
+    chances: Chances = NOISELESS,
     seed: int = 0,
     stepwise: bool = False,
 ) -> Run:
@@ -91,7 +91,7 @@ def simulate_many(
     problem: Problem,
     policy: Policy,
     *,
-    chances: Chances = CALM,
+    chances: Chances = NOISELESS,
     seeds: tuple[int, ...] = (0,),
     stepwise: bool = False,
 ) -> list[Run]:

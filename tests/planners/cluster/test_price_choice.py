@@ -13,7 +13,7 @@ from downclock.engine.view import View
 from downclock.planners.catalog import policy
 from downclock.planners.cluster import policy as cluster_policy
 from downclock.planners.cluster import price_choice
-from downclock.planners.cluster.price_choice import Watch, pays, spread_j, trust
+from downclock.planners.cluster.price_choice import PriceWatch, pays, spread_j, trust
 from downclock.problem.objective import Objective
 from downclock.problem.price import Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
@@ -114,13 +114,13 @@ def test_what_the_price_blind_policy_began_is_taken_over_when_prices_begin_to_ch
 
 
 def test_the_question_is_asked_at_once_then_for_twice_the_tasks_or_after_six_hours() -> None:
-    watch = Watch(asks=True)
+    watch = PriceWatch(asks=True)
     assert watch.is_due(1, 0.0)
     watch = watch.after(2, 5.0)
     assert not watch.is_due(3, 9.0)
     assert watch.is_due(4, 9.0)
     assert watch.is_due(3, 5.0 + 6 * HOUR_S)
-    assert not Watch(asks=False).is_due(100, 1e9)
+    assert not PriceWatch(asks=False).is_due(100, 1e9)
 
 
 def test_a_forecast_must_promise_half_as_much_again() -> None:

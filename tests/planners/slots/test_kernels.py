@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from downclock.planners.slots.bounds import CapacityPrices, liquid_bound
-from downclock.planners.slots.cost_quantum import CostLattice
+from downclock.planners.slots.cost_quantum import CostQuantum
 from downclock.planners.slots.model import (
     SlotGraph,
     SlotGraphIndex,
@@ -22,7 +22,7 @@ from downclock.planners.slots.order import best_intervals, machines_of, order_ed
 from downclock.planners.slots.program import solve_intervals
 from downclock.planners.slots.proof import surviving
 from downclock.planners.slots.search import CostSearch
-from downclock.planners.slots.separable_bound import Apart
+from downclock.planners.slots.separable_bound import SeparableBound
 from downclock.planners.slots.solve import solve_slots
 from downclock.planners.slots.stages import stage_bound, stages
 from downclock.planners.slots.start import list_schedule
@@ -88,7 +88,7 @@ def test_every_bound_is_below_the_optimum_and_the_proof_meets_it(name: str, paus
             continue
         index = SlotGraphIndex.of(graph)
         assert liquid_bound(graph) <= best + 1e-12
-        assert Apart.of(index, cost_table(index, graph.slots)).bound <= best + 1e-12
+        assert SeparableBound.of(index, cost_table(index, graph.slots)).bound <= best + 1e-12
         assert stage_bound(index) <= best + 1e-12
         found = solve_slots(graph, seconds=5.0, rounds=20, proof_s=10.0)
         assert found.bound <= best + 1e-9
@@ -198,7 +198,7 @@ def test_dropping_labels_keeps_the_best_plan() -> None:
             continue
         best = brute_force(graph)
         prices = CapacityPrices(
-            search.index, search.table, Apart.of(search.index, search.table).price
+            search.index, search.table, SeparableBound.of(search.index, search.table).price
         )
         for _ in range(12):
             prices.step(search.best, search.best.cost)
@@ -215,7 +215,7 @@ def test_fixing_keeps_every_interval_of_the_best_plan_and_drops_others() -> None
             continue
         search = CostSearch.of(graph)
         prices = CapacityPrices(
-            search.index, search.table, Apart.of(search.index, search.table).price
+            search.index, search.table, SeparableBound.of(search.index, search.table).price
         )
         upper = found.cost * (1.0 + 1e-6)
         prices.step(found.plan, upper)
@@ -240,7 +240,7 @@ def test_prices_of_machines_reach_the_bound_of_the_linear_program() -> None:
         best = search.best
         assert best is not None
         prices = CapacityPrices(
-            search.index, search.table, Apart.of(search.index, search.table).price
+            search.index, search.table, SeparableBound.of(search.index, search.table).price
         )
         for _ in range(30):
             prices.step(best, 2.0 * best.cost)
@@ -254,9 +254,9 @@ def test_round_prices_make_costs_multiples_of_a_quantum() -> None:
     graph = SlotGraph(
         np.array([3, 4]), Edges(), 1, np.full(6, 2.0), np.array([1, 2]), np.array([0.25, 1.0])
     )
-    lattice = CostLattice.of(graph)
+    lattice = CostQuantum.of(graph)
     # Seven unit steps of 2 x 0.25 or 2 x 0.75: 3.5 plus whole multiples of 1.
     assert lattice.quantum == pytest.approx(1.0)
     assert lattice.least_from(3.6) == pytest.approx(4.5)
     assert lattice.least_from(4.5) == pytest.approx(4.5)
-    assert CostLattice.of(replace(graph, price=np.sqrt(np.arange(1.0, 7.0)))).quantum == 0.0
+    assert CostQuantum.of(replace(graph, price=np.sqrt(np.arange(1.0, 7.0)))).quantum == 0.0

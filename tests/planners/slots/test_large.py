@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 
 from downclock.planners.slots.bounds import liquid_bound
 from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, cost_table, is_valid, overlap
-from downclock.planners.slots.neighbourhoods import Pieces
+from downclock.planners.slots.neighbourhoods import Neighbourhoods
 from downclock.planners.slots.search import CostSearch
-from downclock.planners.slots.separable_bound import Apart, worth_of_work
+from downclock.planners.slots.separable_bound import SeparableBound, worth_of_work
 from downclock.planners.slots.solve import solve_slots
-from downclock.planners.slots.start import list_schedule, paced, shortest_schedule
+from downclock.planners.slots.start import fluid_paced_list, list_schedule, shortest_schedule
 from downclock.problem.graph import Edges
 from downclock.workloads.gerhards import Meshing, flat_prices, random_graph
 
@@ -60,7 +60,7 @@ def test_a_paced_list_is_near_the_bound_and_meets_the_deadline() -> None:
     graph = graph_of(600, 6, seed=3)
     index = SlotGraphIndex.of(graph)
     search = CostSearch.of(graph)
-    found = paced(index)
+    found = fluid_paced_list(index)
     assert found is not None
     first, length = found
     assert np.all(first + length <= graph.slots)
@@ -70,7 +70,7 @@ def test_a_paced_list_is_near_the_bound_and_meets_the_deadline() -> None:
     late = replace(
         graph, price=graph.price[: graph.slots // 2], release=np.empty(0), due=np.empty(0)
     )
-    assert paced(SlotGraphIndex.of(late)) is None
+    assert fluid_paced_list(SlotGraphIndex.of(late)) is None
 
 
 @pytest.mark.parametrize("prices", ["flat", "random"])
@@ -92,7 +92,7 @@ def test_tasks_apart_see_whole_slots_where_liquid_does_not() -> None:
     # Five units in one slot or in two: with 20 % more time half of the tasks may not go slower.
     graph = SlotGraph(np.full(100, 5), random_graph(2).edges, 5, np.ones(24), UNITS, SQUARE)
     index = SlotGraphIndex.of(graph)
-    apart = Apart.of(index, cost_table(index, graph.slots))
+    apart = SeparableBound.of(index, cost_table(index, graph.slots))
     found = solve_slots(graph, seconds=5.0, rounds=50)
     assert liquid_bound(graph) < 0.98 * apart.bound
     assert found.cost < 1.01 * apart.bound
@@ -102,9 +102,9 @@ def test_a_table_that_is_cut_short_gives_no_higher_bound() -> None:
     graph = graph_of(60, 4, seed=2)
     index = SlotGraphIndex.of(graph)
     whole = cost_table(index, graph.slots)
-    full = Apart.of(index, whole)
+    full = SeparableBound.of(index, whole)
     for longest in (10, 12, 20):
-        short = Apart.of(index, np.ascontiguousarray(whole[:, :, :longest]))
+        short = SeparableBound.of(index, np.ascontiguousarray(whole[:, :, :longest]))
         assert short.bound <= full.bound * (1.0 + 1e-9)
 
 
@@ -119,7 +119,7 @@ def test_pieces_keep_a_plan_valid_and_never_make_it_worse(kind: str) -> None:
     assert search.open()
     assert search.apart is not None
     assert search.best is not None
-    pieces, begun = Pieces(search, search.apart), search.best.cost
+    pieces, begun = Neighbourhoods(search, search.apart), search.best.cost
     better = 0
     for _ in range(40):
         before = search.best.cost
@@ -151,7 +151,7 @@ def test_tasks_apart_see_that_little_can_be_done_at_first() -> None:
     work = np.concatenate([[100], np.full(60, 25)])
     graph = SlotGraph(work, edges, 3, np.ones(140), UNITS, SQUARE)
     index = SlotGraphIndex.of(graph)
-    apart = Apart.of(index, cost_table(index, graph.slots))
+    apart = SeparableBound.of(index, cost_table(index, graph.slots))
     found = solve_slots(graph, seconds=20.0, rounds=40)
     assert liquid_bound(graph) < 0.95 * apart.bound
     assert apart.bound <= found.cost < 1.06 * apart.bound
@@ -184,7 +184,7 @@ def test_windows_longer_than_the_table_are_searched_too() -> None:
     assert search.table.shape[2] < graph.slots
     assert search.open()
     assert search.apart is not None
-    pieces = Pieces(search, search.apart)
+    pieces = Neighbourhoods(search, search.apart)
     for _ in range(3):
         pieces.step()
     assert search.best is not None

@@ -39,7 +39,7 @@ from downclock.planners.cluster.batch import packing
 from downclock.planners.cluster.board import Board, make_room, new_board, room_for
 from downclock.planners.cluster.columns import CurveTables
 from downclock.planners.cluster.price_bound import tariff_of
-from downclock.planners.cluster.price_choice import Watch, latest_s, pays, tariff_for
+from downclock.planners.cluster.price_choice import PriceWatch, latest_s, pays, tariff_for
 from downclock.planners.cluster.search import Packing
 from downclock.planners.lists.lengths import OneClock
 from downclock.planners.portfolio import best_of
@@ -73,7 +73,7 @@ class State:
 
     board: Board
     curves: CurveTables
-    watch: Watch
+    watch: PriceWatch
     homeless: Ints
     work_s: float = 0.0
     seen: int = 0
@@ -132,7 +132,7 @@ class ClusterPolicy:
         if not flat_rate and (self.waits or not self.dvfs):
             board.tally["priced"] = 1
             board.attend = _attention(view.platform.initially_on)
-        watch = Watch(asks=not flat_rate and self.dvfs and self.waits is None)
+        watch = PriceWatch(asks=not flat_rate and self.dvfs and self.waits is None)
         return State(board, CurveTables.of(view.platform), watch, np.empty(0, np.int64))
 
     def decide(self, state: State, view: View, facts: Facts) -> tuple[State, Decisions]:
@@ -231,7 +231,7 @@ class ClusterPolicy:
         if state.watch.asks:
             both = [replace(self, waits=waits) for waits in (False, True)]
             best = best_of(view.problem(), both, self.objective)
-            state.watch = Watch(asks=False)
+            state.watch = PriceWatch(asks=False)
             if best is both[1]:
                 take_over(self.cluster(state, view, 0), 0.0)
 
@@ -244,7 +244,7 @@ class ClusterPolicy:
         assert self.objective is not None
         known = np.arange(state.seen)
         if pays(view, self.objective, state.curves, state.board, known, now_s):
-            state.watch = Watch(asks=False)
+            state.watch = PriceWatch(asks=False)
             take_over(self.cluster(state, view, 0), now_s)
         else:
             state.watch = state.watch.after(state.seen, now_s)

@@ -41,7 +41,7 @@ TIE = 1e-3
 """Weight of energy where it costs nothing, as a part of its mean value: no burning for nothing."""
 
 
-class Watch(NamedTuple):
+class PriceWatch(NamedTuple):
     """When to ask whether waiting pays: while ``asks``, at so many tasks or from a time on."""
 
     asks: bool
@@ -52,9 +52,9 @@ class Watch(NamedTuple):
         """Tell whether to ask now, ``seen`` tasks being known."""
         return self.asks and (seen >= self.enough or now_s >= self.next_s)
 
-    def after(self, seen: int, now_s: float) -> Watch:
+    def after(self, seen: int, now_s: float) -> PriceWatch:
         """What is kept after the answer was no."""
-        return Watch(True, AGAIN * seen, now_s + AGAIN_S)
+        return PriceWatch(True, AGAIN * seen, now_s + AGAIN_S)
 
 
 class Rates(NamedTuple):

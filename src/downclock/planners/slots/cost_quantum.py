@@ -20,14 +20,14 @@ LOOSE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
-class CostLattice:
+class CostQuantum:
     """Every plan costs ``base`` plus whole quanta; a quantum of 0 says nothing."""
 
     base: float
     quantum: float
 
     @classmethod
-    def of(cls, graph: SlotGraph) -> CostLattice:
+    def of(cls, graph: SlotGraph) -> CostQuantum:
         """Find the greatest quantum.
 
         For even levels of convex power a plan is a choice of as many unit steps as there is work,

@@ -68,7 +68,7 @@ class MixedMachines:
     def bound(self) -> float:
         """No plan costs less: every task apart, in its window, at prices of machines.
 
-        The prices are those of liquid work of some worth (see `Apart`), 0 among them.
+        The prices are those of liquid work of some worth (see `SeparableBound`), 0 among them.
         """
         soonest = replace(self.index, length=np.ascontiguousarray(self.least.min(axis=0)))
         early, late, fits = soonest.windows(self.index.before, self.index.after)

@@ -1,9 +1,9 @@
 """Large graphs, piece by piece: some machines in some slots are a small graph of their own.
 
 What a plan costs above the bound where tasks choose apart is the sum of what each task and each
-idle machine loses (`Apart.losses`), so it is known when it is lost: mostly at both ends, where
-tasks must begin and end together. Pieces are taken from there. All tasks outside keep their slots;
-those that cross the border of a piece are pinned in it.
+idle machine loses (`SeparableBound.losses`), so it is known when it is lost: mostly at both ends,
+where tasks must begin and end together. Neighbourhoods are taken from there. All tasks outside keep
+their slots; those that cross the border of a neighbourhood are pinned in it.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from downclock.planners.slots.cost_quantum import CostLattice
+from downclock.planners.slots.cost_quantum import CostQuantum
 from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, SlotPlan, plan_cost
 from downclock.planners.slots.order import machines_of
 from downclock.planners.slots.search import CostSearch
-from downclock.planners.slots.separable_bound import Apart
+from downclock.planners.slots.separable_bound import SeparableBound
 from downclock.problem.graph import Edges
 from downclock.units import Bools, Floats, Ints
 
@@ -34,11 +34,11 @@ EVENLY = 0.5
 
 
 @dataclass(slots=True)
-class Pieces:
+class Neighbourhoods:
     """Improves the best plan of a search where it loses most."""
 
     search: CostSearch
-    apart: Apart
+    apart: SeparableBound
 
     def step(self) -> None:
         """Cut a piece out of the best plan, improve it, and put it back where it is better."""
@@ -137,7 +137,7 @@ class _Piece:
         search = CostSearch(
             self.index,
             self.table,
-            CostLattice(0.0, 0.0),
+            CostQuantum(0.0, 0.0),
             cost - lost,
             parent.random,
             clock=parent.clock,

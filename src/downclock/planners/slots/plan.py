@@ -14,7 +14,7 @@ from downclock.planners.slots.mixed_search import solve_mixed
 from downclock.planners.slots.question import (
     SlottedQuestion,
     classes,
-    of_class,
+    on_machine_class,
     question,
     schedule_of,
     written,
@@ -136,7 +136,7 @@ def _mixed(
     def compute() -> tuple[list[SlottedQuestion], MixedMachines]:
         groups, of = classes(problem)
         asked = [
-            question(of_class(problem, *group), goal, actual=actual, relaxed=relaxed)
+            question(on_machine_class(problem, *group), goal, actual=actual, relaxed=relaxed)
             for group in groups
         ]
         return asked, MixedMachines.of([each.graph for each in asked], of)

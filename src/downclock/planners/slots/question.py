@@ -96,7 +96,7 @@ def _numbers(zone: ZonePrices) -> tuple[object, ...]:
     )
 
 
-def of_class(problem: Problem, kind: int, zone: int) -> Problem:
+def on_machine_class(problem: Problem, kind: int, zone: int) -> Problem:
     """The same problem on processors of one kind in zones with the prices of one only."""
     platform = problem.platform
     mine = (platform.kind == kind) & (_like(problem)[platform.zone[platform.server]] == zone)
@@ -117,7 +117,7 @@ def objection(problem: Problem) -> str | None:
         return "counts running power only: idle, host, shared, sleep and wake power must be 0"
     if np.unique(platform.chip).size != platform.processor_count:
         return "needs a clock for every processor, not for whole chips"
-    groups = (of_class(problem, *group) for group in classes(problem)[0])
+    groups = (on_machine_class(problem, *group) for group in classes(problem)[0])
     return next((why for why in map(_class_objection, groups) if why is not None), None)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from downclock.planners.slots.bounds import CapacityPrices, liquid_bound
-from downclock.planners.slots.cost_quantum import CostLattice
+from downclock.planners.slots.cost_quantum import CostQuantum
 from downclock.planners.slots.model import (
     SlotGraph,
     SlotGraphIndex,
@@ -26,10 +26,10 @@ from downclock.planners.slots.model import (
 )
 from downclock.planners.slots.order import best_intervals, machines_of, order_edges
 from downclock.planners.slots.proof import prove
-from downclock.planners.slots.separable_bound import Apart
+from downclock.planners.slots.separable_bound import SeparableBound
 from downclock.planners.slots.start import (
+    fluid_paced_list,
     list_schedule,
-    paced,
     path_levels,
     path_stretched,
     shortest_schedule,
@@ -70,14 +70,14 @@ class CostSearch:
 
     index: SlotGraphIndex
     table: Floats
-    lattice: CostLattice
+    lattice: CostQuantum
     bound: float
     random: np.random.Generator
     progress: Progress | None = None
     clock: Callable[[], float] = time.perf_counter
     limit_s: float = np.inf
     best: SlotPlan | None = None
-    apart: Apart | None = None
+    apart: SeparableBound | None = None
     prices: CapacityPrices | None = None
     rounds: int = 0
     asked: bool = False
@@ -100,9 +100,9 @@ class CostSearch:
         """Index a graph and make its table; the time runs from here."""
         begun = clock()
         index = SlotGraphIndex.of(graph)
-        lattice = CostLattice.of(graph)
+        lattice = CostQuantum.of(graph)
         table = cost_table(index, _longest(index))
-        apart = Apart.of(index, table)
+        apart = SeparableBound.of(index, table)
         bound = lattice.least_from(max(apart.bound, liquid_bound(graph)))
         random = np.random.default_rng(seed)
         search = cls(index, table, lattice, bound, random, progress, clock, limit_s)
@@ -136,7 +136,7 @@ class CostSearch:
 
     def open(self, start: Ints | None = None) -> bool:
         """Find a first plan, from ``start`` (first slots at full speed) too; tell whether."""
-        found = [paced(self.index), path_stretched(self.index)]
+        found = [fluid_paced_list(self.index), path_stretched(self.index)]
         starts = [(first, first + length - 1) for first, length in filter(None, found)]
         starts.sort(key=lambda plan: plan_cost(self.index, self.table, *plan))
         for plan in starts if self.small else starts[:1]:

@@ -28,7 +28,7 @@ PARTS = 60
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Apart:
+class SeparableBound:
     """The bound and what it is made of.
 
     It sees two things that liquid work does not: tasks begin and end with whole slots, and they
@@ -45,7 +45,7 @@ class Apart:
     least: Floats
 
     @classmethod
-    def of(cls, index: SlotGraphIndex, table: Floats) -> Apart:
+    def of(cls, index: SlotGraphIndex, table: Floats) -> SeparableBound:
         """Find the best worth of work by ever smaller steps; ``table`` may be cut at a length."""
         graph = index.graph
         early, late, fits = index.windows(index.before, index.after)
@@ -68,7 +68,7 @@ class Apart:
     @classmethod
     def _at(
         cls, index: SlotGraphIndex, table: Floats, worth: Floats, early: Ints, late: Ints
-    ) -> Apart:
+    ) -> SeparableBound:
         """Bound where a unit of work is worth so much in each slot (slots,)."""
         from downclock.planners.slots.kernels.tables import cheapest_held
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from downclock.planners.result import Status
 from downclock.planners.slots.model import SlotGraph, SlotPlan
-from downclock.planners.slots.neighbourhoods import Pieces
+from downclock.planners.slots.neighbourhoods import Neighbourhoods
 from downclock.planners.slots.search import FEW_COLUMNS, CostSearch, Progress
 from downclock.planners.slots.stages import stage_bound
 from downclock.units import Ints
@@ -95,7 +95,7 @@ def solve_slots(
 def _search_on(search: CostSearch, rounds: int) -> None:
     """Improve plan and bound until they meet, the time is over or enough orders were tried."""
     present, turn = search.best, 0
-    pieces = None if search.small or search.apart is None else Pieces(search, search.apart)
+    pieces = None if search.small or search.apart is None else Neighbourhoods(search, search.apart)
     while not search.closed and not search.late and search.rounds < rounds:
         present = search.best if turn % 80 == 0 else present
         assert present is not None

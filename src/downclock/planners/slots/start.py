@@ -44,7 +44,7 @@ def _listed(
     )  # fmt: skip
 
 
-def paced(index: SlotGraphIndex, tries: int = 12) -> tuple[Ints, Ints] | None:
+def fluid_paced_list(index: SlotGraphIndex, tries: int = 12) -> tuple[Ints, Ints] | None:
     """First slots and lengths of the slowest list schedule at the pace of liquid work.
 
     Were work one liquid, every slot would have its best speed. Each task is as long as it takes
