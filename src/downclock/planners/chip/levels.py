@@ -108,15 +108,10 @@ def _found(
         share = (1.0 - mix) * share
         share[joint.work > 0.0, -1] += mix
         time = joint.work * (share / levels).sum(axis=1)
-    energy = float((joint.work[:, None] * share * joules).sum())
-    start = joint.top_levels(time)
+    cycles = joint.work[:, None] * share
+    run = cycles / levels
     task, level = np.nonzero(share > 0.0)
-    run = joint.work[task] * share[task, level] / levels[level]
-    before = np.cumsum(run) - run
-    first = np.concatenate([[True], np.diff(task) != 0])
-    offset = before - np.maximum.accumulate(np.where(first, before, 0.0))
-    begin = start[task] + offset
-    rows = ClockedRows(
-        task, placed.core[task], begin, begin + run, levels[level], share[task, level]
-    )
-    return LevelClocks(joint.work[:, None] * share, energy, rows)
+    begin = (joint.top_levels(time)[:, None] + np.cumsum(run, axis=1) - run)[task, level]
+    end = np.maximum(begin + run[task, level], np.nextafter(begin, np.inf))
+    rows = ClockedRows(task, placed.core[task], begin, end, levels[level], share[task, level])
+    return LevelClocks(cycles, float((cycles * joules).sum()), rows)

@@ -66,11 +66,10 @@ class WorkGraph:
 
     def top_levels(self, weight: Floats | None = None) -> Floats:
         """Longest path to the start of each task, itself not included."""
-        from downclock.kernels.graph_order import longest_from
+        from downclock.planners.chip.kernels.paths import longest_before
 
         length = self.work if weight is None else weight
-        backwards = np.ascontiguousarray(self.order[::-1])
-        return longest_from(length, backwards, self.pred_at, self.pred) - length
+        return longest_before(length, self.order, self.pred_at, self.pred)
 
     @property
     def critical_path(self) -> float:

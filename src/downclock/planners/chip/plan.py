@@ -28,7 +28,15 @@ from downclock.power.points import ClockRange, ClockTable, PowerLimits
 from downclock.power.profiles import CpuProfiles
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
-from downclock.schedule.schedule import ON, REJECTED, Outcomes, PowerSpans, Schedule, Segments
+from downclock.schedule.schedule import (
+    ON,
+    REJECTED,
+    WAKING,
+    Outcomes,
+    PowerSpans,
+    Schedule,
+    Segments,
+)
 from downclock.units import Bools, Floats
 
 Progress = Callable[[float, float], None]
@@ -57,11 +65,16 @@ class GraphQuestion:
     pieces: bool
 
     @property
+    def levels(self) -> Floats | tuple[float, float]:
+        """Enumerated clocks (k,), rising, or the slowest and fastest of a range."""
+        if isinstance(self.clocks, ClockTable):
+            return np.unique(self.clocks.points[:, 0])
+        return self.clocks.core_min, self.clocks.core_max
+
+    @property
     def range(self) -> tuple[float, float]:
         """Slowest and fastest clock."""
-        if isinstance(self.clocks, ClockTable):
-            return float(self.clocks.points[:, 0].min()), float(self.clocks.points[:, 0].max())
-        return self.clocks.core_min, self.clocks.core_max
+        return float(np.min(self.levels)), float(np.max(self.levels))
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,9 +208,10 @@ def _chip_rows(question: GraphQuestion, placed: Placement, clocks: str) -> Clock
     omega = placed.parallelism(graph)
     if clocks in ("single", "single-aware"):
         aware = clocks == "single-aware"
-        clock = single_clock(omega, question.deadline_s, power, static_aware=aware).clock
-    elif clocks == "optimal" and isinstance(question.clocks, ClockTable):
-        levels = np.unique(question.clocks.points[:, 0])
+        clock = single_clock(
+            omega, question.deadline_s, power, static_aware=aware, levels=question.levels
+        ).clock
+    elif clocks == "optimal" and not isinstance(levels := question.levels, tuple):
         cycles, _ = level_clocks(omega, question.deadline_s, power, levels)
         return chip_rows(graph, placed, cycles, np.tile(levels, (omega.size, 1)))
     elif clocks == "optimal":
@@ -225,34 +239,29 @@ def _core_rows(
     else:
         placed = list_schedule(graph, question.cores, rule)
         found = local_clocks(graph, placed, deadline_s, power, slowest=slowest, fastest=fastest)
-    if isinstance(question.clocks, ClockTable):
-        levels = np.unique(question.clocks.points[:, 0])
+    if not isinstance(levels := question.levels, tuple):
         return local_levels(graph, placed, deadline_s, power, levels).rows
     return core_rows(graph, placed, found.start, found.clock)
 
 
 def energy_bound_j(problem: Problem, done: Bools) -> float | None:
-    """Least energy of any schedule of the whole graph by its deadline, wakes left out."""
+    """Least energy of any schedule of the whole graph by its deadline, with its one wake."""
     if refusal(lambda: as_chip_problem(problem)) is not None:
         return None
     if not np.array_equal(done, np.isfinite(per_task_bound_j(problem))):
         return None
-    question = as_chip_problem(problem)
+    question, platform = as_chip_problem(problem), problem.platform
     if not question.graph.critical_path:
         return 0.0
-    return problem.once("chip bound", lambda: _bound(question))
+    wake_j = 0.0 if platform.initially_on[0] else float(platform.wake_j[0])
+    return problem.once("chip bound", lambda: _bound(question)) + wake_j
 
 
 def _bound(question: GraphQuestion) -> float:
     graph = replace(question.graph, pieces=question.pieces)
-    power, clocks = question.power, question.clocks
-    slowest, fastest = question.range
+    power, (slowest, fastest) = question.power, question.range
     if question.chip_wide:
-        if isinstance(clocks, ClockTable):
-            levels = np.unique(clocks.points[:, 0])
-            return global_bound(graph, question.cores, question.deadline_s, power, levels)
-        limits = (slowest, fastest)
-        return global_bound(graph, question.cores, question.deadline_s, power, limits)
+        return global_bound(graph, question.cores, question.deadline_s, power, question.levels)
     return local_bound(
         graph, question.cores, question.deadline_s, power, slowest=slowest, fastest=fastest
     )
@@ -276,15 +285,16 @@ def _graph_energy(question: GraphQuestion, rows: ClockedRows) -> float:
 def _schedule(
     problem: Problem, question: GraphQuestion, rows: ClockedRows, policy: str
 ) -> Schedule:
-    """Turn rows into a schedule; the server is on from its wake to the last end."""
+    """Turn rows into a schedule; the server wakes at once and is on until the last end."""
     platform = problem.platform
     wake_s = 0.0 if platform.initially_on[0] else float(platform.wake_s[0])
     rows = replace(rows, start_s=rows.start_s + wake_s, end_s=rows.end_s + wake_s)
     points = _points(question, rows.clock)
     segments = Segments.of(rows.task, rows.core, rows.start_s, rows.end_s, points, share=rows.share)
-    zero = np.zeros(1, dtype=np.int64)
-    end = np.array([rows.end_s.max(initial=0.0)])
-    spans = PowerSpans(zero, zero + ON, np.array([wake_s]), end)
+    states, edge_s = np.array([WAKING, ON]), np.array([0.0, wake_s, rows.end_s.max(initial=0.0)])
+    used = slice((0 if wake_s > 0.0 else 1) if rows.task.size else 2, 2)
+    state = states[used]
+    spans = PowerSpans(np.zeros_like(state), state, edge_s[:2][used], edge_s[1:][used])
     return Schedule(segments, spans, Outcomes.all_done(len(problem.tasks)), policy)
 
 
