@@ -122,20 +122,7 @@ def ordered_graph(graph: WorkGraph, placement: Placement | None) -> WorkGraph:
         before = np.concatenate([before, extra.before])
         after = np.concatenate([after, extra.after])
     joint = WorkGraph.of(graph.work, Edges(before, after))
-    return joint if len(graph) > _REDUCE_BELOW else reduced(joint)
-
-
-def reduced(graph: WorkGraph) -> WorkGraph:
-    """Drop every edge that a longer path implies."""
-    from downclock.planners.chip.kernels.paths import needed_edges
-
-    rank = np.empty(len(graph), dtype=np.int64)
-    rank[graph.order] = np.arange(len(graph))
-    before = graph.before
-    by_rank = np.lexsort((rank[graph.succ], before))
-    after = np.ascontiguousarray(graph.succ[by_rank])
-    needed, _ = needed_edges(graph.order, rank, graph.succ_at, after)
-    return WorkGraph.of(graph.work, Edges(before[needed], after[needed]))
+    return joint if len(graph) > _REDUCE_BELOW else joint.reduced()
 
 
 class _Model:

@@ -11,6 +11,9 @@ from downclock.planners.chip.clocks import ChipPower
 from downclock.planners.chip.model import Placement, WorkGraph
 from downclock.units import Floats, Ints
 
+_MOST_RELATED = 20_000
+"""Tasks up to which cores are chosen by who precedes whom: the bits take n² / 8 bytes."""
+
 
 def with_cores(
     graph: WorkGraph, start: Floats, cores: int, *, duration: Floats | None = None
@@ -25,7 +28,9 @@ def with_cores(
     length = graph.work if duration is None else duration
     real = np.flatnonzero(graph.work > 0.0)
     by_start = real[np.argsort(start[real], kind="stable")]
-    core = cores_of_intervals(start, start + length, by_start, _reach(graph), cores)
+    words = np.zeros((len(graph), 0), dtype=np.uint64)
+    reach = graph.reach() if len(graph) <= _MOST_RELATED else words
+    core = cores_of_intervals(start, start + length, by_start, reach, cores)
     if np.any(core[real] < 0):
         raise InvalidSchedule(f"more than {cores} tasks run at once")
     return Placement(start, core, cores)
@@ -85,17 +90,3 @@ def _order_rows(graph: WorkGraph, events: tuple[Ints, Any]) -> tuple[Any, Floats
     plus = sparse.csr_array((np.ones(count), (row, first[keep])), shape=(count, len(graph)))
     minus = sparse.csr_array((np.ones(count), (row, second[keep])), shape=(count, len(graph)))
     return plus - minus, right[keep]
-
-
-def _reach(graph: WorkGraph) -> Any:
-    """Who precedes whom, as bits (n, words); no words where the graph is large."""
-    from downclock.planners.chip.kernels.paths import needed_edges
-
-    n = len(graph)
-    if n > 20_000:
-        return np.zeros((n, 0), dtype=np.uint64)
-    rank = np.empty(n, dtype=np.int64)
-    rank[graph.order] = np.arange(n)
-    by_rank = np.lexsort((rank[graph.succ], graph.before))
-    after = np.ascontiguousarray(graph.succ[by_rank])
-    return needed_edges(graph.order, rank, graph.succ_at, after)[1]

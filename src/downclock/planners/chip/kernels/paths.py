@@ -37,15 +37,38 @@ def needed_edges(order: Array, rank: Array, succ_at: Array, succ: Array) -> tupl
 
 
 @compiled
-def longest_before(weight: Array, order: Array, pred_at: Array, pred: Array) -> Array:
-    """Return the longest path that ends before each task.
+def relatives(reach: Array, work: Array) -> tuple[Array, Array]:
+    """Return how many tasks precede or follow each task, and their work, both (n,)."""
+    n = work.size
+    count, weight = np.zeros(n, np.int64), np.zeros(n, np.float64)
+    one = np.uint64(1)
+    for i in range(n):
+        for word in range(reach.shape[1]):
+            bits = reach[i, word]
+            j = 64 * word
+            while bits:
+                if bits & one:
+                    count[i] += 1
+                    count[j] += 1
+                    weight[i] += work[j]
+                    weight[j] += work[i]
+                bits >>= one
+                j += 1
+    return count, weight
+
+
+@compiled
+def longest_before(
+    weight: Array, order: Array, pred_at: Array, pred: Array, at_least: Array
+) -> Array:
+    """Return the longest path that ends before each task, or what is known to be longer.
 
     It is not the path with the task less the task: rounding would lose what is short beside it.
     """
     level = np.zeros(weight.size, np.float64)
     for k in range(order.size):
         i = order[k]
-        best = 0.0
+        best = at_least[i]
         for e in range(pred_at[i], pred_at[i + 1]):
             best = max(best, level[pred[e]] + weight[pred[e]])
         level[i] = best
