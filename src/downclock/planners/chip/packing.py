@@ -124,7 +124,7 @@ def _row(rows: LevelRows, chosen: Bools, others: Bools, level: _Level) -> Floats
 def _excess(cores: int, few: int) -> _Level:
     """How far ``m^(1/3)`` lies below the line through 0 and ``few``: convex, 0 up to ``few``."""
     m = np.arange(1.0, cores + 1.0)
-    value = np.round(np.where(m > few, m * few ** (-2.0 / 3.0) - np.cbrt(m), 0.0), 12)
+    value = np.where(m > few, m * few ** (-2.0 / 3.0) - np.cbrt(m), 0.0).astype(np.float64)
     return _Level(value, float(value[-1] - value[-2]), True)
 
 
@@ -132,8 +132,8 @@ def _deficit(cores: int, few: int) -> _Level:
     """How far ``m^(1/3)`` lies above a line from 0 as steep as that from ``few`` to all cores."""
     m = np.arange(1.0, cores + 1.0)
     steep = (np.cbrt(cores) - np.cbrt(few)) / (cores - few)
-    value = np.round(np.cbrt(m) - steep * m, 12)
-    return _Level(value, max(0.0, round(float(value[-2] - value[-1]), 12)), False)
+    value = np.cbrt(m) - steep * m
+    return _Level(value, max(0.0, float(value[-2] - value[-1])), False)
 
 
 def _packings(work: Floats, level: _Level) -> Iterator[tuple[Ints, float]]:

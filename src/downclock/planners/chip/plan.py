@@ -14,7 +14,7 @@ import numpy as np
 from downclock.errors import InvalidInput
 from downclock.planners.chip.bounds import global_bound, local_bound
 from downclock.planners.chip.clocks import ChipPower, global_clocks, level_clocks, single_clock
-from downclock.planners.chip.levels import local_levels
+from downclock.planners.chip.levels import local_levels, neighbouring_levels
 from downclock.planners.chip.lists import list_schedule
 from downclock.planners.chip.local import local_clocks
 from downclock.planners.chip.local_search import search_local
@@ -40,6 +40,9 @@ from downclock.schedule.schedule import (
 from downclock.units import Bools, Floats
 
 Progress = Callable[[float, float], None]
+
+_LEVELS_SOLVED = 2_000
+"""Tasks up to which the use of enumerated clocks per core is solved as a linear program."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -193,36 +196,52 @@ def _rows(
     progress: Progress | None,
 ) -> ClockedRows:
     if question.chip_wide:
-        placed = (
-            search(question.graph, question.cores, question.power.alpha, how, progress)
-            if rule == "search"
-            else list_schedule(question.graph, question.cores, rule)
-        )
-        return _chip_rows(question, placed, clocks)
+        return _chip_rows(question, _placed(question, rule, clocks, how, progress), clocks)
     return _core_rows(question, rule, how, progress)
+
+
+def _placed(
+    question: GraphQuestion, rule: str, clocks: str, how: SearchEffort, progress: Progress | None
+) -> Placement:
+    """Place the tasks by a list rule, or search for the least energy that the clocks allow."""
+    graph, cores, alpha = question.graph, question.cores, question.power.alpha
+    if rule != "search":
+        return list_schedule(graph, cores, rule)
+
+    def energy(omega: Floats) -> float:
+        try:
+            return _chip_clocks(question, omega, clocks)[2]
+        except InvalidInput as error:
+            if error.field != "deadline":
+                raise
+            return np.inf
+
+    return search(graph, cores, alpha, how, progress, energy)
 
 
 def _chip_rows(question: GraphQuestion, placed: Placement, clocks: str) -> ClockedRows:
     """Choose the clocks of a placement under one chip-wide clock."""
-    graph, power = question.graph, question.power
-    omega = placed.parallelism(graph)
+    cycles, levels, _ = _chip_clocks(question, placed.parallelism(question.graph), clocks)
+    return chip_rows(question.graph, placed, cycles, levels)
+
+
+def _chip_clocks(
+    question: GraphQuestion, omega: Floats, clocks: str
+) -> tuple[Floats, Floats, float]:
+    """Return cycles at each clock of each number of active cores, the clocks, and the energy."""
+    power, deadline_s, levels = question.power, question.deadline_s, question.levels
     if clocks in ("single", "single-aware"):
         aware = clocks == "single-aware"
-        clock = single_clock(
-            omega, question.deadline_s, power, static_aware=aware, levels=question.levels
-        ).clock
-    elif clocks == "optimal" and not isinstance(levels := question.levels, tuple):
-        cycles, _ = level_clocks(omega, question.deadline_s, power, levels)
-        return chip_rows(graph, placed, cycles, np.tile(levels, (omega.size, 1)))
-    elif clocks == "optimal":
-        slowest, fastest = question.range
-        clock = global_clocks(
-            omega, question.deadline_s, power, slowest=slowest, fastest=fastest
-        ).clock
-    else:
+        found = single_clock(omega, deadline_s, power, static_aware=aware, levels=levels)
+    elif clocks != "optimal":
         rule = "is not one of optimal, single, single-aware"
         raise InvalidInput(rule, field="clocks", value=clocks)
-    return chip_rows(graph, placed, omega[:, None], clock[:, None])
+    elif isinstance(levels, tuple):
+        found = global_clocks(omega, deadline_s, power, slowest=levels[0], fastest=levels[1])
+    else:
+        cycles, energy = level_clocks(omega, deadline_s, power, levels)
+        return cycles, np.tile(levels, (omega.size, 1)), energy
+    return omega[:, None], found.clock[:, None], found.energy
 
 
 def _core_rows(
@@ -239,7 +258,11 @@ def _core_rows(
     else:
         placed = list_schedule(graph, question.cores, rule)
         found = local_clocks(graph, placed, deadline_s, power, slowest=slowest, fastest=fastest)
-    if not isinstance(levels := question.levels, tuple):
+    levels = question.levels
+    if not isinstance(levels, tuple) and len(graph) > _LEVELS_SOLVED:
+        clock = found.clock
+        return neighbouring_levels(graph, placed, deadline_s, power, levels, clock).rows
+    if not isinstance(levels, tuple):
         return local_levels(graph, placed, deadline_s, power, levels).rows
     return core_rows(graph, placed, found.start, found.clock)
 

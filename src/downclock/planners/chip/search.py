@@ -92,7 +92,7 @@ def search(
     least, reached = simple_bound(graph, cores, alpha) * (1.0 + 1e-9), value(best)
     for placed in _runs(graph, cores, alpha, how):
         found = value(placed)
-        if found < reached - 1e-9 * abs(reached):
+        if found < reached * (1.0 - 1e-9):
             best, reached = placed, found
             if progress is not None:
                 progress(time.perf_counter() - began, reached)
