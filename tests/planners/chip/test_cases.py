@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks.graphs import layered
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -138,3 +139,28 @@ def test_clusters_that_broke_it_plan(cluster: str, cases: Path) -> None:
         found = policy(spec).solved(problem)
         require_valid(problem, found.schedule)
         assert found.status != "infeasible"
+
+
+@pytest.mark.parametrize("tasks", [1_000, 10_000, pytest.param(100_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(
+    "clocks", [ClockRange(0.05, 2.0), ClockTable(np.arange(1, 11) * 100.0, np.ones(10), 1e3, 1.0)]
+)
+def test_a_clock_per_core_at_any_size(tasks: int, clocks: ClockRange | ClockTable) -> None:
+    """It took 22 s, 139 s, and more than 3.8 GB without an answer; now a first plan at once."""
+    graph = layered(tasks, 20, 3, 1)
+    problem = chip_problem(named(graph), 16, graph.total_work / 8.0, chip_wide=False, clocks=clocks)
+    found = plan_graph(problem, how=SearchEffort(effort=0.0))
+    require_valid(problem, found.schedule)
+    assert found.status != "infeasible"
+    assert found.gap < 0.05
+
+
+def test_a_tight_deadline_takes_the_short_placement() -> None:
+    """3, 3, 2, 2, 2 on two cores: every list rule needs 7 cycles, and 6 are enough."""
+    graph = graph_of([3, 3, 2, 2, 2])
+    for clocks in (ClockRange(0.5, 1.0), ClockTable(np.array([500.0, 1e3]), np.ones(2), 1e3, 1.0)):
+        problem = chip_problem(named(graph), 2, 6.0, clocks=clocks)
+        assert plan_graph(problem, "lpt").status == "infeasible"
+        found = plan_graph(problem, how=QUICK)
+        require_valid(problem, found.schedule)
+        assert found.schedule.makespan_s == pytest.approx(6.0)

@@ -114,10 +114,13 @@ def local_bound(
     fastest: float = np.inf,
 ) -> float:
     """Least energy any schedule with a clock per core can have."""
-    relaxed = local_clocks(
-        graph, None, deadline, power, slowest=slowest, fastest=fastest, cores=cores
-    )
-    return max(relaxed.bound, 0.0)
+    found = [
+        local_clocks(
+            graph, None, deadline, power, slowest=slowest, fastest=fastest, cores=cores, quick=quick
+        ).bound
+        for quick in (True, False)
+    ]
+    return max(*found, 0.0)
 
 
 def weighted_bound(graph: WorkGraph, cores: int, alpha: float = 3.0) -> float:

@@ -135,11 +135,13 @@ def _stretched(
     graph: WorkGraph, slowness: Floats, deadline: float, low: float, high: float
 ) -> Floats:
     """Fit the slowness to the deadline, then give every task what its longest path leaves."""
-    slowness = _fit(graph, np.minimum(slowness, 1e300), deadline, low, high)
+    real = graph.work > 0.0
+    slowness = np.where(real, np.minimum(slowness, 1e300), low)
+    slowness = _fit(graph, slowness, deadline, low, high)
     for _ in range(_STRETCHES):
         time = graph.work * slowness
-        through = graph.top_levels(time) + graph.bottom_levels(time)
-        slowness = np.clip(slowness * deadline / np.maximum(through, 1e-300), low, high)
+        through = np.where(real, graph.top_levels(time) + graph.bottom_levels(time), deadline)
+        slowness = np.clip(slowness * (deadline / through), low, high)
     return _fit(graph, slowness, deadline, low, high)
 
 
@@ -157,7 +159,7 @@ def _clocks(
     graph: WorkGraph, slowness: Floats, power: ChipPower, bound: float, through: Floats
 ) -> LocalClocks:
     real = graph.work > 0.0
-    clock = np.where(real, 1.0 / slowness, 1.0)
+    clock = 1.0 / np.where(real, slowness, 1.0)
     start = graph.top_levels(np.where(real, graph.work * slowness, 0.0))
     return LocalClocks(clock, start, local_energy(graph, clock, power), bound, through)
 

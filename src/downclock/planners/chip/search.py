@@ -117,10 +117,10 @@ def _runs(graph: WorkGraph, cores: int, alpha: float, how: SearchEffort) -> Iter
 def _grid(graph: WorkGraph, cores: int) -> float:
     """Cycles of one grid cell: what all work is a multiple of, if the schedule is not too long."""
     longest = max(graph.critical_path, 1.5 * graph.total_work / cores)
-    unit = common_unit(graph)
-    if unit > 0.0 and longest / unit <= _MOST_CELLS:
-        return unit
     wanted = _CELLS_A_TASK * longest * len(graph) / graph.total_work
+    unit = common_unit(graph)
+    if unit > 0.0 and longest / unit <= max(_MOST_CELLS, 2.0 * wanted):
+        return unit
     return longest / float(np.clip(wanted, *_CELLS))
 
 

@@ -20,6 +20,7 @@ _MOST_TASKS = 20_000
 """Tasks up to which it is asked who precedes whom: the bits take n² / 8 bytes."""
 
 _MOST_PIVOTS = 60
+_MOST_CANDIDATES = 400
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,24 +76,43 @@ def stages_of(graph: WorkGraph, spare: float = 2.0) -> Stages:
 
 
 def _pivots(graph: WorkGraph, reach: Ints, spare: float) -> Ints:
-    """Take tasks with the least work beside them, as long as they are a chain; in its order."""
+    """Take tasks with the least work beside them that cut what lies between those taken before."""
     from downclock.planners.chip.kernels.paths import relatives
 
     n = len(graph)
     related, related_work = relatives(reach, graph.work)
     beside = n - 1 - related
-    beside_work = graph.total_work - graph.work - related_work
+    beside_work = np.round(graph.total_work - graph.work - related_work, 9)
     degree = np.diff(graph.succ_at) + np.diff(graph.pred_at)
-    kept: list[int] = []
-    for p in np.lexsort((-degree, np.round(beside_work, 9), beside > 0)):
-        if 2 * beside[p] > spare or len(kept) == _MOST_PIVOTS:
-            break
-        if all(_is_after(reach, p, q) or _is_after(reach, q, p) for q in kept):
-            kept.append(int(p))
-            spare -= 2 * beside[p]
     rank = np.empty(n, np.int64)
     rank[graph.order] = np.arange(n)
-    return np.array(sorted(kept, key=lambda p: rank[p]), dtype=np.int64)
+    kept: list[int] = []
+    for p in np.lexsort((-degree, beside_work, beside > 0))[:_MOST_CANDIDATES]:
+        if 2 * beside[p] > spare or len(kept) == _MOST_PIVOTS:
+            break
+        at = _place(reach, rank, kept, int(p))
+        if at is not None and (beside[p] == 0 or _cuts(reach, kept[:at], kept[at:], int(p), n)):
+            kept.insert(at, int(p))
+            spare -= 2 * beside[p]
+    return np.array(kept, dtype=np.int64)
+
+
+def _place(reach: Ints, rank: Ints, kept: list[int], p: int) -> int | None:
+    """Return the place of a task in a chain, or None where it is beside one of it."""
+    if not all(_is_after(reach, p, q) or _is_after(reach, q, p) for q in kept):
+        return None
+    return int(sum(rank[q] < rank[p] for q in kept))
+
+
+def _cuts(reach: Ints, earlier: list[int], later: list[int], p: int, n: int) -> bool:
+    """Say whether at least half of the tasks between the neighbours in a chain are not beside p."""
+    between = np.ones(n, np.bool_)
+    if earlier:
+        between &= _after(reach, earlier[-1], n)
+    if later:
+        between &= _before(reach, later[0])
+    ordered = between & (_after(reach, p, n) | _before(reach, p))
+    return 2 * int(ordered.sum()) >= int(between.sum())
 
 
 def _is_after(reach: Ints, i: int, j: int) -> bool:
