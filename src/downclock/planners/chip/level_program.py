@@ -17,6 +17,7 @@ tasks that have the same stages put together.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -36,21 +37,25 @@ _WITH_PATHS = 20_000
 """Unknowns up to which paths are in the program."""
 
 _WHOLE = 4_000
-"""Unknowns up to which T is whole where work is."""
+"""Unknowns of one stage up to which T is whole where work is."""
 
-_NODES = 2e6
+_NODES = 2e5
 """Unknowns times branches: counted, so that a bound is the same on every machine."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LevelProgram:
-    """A graph on M cores as the program sees it: stages, least lengths, unit of work."""
+    """A graph on M cores as the program sees it: stages, least lengths, unit of work.
+
+    ``merged``: tasks are groups of tasks, without paths.
+    """
 
     graph: WorkGraph
     cores: int
     unit: float
     stages: Stages
     lengths: Lengths
+    merged: bool = False
 
     @classmethod
     def of(cls, graph: WorkGraph, cores: int) -> LevelProgram:
@@ -60,43 +65,38 @@ class LevelProgram:
 
     def solve(self, cycle_cost: Floats) -> tuple[float, Floats | None]:
         """Least ``Σ T_m cost_m`` and the T (M + 1,) found, if any; ``cycle_cost`` (M,) concave."""
-        small = self._with_paths()
-        scale = self.unit or float(self.graph.work.mean())
-        rows = _rows_of(small.graph, small.stages, self.cores, small is self, scale)
-        cost = np.zeros(rows.width)
-        cost[: rows.levels] = np.tile(cycle_cost, self.stages.count)
-        packing = packing_rows(small.graph, rows, small.stages, self.cores, scale)
-        least, found = small._least(cost, rows, scale, packing)
-        if self.unit > 0.0 and rows.width <= _WHOLE:
-            # Without the rows of packing: with both, HiGHS never ends on some tiny programs.
-            whole, found_whole = small._least(cost, rows, scale, [], whole=True)
-            least, found = (whole, found_whole) if whole > least else (least, found)
-        return least * scale * (1.0 - _SAFETY), self._omega(found, scale)
+        found = self._merged()._least(cycle_cost)
+        if self.unit > 0.0 and 2 * self.cores * len(self.graph) <= _WHOLE:
+            # One stage and no rows of packing: more unknowns, and whole, take HiGHS very long.
+            found = max(found, self._one_stage()._least(cycle_cost, whole=True), key=itemgetter(0))
+        return found
 
-    def _least(
-        self, cost: Floats, rows: LevelRows, scale: float, more: list[Any], whole: bool = False
-    ) -> tuple[float, Floats | None]:
-        """Least cost of the rows in units of ``scale``, proven, and the unknowns found."""
+    def _least(self, cycle_cost: Floats, whole: bool = False) -> tuple[float, Floats | None]:
+        """Solve the rows, with whole T or with the rows of packing."""
         from scipy.optimize import Bounds, LinearConstraint
 
-        work = np.concatenate([np.zeros(rows.levels), self.graph.work / scale])
+        graph, scale = self.graph, self.unit or float(self.graph.work.mean())
+        rows = _rows_of(graph, self.stages, self.cores, not self.merged)
+        work = np.concatenate([np.zeros(rows.levels), graph.work / scale])
         shortest = np.append(self.lengths.stage, self.lengths.whole) / scale * (1.0 - 1e-9)
+        packing = [] if whole else packing_rows(graph, rows, self.stages, self.cores, scale)
+        is_level = np.arange(rows.width) < rows.levels
         answer = solve_integer(
-            cost,
+            np.where(is_level, np.resize(cycle_cost, rows.width), 0.0),
             constraints=[
                 LinearConstraint(rows.paths, -np.inf, 0.0),
                 LinearConstraint(rows.sums, work, work),
                 LinearConstraint(rows.lengths, shortest, np.inf),
-                *more,
+                *packing,
             ],
-            integrality=np.where(np.arange(rows.width) < rows.levels, float(whole), 0.0),
+            integrality=np.where(is_level, float(whole), 0.0),
             bounds=Bounds(0.0, rows.most),
             options={"node_limit": int(_NODES / rows.width) + 1, "mip_rel_gap": 1e-9},
         )
         proven = answer.mip_dual_bound if whole else answer.fun
         if proven is None or not np.isfinite(proven) or (answer.status != 0 and not whole):
             return 0.0, None
-        return float(proven), answer.x
+        return float(proven) * scale * (1.0 - _SAFETY), self._omega(answer.x, scale)
 
     def _omega(self, found: Floats | None, scale: float) -> Floats | None:
         if found is None:
@@ -104,7 +104,13 @@ class LevelProgram:
         cycles = found[: self.stages.count * self.cores].reshape(-1, self.cores).sum(axis=0)
         return np.concatenate([[0.0], cycles * scale])
 
-    def _with_paths(self) -> LevelProgram:
+    def _one_stage(self) -> LevelProgram:
+        """Return the program without barriers."""
+        none = np.zeros(len(self.graph), np.int64)
+        lengths = Lengths(np.array([self.lengths.whole]), self.lengths.whole)
+        return replace(self, stages=Stages(none[:0], none, none), lengths=lengths)
+
+    def _merged(self) -> LevelProgram:
         """Return the program itself, or one without edges whose tasks are put together."""
         size = int((self.stages.last - self.stages.first + 1).sum())
         if 2 * self.cores * size <= _WITH_PATHS:
@@ -114,7 +120,8 @@ class LevelProgram:
         work = np.bincount(group.ravel(), weights=self.graph.work).astype(np.float64)
         none = np.empty(0, np.int64)
         stages = Stages(self.stages.pivot, pairs[:, 0], pairs[:, 1])
-        return replace(self, graph=WorkGraph.of(work, Edges(none, none)), stages=stages)
+        merged = WorkGraph.of(work, Edges(none, none))
+        return replace(self, graph=merged, stages=stages, merged=True)
 
 
 def common_unit(graph: WorkGraph) -> float:
@@ -124,7 +131,7 @@ def common_unit(graph: WorkGraph) -> float:
     return float(np.gcd.reduce(graph.work.astype(np.int64)))
 
 
-def _rows_of(graph: WorkGraph, stages: Stages, cores: int, paths: bool, scale: float) -> LevelRows:
+def _rows_of(graph: WorkGraph, stages: Stages, cores: int, paths: bool) -> LevelRows:
     task, stage = stages.cells()
     levels, size = stages.count * cores, task.size
     width = levels + (2 if paths else 1) * cores * size
@@ -135,7 +142,7 @@ def _rows_of(graph: WorkGraph, stages: Stages, cores: int, paths: bool, scale: f
         few = np.bincount(stage, minlength=stages.count)
         active = np.arange(1, cores + 1)
         wide = active[None, :] <= few[:, None]
-        most[:levels] = np.where(wide, np.ceil(graph.total_work / scale), 0.0).ravel()
+        most[:levels] = np.where(wide, np.inf, 0.0).ravel()
     return LevelRows(
         path_rows,
         sum_rows,
