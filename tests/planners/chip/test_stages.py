@@ -133,7 +133,7 @@ def test_generated_near_barriers_are_nearly_proven(seed: int, cores: int) -> Non
 
 @pytest.mark.slow
 def test_workflows_are_proven_within_a_tenth(shared_data: Path) -> None:
-    """Of 2 to 12 cores only epigenomics on 4 and Montage on 10 keep more, 11.3 and 11.4 %."""
+    """On 8 cores; five of 110 cases keep more (docs/background/task-graphs.md)."""
     for path in sorted((shared_data / "wfformat").glob("*.json")):
         read = read_wfformat(path)
         graph = WorkGraph.of(read.work, read.edges)

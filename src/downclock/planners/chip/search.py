@@ -64,7 +64,7 @@ class SearchEffort:
 
     def start_moves(self, tasks: int, cells: float) -> int:
         """Moves of the second stage: so many a task, up to a limit; ``cells`` are a task's."""
-        return int(self.effort * min(25_000.0 * tasks, 2.5e6, 2.5e8 / max(cells, 1.0)))
+        return int(self.effort * min(25_000.0 * tasks, 3.5e6, 2.5e8 / (40.0 + cells)))
 
 
 def search(
