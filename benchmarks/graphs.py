@@ -1,8 +1,9 @@
 """Task graphs: list schedules, local clocks, and our search against LPT with optimal clocks.
 
-Run ``python -m benchmarks.graphs [search] [local] [lists] [apps] [optima]`` (all by default). The
-graphs of the standard set are read from the folder in ``DOWNCLOCK_DATA`` (or ../shared/data). Times
-are processor seconds of one core, after one warm-up call. ``optima`` needs ``pip install ortools``.
+Run ``python -m benchmarks.graphs [search] [local] [lists] [apps] [barriers] [large] [makespan]
+[optima]`` (all by default). Graphs of the standard set and workflows are read from the folder in
+``DOWNCLOCK_DATA`` (or ../shared/data). Times are processor seconds of one core, after one warm-up
+call. ``makespan`` and ``optima`` need ``pip install ortools``.
 """
 
 from __future__ import annotations
@@ -16,17 +17,25 @@ from pathlib import Path
 import numpy as np
 
 from downclock.planners.chip.bounds import global_bound, lemma3_bound, local_bound, weighted_bound
-from downclock.planners.chip.clocks import ChipPower, global_clocks, weighted_makespan
+from downclock.planners.chip.clocks import (
+    ChipPower,
+    global_clocks,
+    makespan,
+    single_clock,
+    weighted_makespan,
+)
 from downclock.planners.chip.lists import list_schedule
 from downclock.planners.chip.local import local_clocks
 from downclock.planners.chip.local_search import search_local
-from downclock.planners.chip.model import WorkGraph
+from downclock.planners.chip.model import Placement, WorkGraph
 from downclock.planners.chip.search import SearchEffort, search
 from downclock.problem.graph import Edges
 from downclock.workloads.stg import read_stg
+from downclock.workloads.wfformat import read_wfformat
 
 ROOT = Path(__file__).resolve().parent.parent
-DATA = Path(os.environ.get("DOWNCLOCK_DATA", ROOT.parent / "shared" / "data")) / "stg"
+SHARED = Path(os.environ.get("DOWNCLOCK_DATA", ROOT.parent / "shared" / "data"))
+DATA = SHARED / "stg"
 TARGET = {2: 0.966, 4: 0.896, 8: 0.901, 12: 0.929}
 
 
@@ -49,6 +58,41 @@ def erdos(n: int, degree: float, seed: int) -> WorkGraph:
     kept = rng.random(before.size) < degree / n
     work = np.ceil(rng.exponential(10.0, n))
     return WorkGraph.of(work, Edges(before[kept], after[kept]))
+
+
+def near_barriers(seed: int) -> WorkGraph:
+    """Two to five stages of 2 to 40 tasks or chains of two, each closed by a join.
+
+    Beside every join run 1 to 25 tasks, which only the next join waits for. Work is whole where the
+    seed is even.
+    """
+    rng = np.random.default_rng(seed)
+    spread = rng.uniform(0.2, 1.0)
+    work: list[float] = []
+    edges: list[tuple[int, int]] = []
+
+    def tasks(count: int, after: list[int]) -> list[int]:
+        drawn = rng.lognormal(2.0, spread, count) if seed % 2 else rng.integers(1, 20, count)
+        first = len(work)
+        work.extend(drawn.astype(float))
+        edges.extend((i, j) for j in range(first, len(work)) for i in after)
+        return list(range(first, len(work)))
+
+    join, beside = tasks(1, []), list[int]()
+    for _ in range(rng.integers(2, 6)):
+        side, middle = tasks(int(rng.integers(1, 26)), join), tasks(int(rng.integers(2, 41)), join)
+        if rng.random() < 0.5:
+            middle = [j for i in middle for j in tasks(1, [i])]
+        join, beside = tasks(1, middle + beside), side
+    tasks(1, join + beside)
+    before, after = np.array(edges).T
+    return WorkGraph.of(np.array(work), Edges(before, after))
+
+
+def workflows() -> list[WorkGraph]:
+    """The ten public workflows, or none where the data are absent."""
+    graphs = [read_wfformat(path) for path in sorted((SHARED / "wfformat").glob("*.json"))]
+    return [WorkGraph.of(graph.work, graph.edges) for graph in graphs]
 
 
 def stg(path: Path) -> WorkGraph:
@@ -142,13 +186,82 @@ def applications() -> None:
             placed, a = timed(lambda: search(graph, cores))  # noqa: B023
             chip = global_clocks(placed.parallelism(graph), deadline, power).energy
             (_, own), b = timed(lambda: search_local(graph, cores, deadline, power))  # noqa: B023
-            least = global_bound(graph, cores, deadline, power, time_limit_s=60.0)
+            least = global_bound(graph, cores, deadline, power)
             least_local = local_bound(graph, cores, deadline, power)
             print(
                 f"  {name:<7} M={cores:<3} global {chip:8.3f} ({least:8.3f}) {a:5.2f} s,"
                 f" local {own.energy:8.3f} ({least_local:8.3f}) {b:5.2f} s"
             )
             sys.stdout.flush()
+
+
+def barriers() -> None:
+    print(
+        "workflows and graphs of near-barriers: certified gap in energy, chip-wide, 2 to 12 cores"
+    )
+    search(layered(50, 5, 3, 0), 4, how=SearchEffort(effort=0.01))
+    sets = {"workflows": workflows(), "near-barriers": [near_barriers(k) for k in range(100)]}
+    for name, graphs in sets.items():
+        rows = []
+        for graph in graphs:
+            for cores in range(2, 13) if name == "workflows" else (2 + len(rows) % 11,):
+                placed, seconds = timed(lambda: search(graph, cores))  # noqa: B023
+                least, more = timed(lambda: weighted_bound(graph, cores))  # noqa: B023
+                reached = weighted_makespan(placed.parallelism(graph))
+                rows.append(((reached / least) ** 3 - 1.0, seconds, more))
+        if rows:
+            gap, seconds, more = np.array(rows).T
+            print(
+                f"  {name:<14} {len(rows)} cases: gap {100 * gap.mean():.2f} %"
+                f" (worst {100 * gap.max():.1f}, {(gap > 0.1).sum()} above 10),"
+                f" search {seconds.mean():.2f} s (most {seconds.max():.2f}), bound most"
+                f" {more.max():.2f} s"
+            )
+            sys.stdout.flush()
+
+
+def large() -> None:
+    print("a clock per core, layered graphs on 16 cores: first plan, whole search, bound")
+    search_local(layered(50, 5, 3, 0), 4, 1000.0, ChipPower(), SearchEffort(effort=0.01))
+    local_clocks(layered(50, 5, 3, 0), None, 1000.0, ChipPower(), cores=4, quick=True)
+    for n in (1000, 10_000, 100_000):
+        graph, told = layered(n, 20, 5, 0), []
+        deadline = graph.total_work
+        tell = lambda *now: told.append(now)  # noqa: B023, E731
+        (_, found), seconds = timed(
+            lambda: search_local(graph, 16, deadline, ChipPower(), progress=tell)  # noqa: B023
+        )
+        least, more = timed(lambda: local_bound(graph, 16, deadline, ChipPower()))  # noqa: B023
+        gap = 100.0 * (found.energy / least - 1.0)
+        print(
+            f"  {n:>7} tasks: first {told[0][0]:.2f} s, all {seconds:.2f} s, bound {more:.2f} s,"
+            f" gap {gap:.2f} %"
+        )
+        sys.stdout.flush()
+
+
+def against_makespan() -> None:
+    """Least makespan by CP-SAT in the seconds that our search took, with one and optimal clocks."""
+    if find_spec("ortools") is None:
+        print("makespan: skipped, needs OR-Tools (pip install ortools)")
+        return
+    graphs = [near_barriers(k) for k in range(0, 60, 2)] + [layered(60, 6, 3, k) for k in range(30)]
+    ratios = []
+    for k, graph in enumerate(graphs):
+        cores, deadline, power = 2 + k % 11, graph.total_work, ChipPower()
+        placed, seconds = timed(lambda: search(graph, cores))  # noqa: B023
+        ours = global_clocks(placed.parallelism(graph), deadline, power).energy
+        known = int(makespan(list_schedule(graph, cores, "hlf").parallelism(graph)))
+        _, start = shortest(graph, cores, known, max(seconds, 0.5))
+        omega = Placement(start, np.zeros(len(graph), np.int64), cores).parallelism(graph)
+        one = single_clock(omega, deadline, power, static_aware=True).energy
+        ratios.append((one / ours, global_clocks(omega, deadline, power).energy / ours))
+    one, best = np.array(ratios).T
+    print(
+        f"CP-SAT makespan, energy relative to ours on {len(graphs)} graphs: one clock"
+        f" {one.mean():.4f} (least {one.min():.6f}), optimal clocks {best.mean():.4f}"
+        f" (least {best.min():.6f}), below ours {(best < 1.0 - 1e-9).sum()}"
+    )
 
 
 def optima() -> None:
@@ -166,15 +279,17 @@ def optima() -> None:
         omega = search(graph, 2).parallelism(graph)
         least, length = weighted_bound(graph, 2), int(omega[1:].sum())
         if weighted_makespan(omega) > least * (1.0 + 1e-9):
-            length, proven = shortest(graph, 2, length)
+            (length, proven), _ = shortest(graph, 2, length, 60.0)
             least = lemma3_bound(graph.total_work, length, 2, unit=1.0)
             unproven += not proven
         ratios.append((least / lpt) ** 3)
     print(f"optima, M=2: mean ratio {np.mean(ratios):.5f}, {unproven} makespans not proven")
 
 
-def shortest(graph: WorkGraph, cores: int, known: int) -> tuple[int, bool]:
-    """Return a lower bound on the makespan by CP-SAT, and whether it is the makespan."""
+def shortest(
+    graph: WorkGraph, cores: int, known: int, seconds: float
+) -> tuple[tuple[int, bool], np.ndarray]:
+    """Return a lower bound on the makespan by CP-SAT, whether it is the makespan, and starts."""
     from ortools.sat.python import cp_model
 
     model, work = cp_model.CpModel(), graph.work.astype(int)
@@ -190,12 +305,25 @@ def shortest(graph: WorkGraph, cores: int, known: int) -> tuple[int, bool]:
         model.add(end >= s + int(w))
     model.minimize(end)
     solver = cp_model.CpSolver()
-    solver.parameters.max_time_in_seconds = 60.0
+    solver.parameters.max_time_in_seconds = seconds
+    solver.parameters.num_workers = 1
     status = solver.solve(model)
-    return round(solver.best_objective_bound), status == cp_model.OPTIMAL
+    found = status in (cp_model.OPTIMAL, cp_model.FEASIBLE)
+    starts = [solver.value(s) for s in start] if found else list_schedule(graph, cores).start
+    length = round(solver.best_objective_bound)
+    return (length, status == cp_model.OPTIMAL), np.array(starts, dtype=float)
 
 
-PARTS = {"lists": lists, "local": local, "search": searches, "apps": applications, "optima": optima}
+PARTS = {
+    "lists": lists,
+    "local": local,
+    "search": searches,
+    "apps": applications,
+    "barriers": barriers,
+    "large": large,
+    "makespan": against_makespan,
+    "optima": optima,
+}
 
 
 def main() -> None:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from downclock.planners.chip.model import WorkGraph
 from downclock.problem.graph import Edges
+from downclock.workloads.task_graph import TaskGraph
 
 
 def graph_of(work: list[float], *edges: tuple[int, int]) -> WorkGraph:
@@ -22,6 +23,11 @@ EXAMPLE1 = graph_of(
     *[(i, 5) for i in range(1, 5)],
 )
 """gerards Example 1."""
+
+
+def named(graph: WorkGraph) -> TaskGraph:
+    names = np.array([f"t{i}" for i in range(len(graph))], dtype=object)
+    return TaskGraph("graph", names, graph.work, Edges(graph.before, graph.succ))
 
 
 @st.composite

@@ -14,7 +14,7 @@ from downclock.planners.chip.bounds import local_bound
 from downclock.planners.chip.clocks import ChipPower, global_clocks
 from downclock.planners.chip.levels import local_levels
 from downclock.planners.chip.lists import list_schedule
-from downclock.planners.chip.local import local_clocks, local_energy, ordered_graph, reduced
+from downclock.planners.chip.local import local_clocks, local_energy, ordered_graph
 from downclock.planners.chip.local_search import search_local
 from downclock.planners.chip.model import WorkGraph
 from downclock.planners.chip.search import SearchEffort
@@ -89,7 +89,7 @@ def test_a_fork_and_join_wider_than_the_chip_has_a_tight_bound() -> None:
 
 def test_redundant_edges_are_dropped_and_change_nothing() -> None:
     graph = graph_of([2, 3, 4, 1], (0, 1), (1, 2), (0, 2), (2, 3), (0, 3))
-    slim = reduced(graph)
+    slim = graph.reduced()
     assert list(zip(slim.before, slim.succ, strict=True)) == [(0, 1), (1, 2), (2, 3)]
     assert np.array_equal(slim.bottom_levels(), graph.bottom_levels())
 

@@ -12,26 +12,18 @@ from hypothesis import strategies as st
 from downclock.errors import InvalidInput
 from downclock.planners.chip.clocks import ChipPower, global_clocks
 from downclock.planners.chip.lists import list_schedule
-from downclock.planners.chip.model import WorkGraph
 from downclock.planners.chip.plan import plan_graph
 from downclock.planners.chip.search import SearchEffort
 from downclock.power.points import ClockRange, ClockTable
-from downclock.problem.graph import Edges
 from downclock.schedule.account.account import account
 from downclock.schedule.verify.verify import require_valid
 from downclock.workloads.chip import ANY_CLOCK, chip_problem
 from downclock.workloads.stg import read_stg
-from downclock.workloads.task_graph import TaskGraph
 from downclock.workloads.wfformat import read_wfformat
-from tests.planners.chip.graphs_for_tests import EXAMPLE1, random_graphs
+from tests.planners.chip.graphs_for_tests import EXAMPLE1, named, random_graphs
 
 QUICK = SearchEffort(effort=0.02, restarts=1)
 LEVELS = ClockTable(np.array([200.0, 400.0, 700.0, 1000.0]), np.ones(4), 1000.0, 1.0)
-
-
-def named(graph: WorkGraph) -> TaskGraph:
-    names = np.array([f"t{i}" for i in range(len(graph))], dtype=object)
-    return TaskGraph("graph", names, graph.work, Edges(graph.before, graph.succ))
 
 
 def test_example_1_planned_verified_and_billed() -> None:

@@ -126,21 +126,30 @@ def energy_of_weighted(weighted: float, deadline: float, power: ChipPower) -> fl
 
 
 def single_clock(
-    omega: Floats, deadline: float, power: ChipPower, *, static_aware: bool
+    omega: Floats,
+    deadline: float,
+    power: ChipPower,
+    *,
+    static_aware: bool,
+    levels: Floats | tuple[float, float] = (0.0, np.inf),
 ) -> ChipClocks:
-    """One clock for the whole run.
+    """One clock for the whole run, of enumerated ``levels`` (k,) or from the least to the most.
 
     Unaware: ``f = S / d``, static power until the deadline; the baseline of gerards section 6.
     Aware: never below the clock where energy is least, ``(c3 S / (c1 (alpha-1) W))^(1/alpha)``.
     """
-    length = makespan(omega)
-    _check_deadline(deadline, length, np.inf)
+    length, most = makespan(omega), float(np.max(levels))
+    _check_deadline(deadline, length, most)
     work = float(omega @ np.arange(omega.size))
     f = length / deadline
-    if static_aware and work > 0.0:
+    if not isinstance(levels, tuple):
+        fits = np.unique(levels[levels >= min(f, most)])
+        joules = work * power.c1 * fits ** (power.alpha - 1.0) + power.c3 * length / fits
+        f = float(fits[np.argmin(joules)] if static_aware else fits[0])
+    elif static_aware and work > 0.0:
         least = power.c3 * length / (power.c1 * (power.alpha - 1.0) * work)
         f = max(f, least ** (1.0 / power.alpha))
-    return _clocks(omega, np.full(omega.size, f), power)
+    return _clocks(omega, np.full(omega.size, np.clip(f, np.min(levels), most)), power)
 
 
 def level_clocks(

@@ -3,15 +3,21 @@
 To end within D, a task must run between its longest path from the start and D less its longest
 path to the end. In every interval the work that cannot be elsewhere has to fit on M cores
 (energetic reasoning; less of it where tasks may run in pieces); the least D that no interval
-refutes is the bound. The critical path, the
-total work and Fernandez and Bussell's bound (1973) follow from it.
+refutes is the bound. The critical path, the total work and Fernandez and Bussell's bound (1973)
+follow from it.
+
+Joins make paths longer than their tasks: what precedes a pivot (`stages`) needs a length of its own
+before the pivot can start, and likewise what lies between two pivots, so paths count from there.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from downclock.planners.chip.model import WorkGraph
+from downclock.planners.chip.stages import Stages, stages_of
 from downclock.units import Floats
 
 _STEPS = 5e6
@@ -21,21 +27,48 @@ _PRECISION = 1e-6
 """Relative, where work is not whole."""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Lengths:
+    """Least length of each stage (2 k + 1,) by the tasks that have no other, and of the whole."""
+
+    stage: Floats
+    whole: float
+
+
 def least_length(graph: WorkGraph, cores: int, unit: float = 0.0) -> float:
     """Return a makespan that no schedule can go below.
 
     ``unit``: what the work of every task is a multiple of; 0 where there is no such number.
     """
+    return least_lengths(graph, cores, unit, stages_of(graph)).whole
+
+
+def least_lengths(graph: WorkGraph, cores: int, unit: float, stages: Stages) -> Lengths:
+    """Return the lengths that no schedule can go below, stage by stage and in all."""
+    parts = [graph.part(stages.tasks_of(s)) for s in range(stages.count)]
+    if not stages.pivot.size:
+        whole = _energetic(graph, graph.top_levels(), graph.tails(), cores, unit)
+        return Lengths(np.array([whole]), whole)
+    stage = np.array([_energetic(g, g.top_levels(), g.tails(), cores, unit) for g in parts])
+    until = np.cumsum(stage)
+    head, tail = np.zeros(len(graph)), np.zeros(len(graph))
+    head[stages.pivot] = until[0::2][:-1]
+    tail[stages.pivot] = until[-1] - until[1::2]
+    head, tail = graph.top_levels(at_least=head), graph.tails(at_least=tail)
+    return Lengths(stage, _energetic(graph, head, tail, cores, unit))
+
+
+def _energetic(graph: WorkGraph, head: Floats, tail: Floats, cores: int, unit: float) -> float:
+    """Return the least length that no interval refutes, for heads and tails (n,) of the tasks."""
     real = graph.work > 0.0
-    head, work = graph.top_levels()[real], graph.work[real]
-    tail = graph.bottom_levels()[real] - work
+    head, work, tail = head[real], graph.work[real], tail[real]
+    known = max(float((head + work + tail).max(initial=0.0)), float(work.sum()) / cores)
+    if known <= 0.0 or work.size <= 1:
+        return known
 
     def refuted(length: float) -> bool:
         return _refuted(head, work, tail, cores, length, graph.pieces)
 
-    known = max(graph.critical_path, graph.total_work / cores)
-    if known <= 0.0:
-        return 0.0
     step = unit or _PRECISION * known
     known = unit * np.ceil(known / unit - 1e-9) if unit else known
     if not refuted(known):

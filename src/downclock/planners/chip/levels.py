@@ -60,6 +60,31 @@ def local_levels(
     return _found(joint, placed, deadline, share, levels, joules)
 
 
+def neighbouring_levels(
+    graph: WorkGraph,
+    placed: Placement,
+    deadline: float,
+    power: ChipPower,
+    levels: Floats,
+    clock: Floats,
+) -> LevelClocks:
+    """Every task keeps the run time of its free clock (n,), at the two levels beside it.
+
+    No program to solve: for graphs too large for `local_levels`. A clock must lie within levels.
+    """
+    levels = np.sort(np.asarray(levels, dtype=np.float64))
+    above = np.clip(np.searchsorted(levels, clock), 1, levels.size - 1) if levels.size > 1 else 0
+    below = np.maximum(np.asarray(above) - 1, 0)
+    fast, slow = 1.0 / levels[above], 1.0 / levels[below]
+    part = np.clip((slow - 1.0 / clock) / np.maximum(slow - fast, 1e-300), 0.0, 1.0)
+    share, task = np.zeros((len(graph), levels.size)), np.arange(len(graph))
+    share[task, below] = 1.0 - part
+    share[task, above] += np.where(above == below, 0.0, part)
+    share[graph.work <= 0.0] = 0.0
+    joules = power.c1 * levels ** (power.alpha - 1.0) + power.c2 + power.c3 / levels
+    return _found(ordered_graph(graph, placed), placed, deadline, share, levels, joules)
+
+
 def _time_rows(joint: WorkGraph, real: Any, levels: Floats, deadline: float) -> tuple[Any, Floats]:
     """Rows: an edge's first task ends before its second starts; sinks end by the deadline."""
     from scipy import sparse
@@ -108,15 +133,10 @@ def _found(
         share = (1.0 - mix) * share
         share[joint.work > 0.0, -1] += mix
         time = joint.work * (share / levels).sum(axis=1)
-    energy = float((joint.work[:, None] * share * joules).sum())
-    start = joint.top_levels(time)
+    cycles = joint.work[:, None] * share
+    run = cycles / levels
     task, level = np.nonzero(share > 0.0)
-    run = joint.work[task] * share[task, level] / levels[level]
-    before = np.cumsum(run) - run
-    first = np.concatenate([[True], np.diff(task) != 0])
-    offset = before - np.maximum.accumulate(np.where(first, before, 0.0))
-    begin = start[task] + offset
-    rows = ClockedRows(
-        task, placed.core[task], begin, begin + run, levels[level], share[task, level]
-    )
-    return LevelClocks(joint.work[:, None] * share, energy, rows)
+    begin = (joint.top_levels(time)[:, None] + np.cumsum(run, axis=1) - run)[task, level]
+    end = np.maximum(begin + run[task, level], np.nextafter(begin, np.inf))
+    rows = ClockedRows(task, placed.core[task], begin, end, levels[level], share[task, level])
+    return LevelClocks(cycles, float((cycles * joules).sum()), rows)

@@ -29,6 +29,10 @@ cycles, the solver stops several percent too high, and on some graphs one scale 
 _CLOSED = 2e-7
 """Relative duality gap at which the first scale is good enough."""
 
+_CONES = 2_000
+"""Tasks up to which the cone program is solved; beyond, a flow that settles (`flow_clocks`)."""
+
+_STRETCHES = 4
 _REDUCE_BELOW = 20_000
 """Tasks up to which redundant edges are dropped: the bits take n² / 8 bytes."""
 
@@ -66,12 +70,13 @@ def local_clocks(
     slowest: float = 0.0,
     fastest: float = np.inf,
     cores: float | None = None,
+    quick: bool = False,
 ) -> LocalClocks:
     """Optimal clocks in [slowest, fastest]; without a placement, on as many cores as you like.
 
     ``cores`` limits the busy time to ``cores * deadline``, and that of the tasks between two
     others likewise: without a placement the answer then is a lower bound for every placement on
-    that many cores.
+    that many cores. ``quick``, and where there are many tasks: nearly optimal, by a flow.
 
     Raises:
         InvalidInput: the deadline cannot be met.
@@ -81,6 +86,10 @@ def local_clocks(
     if length <= 0.0:
         return _nothing(graph)
     _check_time(length / fastest if fastest < np.inf else 0.0, deadline)
+    if quick or len(graph) > _CONES:
+        return _by_flow(
+            joint, placement, deadline, power, _slowness(power, slowest, fastest), cores
+        )
     best: LocalClocks | None = None
     joint, between = (joint, None) if cores is None else with_pairs(joint, cores)
     for scale in _LENGTHS:
@@ -95,6 +104,47 @@ def local_clocks(
     return replace(best, clock=best.clock[:n], start=best.start[:n], through=best.through[:n])
 
 
+def _by_flow(
+    joint: WorkGraph,
+    placement: Placement | None,
+    deadline: float,
+    power: ChipPower,
+    limits: Floats,
+    cores: float | None,
+) -> LocalClocks:
+    """Take run times from a flow that settled, and stretch every task into what its paths leave."""
+    from downclock.planners.chip.flow_clocks import flow_of_cores, flow_of_placement
+
+    if cores is None:
+        core = None if placement is None else placement.core
+        flow = flow_of_placement(joint, core, deadline, power, limits)
+    else:
+        flow = flow_of_cores(joint, cores, deadline, power, limits)
+    low, high = limits
+    bound = _dual(joint, flow.price, flow.total, deadline, power, low, high)
+    with np.errstate(divide="ignore"):
+        settled = _marginal_slowness(power, power.c3 + flow.last_price)
+    found = [
+        _clocks(joint, _stretched(joint, slowness, deadline, low, high), power, bound, flow.through)
+        for slowness in (settled, np.full(len(joint), deadline / joint.critical_path))
+    ]
+    return min(found, key=lambda clocks: clocks.energy)
+
+
+def _stretched(
+    graph: WorkGraph, slowness: Floats, deadline: float, low: float, high: float
+) -> Floats:
+    """Fit the slowness to the deadline, then give every task what its longest path leaves."""
+    real = graph.work > 0.0
+    slowness = np.where(real, np.minimum(slowness, 1e300), low)
+    slowness = _fit(graph, slowness, deadline, low, high)
+    for _ in range(_STRETCHES):
+        time = graph.work * slowness
+        through = np.where(real, graph.top_levels(time) + graph.bottom_levels(time), deadline)
+        slowness = np.clip(slowness * (deadline / through), low, high)
+    return _fit(graph, slowness, deadline, low, high)
+
+
 def _proven(graph: WorkGraph, model: _Model, deadline: float, power: ChipPower) -> LocalClocks:
     """Solve, scale the clocks to end in time, balance the flow, and value both."""
     slowness, wish, entry = model.solve()
@@ -102,10 +152,29 @@ def _proven(graph: WorkGraph, model: _Model, deadline: float, power: ChipPower) 
     slowness = _fit(graph, slowness, deadline, model.low, model.high)
     rent = 0.0 if model.between is None else model.between.T @ (flow / model.times)
     bound = _dual(graph, through + rent, total, deadline, power, model.low, model.high)
+    return _clocks(graph, slowness, power, bound, through)
+
+
+def _clocks(
+    graph: WorkGraph, slowness: Floats, power: ChipPower, bound: float, through: Floats
+) -> LocalClocks:
     real = graph.work > 0.0
-    clock = np.where(real, 1.0 / slowness, 1.0)
+    clock = 1.0 / np.where(real, slowness, 1.0)
     start = graph.top_levels(np.where(real, graph.work * slowness, 0.0))
     return LocalClocks(clock, start, local_energy(graph, clock, power), bound, through)
+
+
+def _slowness(power: ChipPower, slowest: float, fastest: float) -> Floats:
+    """Least and most seconds a cycle that can be of use."""
+    high = np.inf if slowest <= 0.0 else 1.0 / slowest
+    if power.critical > 0.0:
+        high = min(high, max(1.0 / power.critical, 1.0 / fastest))
+    return np.array([1.0 / fastest, high])
+
+
+def _marginal_slowness(power: ChipPower, price: Floats) -> Floats:
+    """Seconds a cycle that are best against a price of time."""
+    return np.asarray((power.c1 * (power.alpha - 1.0) / price) ** (1.0 / power.alpha))
 
 
 def local_energy(graph: WorkGraph, clock: Floats, power: ChipPower) -> float:
@@ -122,20 +191,7 @@ def ordered_graph(graph: WorkGraph, placement: Placement | None) -> WorkGraph:
         before = np.concatenate([before, extra.before])
         after = np.concatenate([after, extra.after])
     joint = WorkGraph.of(graph.work, Edges(before, after))
-    return joint if len(graph) > _REDUCE_BELOW else reduced(joint)
-
-
-def reduced(graph: WorkGraph) -> WorkGraph:
-    """Drop every edge that a longer path implies."""
-    from downclock.planners.chip.kernels.paths import needed_edges
-
-    rank = np.empty(len(graph), dtype=np.int64)
-    rank[graph.order] = np.arange(len(graph))
-    before = graph.before
-    by_rank = np.lexsort((rank[graph.succ], before))
-    after = np.ascontiguousarray(graph.succ[by_rank])
-    needed, _ = needed_edges(graph.order, rank, graph.succ_at, after)
-    return WorkGraph.of(graph.work, Edges(before[needed], after[needed]))
+    return joint if len(graph) > _REDUCE_BELOW else joint.reduced()
 
 
 class _Model:
@@ -164,10 +220,7 @@ class _Model:
         self.unit = deadline / length  # slowness of x = 1
         self.real = np.flatnonzero(graph.work > 0.0)
         self.span = graph.work[self.real] * (scale / length)
-        high = np.inf if slowest <= 0.0 else 1.0 / slowest
-        if power.critical > 0.0:
-            high = min(high, max(1.0 / power.critical, 1.0 / fastest))
-        self.low, self.high = 1.0 / fastest, high
+        self.low, self.high = _slowness(power, slowest, fastest)
         self.sources = np.flatnonzero(np.diff(graph.pred_at) == 0)
         self.sinks = np.flatnonzero(np.diff(graph.succ_at) == 0)
 
@@ -294,11 +347,15 @@ def _fit(graph: WorkGraph, slowness: Floats, deadline: float, low: float, high: 
     for _ in range(50):
         length = graph.bottom_levels(graph.work * slowness).max()
         if deadline * (1.0 - 1e-12) <= length <= deadline:
-            break
+            return slowness
         scaled = np.clip(slowness * (deadline / length) * (1.0 - 1e-15), low, high)
         if np.array_equal(scaled, slowness):
-            break
+            return slowness
         slowness = scaled
+    length = graph.bottom_levels(graph.work * slowness).max()
+    least = low * graph.critical_path
+    if length > deadline > least:  # mix with the fastest clock: paths mix alike
+        slowness = low + (slowness - low) * ((deadline - least) / (length - least))
     return slowness
 
 
@@ -326,7 +383,7 @@ def _dual(
     """Lower bound of a balanced flow: every task at its best against the price of its time."""
     price = power.c3 + through
     with np.errstate(divide="ignore"):
-        best = (power.c1 * (power.alpha - 1.0) / price) ** (1.0 / power.alpha)
+        best = _marginal_slowness(power, price)
     best = np.clip(best, low, high)
     with np.errstate(invalid="ignore", divide="ignore"):
         value = power.c1 * best ** (1.0 - power.alpha) + power.c2

@@ -4,7 +4,11 @@ The weighted makespan is the wrong target here. Instead: take run times from a c
 list-schedule them by their levels, solve for the best clocks of that order, give tasks the cores
 that bind least, and repeat with the run times that came out. First run times come from the bound
 program with the busy time of M cores and of fewer (shorter tasks are easier to pack). Every
-answer is exact for its order, so the best one counts.
+answer is exact for its order, so the best one counts; where tasks are many, orders are first
+looked at with quick clocks and most are dropped.
+
+The first plan is there after one list schedule; how many orders follow is counted by the effort
+and the number of tasks, so an answer repeats; a time limit may cut it short.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 
 import numpy as np
 
@@ -26,6 +31,17 @@ from downclock.units import Floats
 _SHARES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 _ROUNDS = 4
 _SHAKES = 40
+_TASKS = 15_000
+"""Tasks of all orders that are looked at with effort 1."""
+
+_QUICK = 40
+"""Tasks from which an order is first looked at with quick clocks."""
+
+_QUICKER = 150
+"""Tasks from which run times of the bound are quick as well."""
+
+_NEAR = 1.002
+"""Energy of quick clocks, relative to the best so far, up to which an order is solved exactly."""
 
 
 def search_local(
@@ -40,24 +56,30 @@ def search_local(
     progress: Callable[[float, float], None] | None = None,
 ) -> tuple[Placement, LocalClocks]:
     """Return a placement and its optimal clocks; ``progress(elapsed_s, energy)`` on the way."""
-    how = how or SearchEffort()
-    began = time.perf_counter()
+    how, began = how or SearchEffort(), time.perf_counter()
 
-    def solve(placed: Placement) -> LocalClocks:
-        return local_clocks(graph, placed, deadline, power, slowest=slowest, fastest=fastest)
+    def solve(placed: Placement, quick: bool = False) -> LocalClocks:
+        return local_clocks(
+            graph, placed, deadline, power, slowest=slowest, fastest=fastest, quick=quick
+        )
 
     first = greedy(graph, cores, by_most(graph.bottom_levels()))
-    best = _Best(*_recored(graph, first, solve(first), solve))
-    for proposed in _proposals(graph, cores, deadline, power, how, best):
+    best = _Best(first, solve(first, quick=True))
+    tell = progress or (lambda elapsed_s, energy: None)
+    tell(time.perf_counter() - began, best.clocks.energy)
+    orders = chain([first], _proposals(graph, cores, deadline, power, how, best))
+    for proposed in islice(orders, 1 + int(how.effort * _TASKS / len(graph))):
         if time.perf_counter() - began > how.time_limit_s:
             break
         if not _fits(graph, proposed, deadline, fastest):
             continue
+        most = _NEAR * best.clocks.energy
+        if len(graph) > _QUICK and solve(proposed, quick=True).energy > most:
+            continue
         placed, clocks = _recored(graph, proposed, solve(proposed), solve)
         if clocks.energy < best.clocks.energy:
             best.placed, best.clocks = placed, clocks
-            if progress is not None:
-                progress(time.perf_counter() - began, clocks.energy)
+            tell(time.perf_counter() - began, clocks.energy)
     return best.placed, best.clocks
 
 
@@ -74,12 +96,13 @@ def _proposals(
 ) -> Iterator[Placement]:
     """Yield placements by the bound's run times, then near the best so far."""
     for share in _SHARES:
-        relaxed = local_clocks(graph, None, deadline, power, cores=share * cores)
+        quick = len(graph) > _QUICKER
+        relaxed = local_clocks(graph, None, deadline, power, cores=share * cores, quick=quick)
         for _ in range(_ROUNDS):
             run_time = graph.work / relaxed.clock
             placed = _listed(graph, run_time, cores, run_time)
             yield placed
-            relaxed = local_clocks(graph, placed, deadline, power)
+            relaxed = local_clocks(graph, placed, deadline, power, quick=quick)
     rng = np.random.default_rng(how.seed)
     for k in range(int(_SHAKES * how.effort)):
         run_time = graph.work / best.clocks.clock

@@ -7,7 +7,8 @@ with exactly m active cores, ``S̄`` weighted makespan.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -64,13 +65,49 @@ class WorkGraph:
         length = self.work if weight is None else weight
         return longest_from(length, self.order, self.succ_at, self.succ)
 
-    def top_levels(self, weight: Floats | None = None) -> Floats:
-        """Longest path to the start of each task, itself not included."""
-        from downclock.kernels.graph_order import longest_from
+    def top_levels(self, weight: Floats | None = None, at_least: Floats | None = None) -> Floats:
+        """Longest path to the start of each task, itself not included; ``at_least`` where known."""
+        from downclock.planners.chip.kernels.paths import longest_before
 
         length = self.work if weight is None else weight
-        backwards = np.ascontiguousarray(self.order[::-1])
-        return longest_from(length, backwards, self.pred_at, self.pred) - length
+        floor = np.zeros(len(self)) if at_least is None else at_least
+        return longest_before(length, self.order, self.pred_at, self.pred, floor)
+
+    def tails(self, at_least: Floats | None = None) -> Floats:
+        """Longest path from the end of each task to the end of all; ``at_least`` where known."""
+        from downclock.planners.chip.kernels.paths import longest_before
+
+        floor = np.zeros(len(self)) if at_least is None else at_least
+        return longest_before(self.work, self.order[::-1].copy(), self.succ_at, self.succ, floor)
+
+    def reach(self) -> Any:
+        """Who follows whom, as bits (n, n / 64 rounded up): n² / 8 bytes."""
+        return self._closure()[1]
+
+    def reduced(self) -> WorkGraph:
+        """Drop every edge that a longer path implies."""
+        needed, _, after = self._closure()
+        slim = WorkGraph.of(self.work, Edges(self.before[needed], after[needed]))
+        return replace(slim, pieces=self.pieces)
+
+    def part(self, kept: Ints) -> WorkGraph:
+        """Return some tasks, in the order given, and the edges between them."""
+        place = np.full(len(self), -1, np.int64)
+        place[kept] = np.arange(kept.size)
+        before, after = place[self.before], place[self.succ]
+        inner = (before >= 0) & (after >= 0)
+        part = WorkGraph.of(self.work[kept], Edges(before[inner], after[inner]))
+        return replace(part, pieces=self.pieces)
+
+    def _closure(self) -> tuple[Any, Any, Ints]:
+        """Return which edges are needed, who follows whom, and the edges' second tasks by rank."""
+        from downclock.planners.chip.kernels.paths import needed_edges
+
+        rank = np.empty(len(self), dtype=np.int64)
+        rank[self.order] = np.arange(len(self))
+        by_rank = np.lexsort((rank[self.succ], self.before))
+        after = np.ascontiguousarray(self.succ[by_rank])
+        return *needed_edges(self.order, rank, self.succ_at, after), after
 
     @property
     def critical_path(self) -> float:

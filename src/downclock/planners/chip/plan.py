@@ -14,7 +14,7 @@ import numpy as np
 from downclock.errors import InvalidInput
 from downclock.planners.chip.bounds import global_bound, local_bound
 from downclock.planners.chip.clocks import ChipPower, global_clocks, level_clocks, single_clock
-from downclock.planners.chip.levels import local_levels
+from downclock.planners.chip.levels import local_levels, neighbouring_levels
 from downclock.planners.chip.lists import list_schedule
 from downclock.planners.chip.local import local_clocks
 from downclock.planners.chip.local_search import search_local
@@ -27,10 +27,21 @@ from downclock.planners.result import Result, status_of
 from downclock.power.points import CORE, Clocks
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
-from downclock.schedule.schedule import ON, REJECTED, Outcomes, PowerSpans, Schedule, Segments
+from downclock.schedule.schedule import (
+    ON,
+    REJECTED,
+    WAKING,
+    Outcomes,
+    PowerSpans,
+    Schedule,
+    Segments,
+)
 from downclock.units import Bools, Floats
 
 Progress = Callable[[float, float], None]
+
+_LEVELS_SOLVED = 2_000
+"""Tasks up to which the use of enumerated clocks per core is solved as a linear program."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,14 +67,16 @@ class GraphQuestion:
     pieces: bool
 
     @property
-    def range(self) -> tuple[float, float]:
-        """Slowest and fastest clock."""
+    def levels(self) -> Floats | tuple[float, float]:
+        """Enumerated clocks (k,), rising, or the slowest and fastest of a range."""
+        if self.clocks.listed:
+            return np.unique(self.clocks.points[:, CORE])
         return float(self.clocks.low[CORE]), float(self.clocks.high[CORE])
 
     @property
-    def levels(self) -> Floats | None:
-        """The clocks where they are enumerated, ascending; None where they are continuous."""
-        return np.unique(self.clocks.points[:, CORE]) if self.clocks.listed else None
+    def range(self) -> tuple[float, float]:
+        """Slowest and fastest clock."""
+        return float(np.min(self.levels)), float(np.max(self.levels))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,34 +192,52 @@ def _rows(
     progress: Progress | None,
 ) -> ClockedRows:
     if question.chip_wide:
-        placed = (
-            search(question.graph, question.cores, question.power.alpha, how, progress)
-            if rule == "search"
-            else list_schedule(question.graph, question.cores, rule)
-        )
-        return _chip_rows(question, placed, clocks)
+        return _chip_rows(question, _placed(question, rule, clocks, how, progress), clocks)
     return _core_rows(question, rule, how, progress)
+
+
+def _placed(
+    question: GraphQuestion, rule: str, clocks: str, how: SearchEffort, progress: Progress | None
+) -> Placement:
+    """Place the tasks by a list rule, or search for the least energy that the clocks allow."""
+    graph, cores, alpha = question.graph, question.cores, question.power.alpha
+    if rule != "search":
+        return list_schedule(graph, cores, rule)
+
+    def energy(omega: Floats) -> float:
+        try:
+            return _chip_clocks(question, omega, clocks)[2]
+        except InvalidInput as error:
+            if error.field != "deadline":
+                raise
+            return np.inf
+
+    return search(graph, cores, alpha, how, progress, energy)
 
 
 def _chip_rows(question: GraphQuestion, placed: Placement, clocks: str) -> ClockedRows:
     """Choose the clocks of a placement under one chip-wide clock."""
-    graph, power = question.graph, question.power
-    omega = placed.parallelism(graph)
+    cycles, levels, _ = _chip_clocks(question, placed.parallelism(question.graph), clocks)
+    return chip_rows(question.graph, placed, cycles, levels)
+
+
+def _chip_clocks(
+    question: GraphQuestion, omega: Floats, clocks: str
+) -> tuple[Floats, Floats, float]:
+    """Return cycles at each clock of each number of active cores, the clocks, and the energy."""
+    power, deadline_s, levels = question.power, question.deadline_s, question.levels
     if clocks in ("single", "single-aware"):
         aware = clocks == "single-aware"
-        clock = single_clock(omega, question.deadline_s, power, static_aware=aware).clock
-    elif clocks == "optimal" and (levels := question.levels) is not None:
-        cycles, _ = level_clocks(omega, question.deadline_s, power, levels)
-        return chip_rows(graph, placed, cycles, np.tile(levels, (omega.size, 1)))
-    elif clocks == "optimal":
-        slowest, fastest = question.range
-        clock = global_clocks(
-            omega, question.deadline_s, power, slowest=slowest, fastest=fastest
-        ).clock
-    else:
+        found = single_clock(omega, deadline_s, power, static_aware=aware, levels=levels)
+    elif clocks != "optimal":
         rule = "is not one of optimal, single, single-aware"
         raise InvalidInput(rule, field="clocks", value=clocks)
-    return chip_rows(graph, placed, omega[:, None], clock[:, None])
+    elif isinstance(levels, tuple):
+        found = global_clocks(omega, deadline_s, power, slowest=levels[0], fastest=levels[1])
+    else:
+        cycles, energy = level_clocks(omega, deadline_s, power, levels)
+        return cycles, np.tile(levels, (omega.size, 1)), energy
+    return omega[:, None], found.clock[:, None], found.energy
 
 
 def _core_rows(
@@ -223,29 +254,33 @@ def _core_rows(
     else:
         placed = list_schedule(graph, question.cores, rule)
         found = local_clocks(graph, placed, deadline_s, power, slowest=slowest, fastest=fastest)
-    if question.levels is not None:
-        return local_levels(graph, placed, deadline_s, power, question.levels).rows
+    levels = question.levels
+    if not isinstance(levels, tuple) and len(graph) > _LEVELS_SOLVED:
+        clock = found.clock
+        return neighbouring_levels(graph, placed, deadline_s, power, levels, clock).rows
+    if not isinstance(levels, tuple):
+        return local_levels(graph, placed, deadline_s, power, levels).rows
     return core_rows(graph, placed, found.start, found.clock)
 
 
 def energy_bound_j(problem: Problem, done: Bools) -> float | None:
-    """Least energy of any schedule of the whole graph by its deadline, wakes left out."""
+    """Least energy of any schedule of the whole graph by its deadline, with its one wake."""
     if refusal(lambda: as_chip_problem(problem)) is not None:
         return None
     if not np.array_equal(done, np.isfinite(per_task_bound_j(problem))):
         return None
-    question = as_chip_problem(problem)
+    question, platform = as_chip_problem(problem), problem.platform
     if not question.graph.critical_path:
         return 0.0
-    return problem.once("chip bound", lambda: _bound(question))
+    wake_j = 0.0 if platform.initially_on[0] else float(platform.wake_j[0])
+    return problem.once("chip bound", lambda: _bound(question)) + wake_j
 
 
 def _bound(question: GraphQuestion) -> float:
     graph = replace(question.graph, pieces=question.pieces)
     power, (slowest, fastest) = question.power, question.range
     if question.chip_wide:
-        clocks = question.range if question.levels is None else question.levels
-        return global_bound(graph, question.cores, question.deadline_s, power, clocks)
+        return global_bound(graph, question.cores, question.deadline_s, power, question.levels)
     return local_bound(
         graph, question.cores, question.deadline_s, power, slowest=slowest, fastest=fastest
     )
@@ -269,15 +304,16 @@ def _graph_energy(question: GraphQuestion, rows: ClockedRows) -> float:
 def _schedule(
     problem: Problem, question: GraphQuestion, rows: ClockedRows, policy: str
 ) -> Schedule:
-    """Turn rows into a schedule; the server is on from its wake to the last end."""
+    """Turn rows into a schedule; the server wakes at once and is on until the last end."""
     platform = problem.platform
     wake_s = 0.0 if platform.initially_on[0] else float(platform.wake_s[0])
     rows = replace(rows, start_s=rows.start_s + wake_s, end_s=rows.end_s + wake_s)
     points = question.clocks.at_cores(rows.clock)
     segments = Segments.of(rows.task, rows.core, rows.start_s, rows.end_s, points, share=rows.share)
-    zero = np.zeros(1, dtype=np.int64)
-    end = np.array([rows.end_s.max(initial=0.0)])
-    spans = PowerSpans(zero, zero + ON, np.array([wake_s]), end)
+    states, edge_s = np.array([WAKING, ON]), np.array([0.0, wake_s, rows.end_s.max(initial=0.0)])
+    used = slice((0 if wake_s > 0.0 else 1) if rows.task.size else 2, 2)
+    state = states[used]
+    spans = PowerSpans(np.zeros_like(state), state, edge_s[:2][used], edge_s[1:][used])
     return Schedule(segments, spans, Outcomes.all_done(len(problem.tasks)), policy)
 
 

@@ -1,34 +1,40 @@
 """Search for the placement of least weighted makespan: least energy under one chip-wide clock.
 
 Annealing in two stages, on a grid of whole cycles: the queue of a greedy list schedule, then
-start times (see `kernels.search`). Where work is not whole, tasks are rounded up to a fine grid,
-and a linear program afterwards finds the best times for the order of starts and
-ends that came out: the weighted makespan is linear as long as that order stays.
+start times (see `kernels.search`). A first, brief run anneals the queue for the makespan alone: a
+short placement is often a good start, and the only one that a tight deadline allows. Where work is
+not whole, tasks are rounded up to a grid, and a linear program afterwards finds the best times for
+the order of starts and ends that came out: the weighted makespan is linear as long as that order
+stays.
 
-The number of moves follows from ``effort`` and the size of the graph, so a seed gives one answer;
-a time limit may only cut it short.
+Effort is counted in moves and in cells of the grid that they touch, so a seed gives one answer on
+every machine; a time limit may only cut it short.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from downclock.planners.chip.bounds import common_unit, simple_bound
+from downclock.planners.chip.bounds import simple_bound
 from downclock.planners.chip.clocks import ChipPower, weighted_makespan
-from downclock.planners.chip.lists import by_most, list_schedule
-from downclock.planners.chip.local import reduced
+from downclock.planners.chip.level_program import common_unit
+from downclock.planners.chip.lists import by_most, greedy, list_schedule
 from downclock.planners.chip.model import Placement, WorkGraph
 from downclock.planners.chip.times import best_times, with_cores
 from downclock.units import Floats, Ints
 
-_CELLS = 20_000
-"""Grid cells of the horizon where work is not in whole cycles, or in too many of them."""
+_CELLS = (2_000, 20_000)
+"""Least and most grid cells of the horizon where work is not in whole cycles."""
 
-_MOST_CELLS = 200_000
+_MOST_CELLS = 8_000
+"""Whole cycles of the horizon up to which they are the grid."""
+
+_CELLS_A_TASK = 10
+_BRIEF = 0.25
 _REDUCED = 20_000
 _FORBIDDEN = 1e6
 _CHUNKS = 20
@@ -56,9 +62,9 @@ class SearchEffort:
         """Moves of the first stage: a fixed number of placed tasks."""
         return int(max(20.0, self.effort * 1e6 / tasks))
 
-    def start_moves(self, tasks: int) -> int:
-        """Moves of the second stage: so many a task, up to a limit."""
-        return int(self.effort * min(25_000.0 * tasks, 1e7))
+    def start_moves(self, tasks: int, cells: float) -> int:
+        """Moves of the second stage: so many a task, up to a limit; ``cells`` are a task's."""
+        return int(self.effort * min(25_000.0 * tasks, 3.5e6, 2.5e8 / (40.0 + cells)))
 
 
 def search(
@@ -67,51 +73,70 @@ def search(
     alpha: float = 3.0,
     how: SearchEffort | None = None,
     progress: Callable[[float, float], None] | None = None,
+    cost: Callable[[Floats], float] | None = None,
 ) -> Placement:
     """Return a placement of small weighted makespan, never worse than the list rules.
 
-    ``progress(elapsed_s, weighted makespan)`` is told about every improvement.
+    ``progress(elapsed_s, cost)`` is told about every improvement. ``cost`` of a parallelism is
+    the weighted makespan; where clocks are limited another one chooses among the placements.
     """
-    how = how or SearchEffort()
-    began = time.perf_counter()
-    best = _best_list(graph, cores, alpha)
-    value = weighted_makespan(best.parallelism(graph), alpha)
+    how, began = how or SearchEffort(), time.perf_counter()
+
+    def value(placed: Placement) -> float:
+        omega = placed.parallelism(graph)
+        return weighted_makespan(omega, alpha) if cost is None else cost(omega)
+
+    best = min((list_schedule(graph, cores, rule) for rule in ("hlf", "lpt", "heft")), key=value)
     if cores == 1 or graph.total_work <= 0.0:
         return best
-    least = simple_bound(graph, cores, alpha) * (1.0 + 1e-9)
-    grid, other = _grid(graph, cores), 2.0 if cores <= _FEW else 0.5
-    slim = reduced(graph) if len(graph) <= _REDUCED else graph
-    for k in range(how.restarts):
-        left = how.time_limit_s - (time.perf_counter() - began)
-        if left <= 0.0 or value <= least:
-            break
-        once = replace(how, seed=how.seed + 1009 * k, time_limit_s=left)
-        found = _anneal(slim, grid, cores, alpha, once, warmth=1.0 if k % 2 == 0 else other)
-        reached = weighted_makespan(found.parallelism(graph), alpha)
-        if reached < value - 1e-9:
-            best, value = found, reached
+    least, reached = simple_bound(graph, cores, alpha) * (1.0 + 1e-9), value(best)
+    for placed in _runs(graph, cores, alpha, how):
+        found = value(placed)
+        if found < reached * (1.0 - 1e-9):
+            best, reached = placed, found
             if progress is not None:
-                progress(time.perf_counter() - began, value)
+                progress(time.perf_counter() - began, reached)
+        late = time.perf_counter() - began > how.time_limit_s
+        if late or weighted_makespan(best.parallelism(graph), alpha) <= least:
+            break
     return best
 
 
-def _best_list(graph: WorkGraph, cores: int, alpha: float) -> Placement:
-    rules = ("hlf", "lpt", "heft")
-    placed = [list_schedule(graph, cores, rule) for rule in rules]
-    return min(placed, key=lambda p: weighted_makespan(p.parallelism(graph), alpha))
+def _runs(graph: WorkGraph, cores: int, alpha: float, how: SearchEffort) -> Iterator[Placement]:
+    """Yield what annealing finds, run by run: a brief one for the makespan, then others."""
+    began, other = time.perf_counter(), 2.0 if cores <= _FEW else 0.5
+    slim = graph.reduced() if len(graph) <= _REDUCED else graph
+    grid, brief = _grid(graph, cores), replace(how, effort=_BRIEF * how.effort)
+    yield from _anneal(slim, grid, cores, alpha, brief, 1.0, short=True)
+    for k in range(how.restarts):
+        left = how.time_limit_s - (time.perf_counter() - began)
+        once = replace(how, seed=how.seed + 1009 * k, time_limit_s=left)
+        yield from _anneal(slim, grid, cores, alpha, once, (1.0, other)[k % 2], short=False)
 
 
 def _grid(graph: WorkGraph, cores: int) -> float:
     """Cycles of one grid cell: what all work is a multiple of, if the schedule is not too long."""
     longest = max(graph.critical_path, 1.5 * graph.total_work / cores)
+    wanted = _CELLS_A_TASK * longest * len(graph) / graph.total_work
     unit = common_unit(graph)
-    return unit if unit > 0.0 and longest / unit <= _MOST_CELLS else longest / _CELLS
+    if unit > 0.0 and longest / unit <= max(_MOST_CELLS, 2.0 * wanted):
+        return unit
+    return longest / float(np.clip(wanted, *_CELLS))
 
 
 def _anneal(
-    graph: WorkGraph, grid: float, cores: int, alpha: float, how: SearchEffort, warmth: float
-) -> Placement:
-    """Run both stages once; temperatures are multiples of the mean work times ``warmth``."""
+    graph: WorkGraph,
+    grid: float,
+    cores: int,
+    alpha: float,
+    how: SearchEffort,
+    warmth: float,
+    short: bool,
+) -> Iterator[Placement]:
+    """Run both stages once; temperatures are multiples of the mean work times ``warmth``.
+
+    ``short``: the first stage is for the makespan; what it finds is yielded as well.
+    """
     from downclock.planners.chip.kernels.search import anneal_queue
 
     deadline = time.perf_counter() + how.time_limit_s
@@ -119,13 +144,16 @@ def _anneal(
     weight = ChipPower(alpha=alpha).weight(cores)
     queue = by_most(graph.bottom_levels())
     unit = float(coarse.work.mean()) * warmth
-    start, _, _ = anneal_queue(
-        coarse.work, queue, graph.pred_at, graph.succ_at, graph.succ, weight,
+    start, queue, _ = anneal_queue(
+        coarse.work, queue, graph.pred_at, graph.succ_at, graph.succ,
+        np.sign(weight) if short else weight,
         how.queue_moves(len(graph)), 0.06 * unit, 0.005 * unit, how.seed,
     )  # fmt: skip
+    if short:
+        yield greedy(graph, cores, queue)
     cells = _shift_starts(coarse, start.astype(np.int64), weight, unit, how, deadline)
     placed = with_cores(graph, cells * grid, cores)
-    return placed if grid == common_unit(graph) else best_times(graph, placed, alpha)
+    yield placed if grid == common_unit(graph) else best_times(graph, placed, alpha)
 
 
 def _shift_starts(
@@ -146,7 +174,7 @@ def _shift_starts(
     few = weight.size - 1 <= _FEW
     hot = (0.06 if few else float(np.clip(0.6 / len(coarse), 0.0035, 0.012))) * unit
     cold = (0.01 if few else 0.06) * hot
-    moves = how.start_moves(len(coarse)) // _CHUNKS
+    moves = how.start_moves(len(coarse), float(coarse.work.mean())) // _CHUNKS
     best, value = start, np.inf
     for k in range(_CHUNKS):
         if time.perf_counter() > deadline:

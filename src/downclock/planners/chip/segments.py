@@ -1,4 +1,8 @@
-"""From a placement in cycles and its clocks to the segments of a schedule, in seconds."""
+"""From a placement in cycles and its clocks to the segments of a schedule, in seconds.
+
+Lengths of tasks may differ by any factor: moments are the same only where they differ by rounding,
+and a task always keeps a moment of its own between its start and its end.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +12,9 @@ import numpy as np
 
 from downclock.planners.chip.model import Placement, WorkGraph
 from downclock.units import Floats, Ints
+
+ROUNDING = 1e-12
+"""Two moments that differ by less, relative to the later one, are the same."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,86 +36,78 @@ def chip_rows(graph: WorkGraph, placed: Placement, cycles: Floats, levels: Float
     ``levels`` (M + 1, k); each m takes its levels in turn. Gaps without an active core take no
     time.
     """
-    edge, active = _pieces(graph, placed)
-    edge, active, clock = _split(edge, active, cycles, levels)
-    length = np.diff(edge)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        second = np.concatenate([[0.0], np.cumsum(np.where(active > 0, length / clock, 0.0))])
     real = np.flatnonzero(graph.work > 0.0)
-    near = 1e-9 * max(1.0, float(edge[-1]))
-    first = np.searchsorted(edge, placed.start[real] - near)
-    last = np.searchsorted(edge, placed.start[real] + graph.work[real] - near)
-    count = last - first
-    piece = np.repeat(first - np.concatenate([[0], np.cumsum(count)[:-1]]), count)
-    piece = piece + np.arange(piece.size)
-    task = np.repeat(real, count)
-    share = length[piece] / graph.work[task]
-    return _merged(task, placed.core[task], second, piece, clock[piece], share)
+    edge, first, last = _moments(placed.start[real], placed.start[real] + graph.work[real])
+    active = np.cumsum(np.bincount(first, minlength=edge.size))
+    active = (active - np.cumsum(np.bincount(last, minlength=edge.size)))[:-1]
+    fine, clock = _split(edge, active, cycles, levels)
+    first, last = np.searchsorted(fine, edge[first]), np.searchsorted(fine, edge[last])
+    length = np.diff(fine)
+    second = np.concatenate([[0.0], np.cumsum(length / clock)])
+    instant = second[last] <= second[first]  # too short for a clock that counts from time 0
+    count = np.where(instant, 1, last - first)
+    piece = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
+    start_s, task = second[piece], np.repeat(real, count)
+    piece = np.minimum(piece, length.size - 1)  # an instant may be the last of all
+    end_s = np.where(np.repeat(instant, count), 0.0, second[piece + 1])
+    end_s = np.maximum(end_s, np.nextafter(start_s, np.inf))
+    clock = np.where(np.isfinite(clock), clock, levels[1, 0])[piece]  # or in a gap
+    return _merged(task, placed.core[task], start_s, end_s, clock, length[piece])
 
 
 def core_rows(graph: WorkGraph, placed: Placement, start_s: Floats, clock: Floats) -> ClockedRows:
     """Rows where every task runs at its own clock."""
     real = np.flatnonzero(graph.work > 0.0)
-    end_s = start_s + graph.work / clock
-    one = np.ones(real.size)
-    return ClockedRows(real, placed.core[real], start_s[real], end_s[real], clock[real], one)
+    start_s, clock = start_s[real], clock[real]
+    end_s = np.maximum(start_s + graph.work[real] / clock, np.nextafter(start_s, np.inf))
+    return ClockedRows(real, placed.core[real], start_s, end_s, clock, np.ones(real.size))
 
 
-def _pieces(graph: WorkGraph, placed: Placement) -> tuple[Floats, Ints]:
-    """Return the times of all starts and ends, and how many cores are active between them."""
-    real = np.flatnonzero(graph.work > 0.0)
-    moment = np.concatenate([placed.start[real], placed.start[real] + graph.work[real]])
-    change = np.repeat([1, -1], real.size)
-    order = np.argsort(moment, kind="stable")
-    moment, change = moment[order], change[order]
-    near = 1e-9 * max(1.0, float(moment[-1]))
-    new = np.concatenate([[True], np.diff(moment) > near])
-    edge = moment[new]
-    active = np.cumsum(np.add.reduceat(change, np.flatnonzero(new)))[:-1]
-    return edge, active
+def _moments(start: Floats, end: Floats) -> tuple[Floats, Ints, Ints]:
+    """Return all moments (k,), and the place among them of each task's start and end."""
+    both = np.concatenate([start, end])
+    order = np.argsort(both, kind="stable")
+    moment = both[order]
+    step = np.diff(moment, prepend=-1.0)
+    new = step > ROUNDING * moment
+    place = np.empty(both.size, dtype=np.int64)
+    place[order] = np.cumsum(new) - 1
+    short = place[: start.size][place[: start.size] == place[start.size :]]
+    new |= np.isin(place[order], short) & (step > 0.0)
+    place[order] = np.cumsum(new) - 1
+    return moment[new], place[: start.size], place[start.size :]
 
 
-def _split(
-    edge: Floats, active: Ints, cycles: Floats, levels: Floats
-) -> tuple[Floats, Ints, Floats]:
-    """Cut pieces where an m changes its level; return edges, active cores, and clocks."""
+def _split(edge: Floats, active: Ints, cycles: Floats, levels: Floats) -> tuple[Floats, Floats]:
+    """Cut pieces where an m changes its level; return edges and clocks (infinite in gaps)."""
     length = np.diff(edge)
-    cuts = [edge]
+    cuts = []
     for m in np.unique(active[active > 0]):
         mine = np.flatnonzero(active == m)
         done = np.concatenate([[0.0], np.cumsum(length[mine])])
         for at in np.cumsum(cycles[m])[:-1]:
-            if 0.0 < at < done[-1]:
-                k = int(np.searchsorted(done, at, side="right")) - 1
-                cuts.append(np.array([edge[mine[k]] + at - done[k]]))
-    near = 1e-9 * max(1.0, float(edge[-1]))
-    fine = np.sort(np.concatenate(cuts))
-    fine = fine[np.concatenate([[True], np.diff(fine) > near])]
-    parent = np.searchsorted(edge, fine[:-1] + near, side="right") - 1
-    fine_active = active[parent]
-    clock = np.ones(fine_active.size)
+            k = int(np.searchsorted(done, at, side="right")) - 1
+            left = (at - done[k], done[k + 1] - at) if 0.0 < at < done[-1] else (0.0, 0.0)
+            if min(left) > ROUNDING * edge[mine[min(k, mine.size - 1)] + 1]:
+                cuts.append(edge[mine[k]] + left[0])
+    fine = np.sort(np.concatenate([edge, cuts]))
+    of_piece = active[np.searchsorted(edge, fine[:-1], side="right") - 1]
+    clock = np.full(of_piece.size, np.inf)
     for m in np.unique(active[active > 0]):
-        mine = np.flatnonzero(fine_active == m)
+        mine = np.flatnonzero(of_piece == m)
         span = np.diff(fine)[mine]
-        middle = np.cumsum(span) - 0.5 * span
-        level = np.searchsorted(np.cumsum(cycles[m]), middle)
+        level = np.searchsorted(np.cumsum(cycles[m]), np.cumsum(span) - 0.5 * span)
         clock[mine] = levels[m][np.minimum(level, levels.shape[1] - 1)]
-    return fine, fine_active, clock
+    return fine, clock
 
 
 def _merged(
-    task: Ints, core: Ints, second: Floats, piece: Ints, clock: Floats, share: Floats
+    task: Ints, core: Ints, start_s: Floats, end_s: Floats, clock: Floats, cycles: Floats
 ) -> ClockedRows:
-    """Join neighbouring pieces of a task that run at one clock."""
+    """Join neighbouring pieces of a task that run at one clock; a task's shares add up to 1."""
     new = np.concatenate([[True], (np.diff(task) != 0) | (np.diff(clock) != 0.0)])
-    first = np.flatnonzero(new)
-    last = np.concatenate([first[1:], [task.size]]) - 1
-    shares = np.add.reduceat(share, first)
-    return ClockedRows(
-        task[first],
-        core[first],
-        second[piece[first]],
-        second[piece[last] + 1],
-        clock[first],
-        shares,
-    )
+    first = np.flatnonzero(new)[: task.size]
+    last = np.concatenate([first[1:], [task.size]])[: first.size] - 1
+    part = np.add.reduceat(cycles, first) if first.size else cycles
+    share = part / np.bincount(task[first], weights=part)[task[first]]
+    return ClockedRows(task[first], core[first], start_s[first], end_s[last], clock[first], share)

@@ -11,6 +11,9 @@ from downclock.planners.chip.clocks import ChipPower
 from downclock.planners.chip.model import Placement, WorkGraph
 from downclock.units import Floats, Ints
 
+_MOST_RELATED = 20_000
+"""Tasks up to which cores are chosen by who precedes whom: the bits take n² / 8 bytes."""
+
 
 def with_cores(
     graph: WorkGraph, start: Floats, cores: int, *, duration: Floats | None = None
@@ -25,9 +28,9 @@ def with_cores(
     length = graph.work if duration is None else duration
     real = np.flatnonzero(graph.work > 0.0)
     by_start = real[np.argsort(start[real], kind="stable")]
-    slack = 1e-9 * max(1.0, float((start + length).max(initial=0.0)))
-    reach = _reach(graph)
-    core = cores_of_intervals(start, start + length, by_start, reach, cores, slack)
+    words = np.zeros((len(graph), 0), dtype=np.uint64)
+    reach = graph.reach() if len(graph) <= _MOST_RELATED else words
+    core = cores_of_intervals(start, start + length, by_start, reach, cores)
     if np.any(core[real] < 0):
         raise InvalidSchedule(f"more than {cores} tasks run at once")
     return Placement(start, core, cores)
@@ -39,6 +42,8 @@ def best_times(graph: WorkGraph, placed: Placement, alpha: float = 3.0) -> Place
     A linear program: between two neighbouring events the number of active cores is fixed.
     """
     from scipy.optimize import linprog
+
+    from downclock.planners.chip.kernels.paths import keep_order
 
     real = np.flatnonzero(graph.work > 0.0)
     events = _event_order(graph, placed, real)
@@ -52,7 +57,10 @@ def best_times(graph: WorkGraph, placed: Placement, alpha: float = 3.0) -> Place
     answer = linprog(cost, A_ub=rows, b_ub=right, bounds=(0.0, None), method="highs")
     if answer.x is None:
         return placed
-    return with_cores(graph, _without_rounding(graph, answer.x), placed.cores)
+    start = np.maximum(answer.x, 0.0)
+    if not keep_order(start, graph.work, task, is_end):
+        return placed
+    return with_cores(graph, start, placed.cores)
 
 
 def _event_order(graph: WorkGraph, placed: Placement, real: Ints) -> tuple[Ints, Any]:
@@ -82,27 +90,3 @@ def _order_rows(graph: WorkGraph, events: tuple[Ints, Any]) -> tuple[Any, Floats
     plus = sparse.csr_array((np.ones(count), (row, first[keep])), shape=(count, len(graph)))
     minus = sparse.csr_array((np.ones(count), (row, second[keep])), shape=(count, len(graph)))
     return plus - minus, right[keep]
-
-
-def _without_rounding(graph: WorkGraph, start: Floats) -> Floats:
-    """Push starts right by the solver's rounding so that every edge holds exactly."""
-    start = start.copy()
-    for i in graph.order:
-        before = graph.pred[graph.pred_at[i] : graph.pred_at[i + 1]]
-        if before.size:
-            start[i] = max(start[i], float((start[before] + graph.work[before]).max()))
-    return start
-
-
-def _reach(graph: WorkGraph) -> Any:
-    """Who precedes whom, as bits (n, words); no words where the graph is large."""
-    from downclock.planners.chip.kernels.paths import needed_edges
-
-    n = len(graph)
-    if n > 20_000:
-        return np.zeros((n, 0), dtype=np.uint64)
-    rank = np.empty(n, dtype=np.int64)
-    rank[graph.order] = np.arange(n)
-    by_rank = np.lexsort((rank[graph.succ], graph.before))
-    after = np.ascontiguousarray(graph.succ[by_rank])
-    return needed_edges(graph.order, rank, graph.succ_at, after)[1]

@@ -274,9 +274,9 @@ def parallelism(start: Array, end: Array, by_start: Array, by_end: Array, cores:
 
 @compiled
 def cores_of_intervals(
-    start: Array, end: Array, by_start: Array, reach: Array, cores: int, slack: float
+    start: Array, end: Array, by_start: Array, reach: Array, cores: int
 ) -> Array:
-    """Return a core per task so that none overlap by more than ``slack``; -1 where none is free.
+    """Return a core per task so that none overlap but for rounding; -1 where none is free.
 
     A free core whose last task precedes the new one anyway (a bit of ``reach``) is best: their
     order on the core then binds nothing. Else the core that is free the longest. ``reach``
@@ -291,7 +291,7 @@ def cores_of_intervals(
         for c in range(cores):
             j = last[c]
             idle = start[i] - end[j] if j >= 0 else start[i] + 1.0
-            if idle < -slack:
+            if idle < -1e-12 * start[i]:
                 continue
             score = idle
             if j >= 0 and reach.shape[1] > 0 and reach[j, i >> 6] & (one << np.uint64(i & 63)):
