@@ -8,6 +8,8 @@ from typing import Any
 import click
 
 COMMANDS = {
+    "demo": "Plan an example day, by energy and by price, and draw it.",
+    "init": "Write a cluster, jobs and prices to start from.",
     "plan": "Plan jobs on a cluster and show what the plan costs.",
     "verify": "Judge a schedule: list every rule it breaks.",
     "account": "Bill a schedule: energy, money, CO2.",
