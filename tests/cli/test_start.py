@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import pytest
+from hatch_build import links_of, with_absolute_links
 
 from downclock.workloads.starters import FILES, starter
 from tests.conftest import ROOT
@@ -80,6 +82,17 @@ def test_a_wheel_holds_what_the_first_minute_needs(wheel: Path) -> None:
         assert (package / "data/init" / name).read_bytes() == starter("init")[name]
     (metadata,) = wheel.glob("*.dist-info/METADATA")
     assert "Typing :: Typed" in metadata.read_text()
+    assert "# Downclock" in metadata.read_text()
+
+
+def test_an_index_shows_pictures_and_links_under_the_address_of_the_repository() -> None:
+    home = "https://host.example/us/downclock"
+    shown = with_absolute_links((ROOT / "README.md").read_text(), home)
+    assert f"over time]({home}/raw/main/docs/images/example-day.svg)" in shown
+    assert f"[tutorial]({home}/blob/main/docs/tutorial.md)" in shown
+    assert "(https://slurm.schedmd.com)" in shown
+    assert not re.search(r"\]\((?!https:)", shown)
+    assert links_of(home)["Changelog"] == f"{home}/blob/main/CHANGELOG.md"
 
 
 def test_a_wheel_starts_without_the_repository(wheel: Path, tmp_path: Path) -> None:
