@@ -109,3 +109,39 @@ def test_a_wheel_starts_without_the_repository(wheel: Path, tmp_path: Path) -> N
         )
         assert ran.returncode == 0, ran.stderr
     assert sorted(os.listdir(tmp_path / "mine")) == sorted(FILES)
+
+
+USERS_SCRIPT = """\
+import downclock as dc
+
+problem = dc.load_problem("cluster.toml", "jobs.csv")
+schedule = dc.plan(problem, "edl", objective=None)
+bill = dc.account(problem, schedule)
+joules: float = bill.total_j
+verdict = dc.verify(problem, schedule)
+run = dc.simulate(problem, chances=dc.Chances(actual="uniform:0.5:1"))
+late: int = run.late.size
+one = dc.compare(problem, ["race", dc.policy("edl")])
+many = dc.compare([problem, dc.generate("mei2021-offline")])
+best: str = one.plans[0].policy + many[0].plans[0].policy
+page = dc.show(dc.summarise(problem))
+made = dc.Tasks.of(["a", "b"], library=problem.library, deadline_s=10.0)
+dc.write_report(dc.judge(problem, schedule), "report.html")
+print(joules, verdict.ok, late, best, page, made, schedule.makespan_s)
+"""
+
+
+def test_a_users_script_is_typed_against_the_wheel(wheel: Path, tmp_path: Path) -> None:
+    """Every expression has a type: none of our names is Any."""
+    script = tmp_path / "mine.py"
+    script.write_text(USERS_SCRIPT)
+    strict = ["--strict", "--disallow-any-expr", "--cache-dir", str(tmp_path / "cache")]
+    ran = subprocess.run(
+        [sys.executable, "-m", "mypy", *strict, str(script)],
+        cwd=tmp_path,
+        env={**os.environ, "MYPYPATH": "", "PYTHONPATH": str(wheel)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout

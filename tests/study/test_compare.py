@@ -14,7 +14,7 @@ from downclock.planners.catalog import CATALOG, policy
 from downclock.problem.files.files import write_problem
 from downclock.report.comparison import comparison_page
 from downclock.report.tables import rendered
-from downclock.study.compare import compare, compare_all
+from downclock.study.compare import compare
 from downclock.study.planned import planned
 from downclock.workloads import mei
 from tests.conftest import ROOT
@@ -86,7 +86,7 @@ def test_progress_is_told_before_each_policy(day) -> None:
 
 def test_many_problems_are_summed_up(day) -> None:
     problems = [day[0]] * 5
-    page = comparison_page(*compare_all(problems, ["race", "edl"]))
+    page = comparison_page(*compare(problems, ["race", "edl"]))
     assert len(page.tables) == 1
     first, second = page.tables[0].rows
     assert first is not None

@@ -24,7 +24,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any
 
 from downclock.engine.policy import Policy
-from downclock.errors import InvalidInput
+from downclock.errors import InvalidInput, suggestion
 from downclock.planners.cluster.best_of import BestOf
 from downclock.planners.cluster.policy import PlanPolicy
 from downclock.planners.cluster.reserve import checked_reserve
@@ -370,7 +370,8 @@ def policy(spec: str) -> Policy:
     """Make a policy from its spec; its name is the spec without parameters left at default."""
     name, _, text = spec.partition(":")
     if name not in CATALOG:
-        raise InvalidInput(f"is not a policy ({', '.join(CATALOG)})", field="policy", value=name)
+        rule = f"is not a policy{suggestion(name, list(CATALOG))}"
+        raise InvalidInput(rule, field="policy", value=name)
     entry = CATALOG[name]
     given = dict(_parameter(entry, part) for part in text.split(",") if part)
     try:
@@ -408,8 +409,7 @@ def _parameter(entry: Entry, part: str) -> tuple[str, Any]:
     key, equals, text = part.partition("=")
     item = f"policy '{entry.name}'"
     if key not in entry.defaults or not equals:
-        known = ", ".join(entry.defaults) or "none"
-        rule = f"is not a parameter of this policy ({known})"
+        rule = f"is not a parameter of this policy{suggestion(key, list(entry.defaults))}"
         raise InvalidInput(rule, item=item, field=key, value=text)
     default = entry.defaults[key]
     if isinstance(default, bool):

@@ -8,13 +8,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from html import escape
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from downclock.tabular import Columns
 from downclock.units import Floats, Ints, Names, as_column
 
 ON, WAKING, ASLEEP, DOWN = 0, 1, 2, 3
@@ -26,8 +28,8 @@ STATUSES = ("done", "rejected", "failed", "pending")
 """How a task ended, by code."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Segments:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Segments(Columns):
     """Rows (n,) of work done; a gang is one row per processor, equal but for the processor.
 
     Attributes:
@@ -85,9 +87,11 @@ class Segments:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PowerSpans:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PowerSpans(Columns):
     """Power states of servers, rows (n,); ``end_s`` may be infinite: the boundary closes it."""
+
+    words: ClassVar[Mapping[str, Sequence[str]]] = {"state": STATES}
 
     server: Ints
     state: Ints
@@ -101,8 +105,8 @@ class PowerSpans:
         return self.server.size
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Outcomes:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Outcomes(Columns):
     """How each task of the problem ended, a row per task (n,).
 
     Attributes:
@@ -110,6 +114,8 @@ class Outcomes:
         reason: why, where it is not done; empty otherwise.
         work: actual work / estimated work; 1 in plans.
     """
+
+    words: ClassVar[Mapping[str, Sequence[str]]] = {"status": STATUSES}
 
     status: Ints
     reason: Names

@@ -10,7 +10,7 @@ import numpy as np
 
 from downclock.engine.policy import Policy
 from downclock.planners.bounds import Bounds
-from downclock.planners.catalog import objective_of, policy
+from downclock.planners.catalog import objective_of
 from downclock.planners.offline_solver import planned_with_proof
 from downclock.planners.result import Result
 from downclock.problem.objective import Objective
@@ -20,6 +20,7 @@ from downclock.schedule.account.bill import Bill, Boundary
 from downclock.schedule.schedule import DONE, REJECTED, Schedule
 from downclock.schedule.verify.verdict import Verdict
 from downclock.schedule.verify.verify import require_valid, verify
+from downclock.study.baselines import as_policy, require_able
 from downclock.study.objective_value import ObjectiveValue, objective_or_none
 from downclock.units import TOLERANCE, Floats, Ints, slack
 
@@ -176,6 +177,7 @@ class Judge:
             InvalidInput: the policy cannot plan such problems.
             InvalidSchedule: the policy's plan breaks a rule; that is a bug.
         """
+        require_able(self.problem, policy)
         start = time.perf_counter()
         schedule, proof = planned_with_proof(self.problem, policy)
         planning_s = time.perf_counter() - start
@@ -199,11 +201,6 @@ class Judge:
             return bill, bound_j, None
         bound = self.bounds.value_below(schedule, objective, proof)
         return bill, bound_j, ObjectiveValue.of(bill, objective, bound)
-
-
-def as_policy(given: str | Policy) -> Policy:
-    """Make a policy of a spec; what is one already stays."""
-    return policy(given) if isinstance(given, str) else given
 
 
 def planned(

@@ -13,9 +13,9 @@ from downclock.problem.problem import Problem
 from downclock.quantities import energy, percent
 from downclock.schedule.account.bill import Boundary
 from downclock.schedule.schedule import Schedule
-from downclock.study.baselines import named_baselines, usual_baselines
+from downclock.study.baselines import chosen_policy, named_baselines, usual_baselines
 from downclock.study.objective_value import objective_or_none
-from downclock.study.planned import Judge, Planned, as_policy
+from downclock.study.planned import Judge, Planned
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,13 +76,13 @@ class Summary:
 
 def summarise(
     problem: Problem,
-    policy: str | Policy,
+    policy: str | Policy | None = None,
     *,
     boundary: Boundary = "last-task",
     baselines: Sequence[str] | None = None,
     objective: Objective | None = None,
 ) -> Summary:
-    """Plan with a policy and with the baselines, under the same sleep rule.
+    """Plan with a policy (the usual one) and with the baselines, under the same sleep rule.
 
     The baselines are the usual ones for such a problem unless they are given; all are valued by
     the objective, which is that of the policy where none is given.
@@ -91,7 +91,7 @@ def summarise(
         InvalidInput: an unknown policy, or one that cannot plan such problems.
         InvalidSchedule: the policy's plan breaks a rule; that is a bug.
     """
-    made = as_policy(policy)
+    made = chosen_policy(problem, policy)
     objective = objective or objective_or_none(objective_of(made.name))
     judge = Judge.of(problem, boundary, objective)
     return _beside_baselines(judge, judge.planned(made), baselines)
