@@ -11,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 
 from downclock.errors import InvalidInput, require_type
+from downclock.kernels.compiling import expect
 from downclock.memo import Memo
 from downclock.power.frontier import Frontier, frontier
 from downclock.power.library import Library
@@ -47,6 +48,7 @@ class Problem:
                 getattr(self, field_), wanted, f"a {wanted.__name__}", field=field_, item="problem"
             )
         n = len(self.tasks)
+        expect(n)
         bad = (self.tasks.application < 0) | (self.tasks.application >= len(self.library))
         if np.any(bad):
             raise self._task_error(int(np.argmax(bad)), "names no application of the library")
