@@ -81,7 +81,7 @@ def test_an_unknown_policy_is_an_error_before_any_work(day) -> None:
 def test_progress_is_told_before_each_policy(day) -> None:
     seen: list[tuple[str, int, int]] = []
     compare(day[0], ["race", "edl"], progress=lambda *said: seen.append(said))
-    assert seen == [("race", 0, 2), ("edl", 1, 2)]
+    assert seen == [("planning by race", 0, 2), ("planning by edl", 1, 2)]
 
 
 def test_many_problems_are_summed_up(day) -> None:

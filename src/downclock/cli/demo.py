@@ -37,11 +37,11 @@ def command(session: Session, /, folder: str) -> None:
     from downclock.study.summary import summarise
     from downclock.workloads.starters import starter, write_starter
 
-    write_starter(folder, starter("gpu-day"))
     cluster, jobs, report = (
         os.path.join(folder, name) for name in ("cluster.toml", "jobs.csv", "report.html")
     )
     with session.working("planning by energy"):
+        write_starter(folder, starter("gpu-day"))
         problem = load_problem(cluster, jobs)
         summary = summarise(problem, chosen_policy(problem))
         words = options.command_words("plan", (cluster, jobs), (("--report", report, None),))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from downclock.cli import options
+from downclock.errors import InvalidInput
 
 if TYPE_CHECKING:
     from downclock.cli.session import Session
@@ -96,7 +97,10 @@ def command(session: Session, /, workload: str, output: str, form: Form, **wishe
 
     options.require_writable(output, (".json",))
     with session.working("drawing and writing"):
-        problem = generate(workload, **wishes)
+        try:
+            problem = generate(workload, **wishes)
+        except InvalidInput as error:  # options that do not go together
+            raise click.UsageError(str(error)) from None
         write_problem(problem, output)
     session.wrote(output)
     session.show(problem_page(problem), form)

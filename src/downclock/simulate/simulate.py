@@ -6,6 +6,7 @@ run.promised, run.realised      # two schedules, both for `verify` and `account`
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,15 +80,23 @@ def simulate(problem: Problem, policy: Policy, *, chances: Chances = CALM, seed:
 
 
 def simulate_many(
-    problem: Problem, policy: Policy, *, chances: Chances = CALM, seeds: tuple[int, ...] = (0,)
+    problem: Problem,
+    policy: Policy,
+    *,
+    chances: Chances = CALM,
+    seeds: tuple[int, ...] = (0,),
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> list[Run]:
-    """Simulate several fates of one problem; it is planned once."""
+    """Simulate several fates of one problem; it is planned once. Tells of each run beforehand."""
     objection = policy.objection(problem)
     if objection is not None:
         raise InvalidInput(objection, item=f"policy '{policy.name}'")
     promised = plan(problem, policy)
-    runs, view = [], View(problem)
+    runs: list[Run] = []
+    view = View(problem)
     for seed in seeds:
+        if progress is not None:
+            progress(f"simulating run {seed}", len(runs), len(seeds))
         fate = draw_fate(problem, chances, seed)
         if isinstance(policy, Reactive):
             ended = react_to(problem, policy, fate, chances.retries)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
@@ -15,10 +15,7 @@ from downclock.quantities import energy, percent
 from downclock.schedule.account.bill import Boundary
 from downclock.study.baselines import as_policy
 from downclock.study.planned import Judge, Planned
-from downclock.study.summary import plans_of
-
-Progress = Callable[[str, int, int], None]
-"""Told what begins, how many are done, and of how many."""
+from downclock.study.summary import Progress, counted, plans_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -133,7 +130,7 @@ def _compared(
     objective: Objective | None,
 ) -> Comparison:
     judge = Judge.of(problem, boundary, objective)
-    plans, without = plans_of(judge, _told(policies, progress))
+    plans, without = plans_of(judge, counted(policies, progress))
     found = Comparison(problem, tuple(plans), tuple(without), objective)
     return replace(found, plans=tuple(sorted(plans, key=found.rank)))
 
@@ -143,11 +140,3 @@ def _offset(progress: Progress | None, problem: int, problems: int) -> Progress 
     if progress is None:
         return None
     return lambda what, done, of: progress(what, problem * of + done, problems * of)
-
-
-def _told(policies: list[Policy], progress: Progress | None) -> Iterator[Policy]:
-    """Yield policies; tell of each when its turn comes."""
-    for k, each in enumerate(policies):
-        if progress is not None:
-            progress(each.name, k, len(policies))
-        yield each

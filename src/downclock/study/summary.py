@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from downclock.engine.policy import Policy
 from downclock.errors import InvalidSchedule
@@ -16,6 +17,9 @@ from downclock.schedule.schedule import Schedule
 from downclock.study.baselines import chosen_policy, named_baselines, usual_baselines
 from downclock.study.objective_value import objective_or_none
 from downclock.study.planned import Judge, Planned
+
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Told what begins, how many are done, and of how many."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -81,6 +85,7 @@ def summarise(
     boundary: Boundary = "last-task",
     baselines: Sequence[str] | None = None,
     objective: Objective | None = None,
+    progress: Progress | None = None,
 ) -> Summary:
     """Plan with a policy (the usual one) and with the baselines, under the same sleep rule.
 
@@ -94,7 +99,9 @@ def summarise(
     made = chosen_policy(problem, policy)
     objective = objective or objective_or_none(objective_of(made.name))
     judge = Judge.of(problem, boundary, objective)
-    return _beside_baselines(judge, judge.planned(made), baselines)
+    others = _baselines(judge, made.name, baselines)
+    told = counted([made, *others], progress)
+    return _beside(judge, judge.planned(next(told)), told)
 
 
 def judge(
@@ -103,6 +110,7 @@ def judge(
     *,
     boundary: Boundary = "last-task",
     baselines: Sequence[str] | None = None,
+    progress: Progress | None = None,
 ) -> Summary:
     """Judge a schedule that somebody made, and plan the (usual) baselines for it.
 
@@ -114,16 +122,27 @@ def judge(
     """
     objective = objective_or_none(objective_of(schedule.policy))
     by = Judge.of(problem, boundary, objective)
-    return _beside_baselines(by, by.given(schedule), baselines)
+    others = _baselines(by, schedule.policy, baselines)
+    return _beside(by, by.given(schedule), counted(others, progress))
 
 
-def _beside_baselines(judge: Judge, plan: Planned, baselines: Sequence[str] | None) -> Summary:
-    if baselines is None:
-        made = usual_baselines(judge.problem, plan.policy, judge.objective)
-    else:
-        made = named_baselines(plan.policy, tuple(baselines))
-    others, without = plans_of(judge, made)
+def _baselines(judge: Judge, plan: str, named: Sequence[str] | None) -> list[Policy]:
+    if named is None:
+        return usual_baselines(judge.problem, plan, judge.objective)
+    return named_baselines(plan, tuple(named))
+
+
+def _beside(judge: Judge, plan: Planned, baselines: Iterator[Policy]) -> Summary:
+    others, without = plans_of(judge, baselines)
     return Summary(plan, tuple(others), tuple(without))
+
+
+def counted(policies: Sequence[Policy], progress: Progress | None) -> Iterator[Policy]:
+    """Yield policies; tell of each when its turn comes."""
+    for k, each in enumerate(policies):
+        if progress is not None:
+            progress(f"planning by {each.name}", k, len(policies))
+        yield each
 
 
 def plans_of(
