@@ -81,7 +81,7 @@ def test_a_compiled_loop_lets_the_line_move_and_is_interrupted(tmp_path: Path) -
     script = tmp_path / "spin.py"
     script.write_text(SPIN)
     code, seen = interrupted([str(script)], b"spinning (0:0", paints=6)
-    assert code == 130
+    assert code == 130, seen
     assert re.search(r"(\n|\x1b\[2K)interrupted; nothing was written\r\n", seen)
     signs = re.findall(r"([|/\\-]) spinning", seen)
     assert set(signs) == set("|/\\-")
@@ -101,5 +101,5 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.mark.parametrize("command", ["plan", "simulate", "compare"])
 def test_30000_jobs_are_interrupted_while_a_line_moves(command: str, many: str) -> None:
     code, seen = interrupted(["-m", "downclock", command, many], b"planning", paints=4)
-    assert code == 130
+    assert code == 130, seen
     assert re.search(r"(\n|\x1b\[2K)interrupted; nothing was written\r\n", seen)

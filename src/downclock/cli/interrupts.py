@@ -54,6 +54,9 @@ def interruptible(work: Callable[[], int], farewell: Callable[[KeyboardInterrupt
             ended.wait(GRACE_S)
         if not codes:
             _end_now(farewell(interrupt))
+        # An interrupt that went through text that was executed (compilers do that) would have the
+        # interpreter die of a signal at its end; executing other text makes it forget that.
+        exec("")
     return codes[0]
 
 
