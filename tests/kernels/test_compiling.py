@@ -93,7 +93,7 @@ def test_a_folder_that_cannot_be_written_is_no_matter(kernel, monkeypatch):
 
     monkeypatch.setattr(METER, "kept", True)
     compiling.expect(compiling.LARGE)
-    broken = type("Broken", (), {"__call__": full})()
+    broken = type("Broken", (), {"compile": full})()
     kernel.__dict__["_dispatcher"] = broken
     assert kernel(VALUES, 2.0) == 10.5
     assert not METER.kept

@@ -37,6 +37,7 @@ TABLES = (".csv", ".json", ".parquet", ".pq")
 @options.boundary
 @click.option("--plot", type=click.Path(), metavar="FILE", help="Bars (.png, .svg or .pdf).")
 @click.option(
+    "-o",
     "--output",
     type=click.Path(),
     metavar="FILE",

@@ -80,6 +80,7 @@ def _read_range(
     help="Pairs in a server (the papers' l). [default: 16]",
 )
 @click.option(
+    "-o",
     "--output",
     type=click.Path(),
     required=True,

@@ -44,6 +44,7 @@ def _complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str
 )
 @click.option("--seed", type=int, help="Seed of policies that draw; the others ignore it.")
 @click.option(
+    "-o",
     "--output",
     type=click.Path(),
     metavar="FILE",

@@ -27,6 +27,7 @@ class Session:
     quiet: bool = False
     saved: list[str] = field(default_factory=list)
     jobs_read: dict[str, Any] = field(default_factory=dict)
+    price_columns: dict[str, str] | None = None
     told: set[str] = field(default_factory=set)
 
     def note(self, text: str) -> None:

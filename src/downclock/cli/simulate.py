@@ -53,6 +53,7 @@ Example:
 @click.option("--processor-life", metavar="LIFE", help="The same of processors.")
 @options.boundary
 @click.option(
+    "-o",
     "--output",
     type=click.Path(),
     metavar="FILE",

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
+import inspect
 import os
 import tempfile
 import time
@@ -52,7 +53,7 @@ class Meter:
 
     Attributes:
         largest: tasks of the largest problem that was announced.
-        compiled_s: seconds of compiling.
+        compiled_s: seconds of compiling, or of reading what was compiled before.
         names: kernels compiled, those read from disk excluded.
         kept: they are kept on disk.
         listener: told before each: which one, how many are done, and of about how many.
@@ -107,15 +108,21 @@ class Kernel:
 
     def _first(self, *args: Any, **named: Any) -> Any:
         """Read it from disk or compile it, and run it."""
+        args = inspect.signature(self.py_func).bind(*args, **named).args
+        start = time.perf_counter()
         try:
-            result = self._dispatcher(*args, **named)
+            self._make_ready(args)
         except OSError:  # the folder cannot be written after all: it is full, or gone
+            METER.kept = False
             for kernel in _KNOWN:
                 kernel.__dict__.pop("_dispatcher", None)
-            METER.kept = False
-            result = self._dispatcher(*args, **named)
+            self._make_ready(args)
+        METER.compiled_s += time.perf_counter() - start
         self._fast = self._dispatcher
-        return result
+        return self._dispatcher(*args)
+
+    def _make_ready(self, args: tuple[Any, ...]) -> None:
+        self._dispatcher.compile(tuple(map(_numba().typeof, args)))
 
     def __reduce__(self) -> str:
         return self.name
@@ -207,21 +214,13 @@ def _numba() -> Any:
     from numba.core import event
 
     class Heard(event.Listener):
-        depth, since_s = 0, 0.0
-
         def on_start(self, event: Any) -> None:
-            name = event.data["dispatcher"].py_func.__name__
-            if not self.depth:
-                self.since_s = time.perf_counter()
-            self.depth += 1
-            METER.names.append(name)
+            METER.names.append(event.data["dispatcher"].py_func.__name__)
             if METER.listener is not None:
-                METER.listener(name, len(METER.names) - 1, _likely())
+                METER.listener(METER.names[-1], len(METER.names) - 1, _likely())
 
         def on_end(self, event: Any) -> None:
-            self.depth -= 1
-            if not self.depth:
-                METER.compiled_s += time.perf_counter() - self.since_s
+            """Nothing: only starts are told."""
 
     event.register("numba:compile", Heard())  # type: ignore[no-untyped-call]
     return numba
