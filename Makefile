@@ -34,6 +34,7 @@ bench: .venv/ready
 	$(BIN)/python -m benchmarks
 
 docs: .venv/ready
+	$(BIN)/python -m benchmarks.readme_picture
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,16 +176,19 @@ class Columns:
     """A dataclass of columns of one length that prints, and can be taken elsewhere, as a table."""
 
     __slots__ = ()
-    words: ClassVar[Mapping[str, Sequence[str]]] = {}
-    """Columns that hold codes, and what each code means."""
+
+    def _words(self) -> Mapping[str, Sequence[str]]:
+        """Columns that hold codes, and what each code means."""
+        return {}
 
     def columns(self) -> dict[str, NDArray[Any]]:
         """Return the columns by name, codes as words."""
         found: dict[str, NDArray[Any]] = {}
+        words = self._words()
         for spec in fields(self):  # type: ignore[arg-type]  # those who inherit are dataclasses
             column = getattr(self, spec.name)
-            if spec.name in self.words:
-                column = np.array(self.words[spec.name], dtype=object)[column]
+            if spec.name in words:
+                column = np.array(words[spec.name], dtype=object)[column]
             if isinstance(column, np.ndarray):
                 found[spec.name] = column
         return found

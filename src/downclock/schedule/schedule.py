@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from html import escape
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -91,8 +91,6 @@ class Segments(Columns):
 class PowerSpans(Columns):
     """Power states of servers, rows (n,); ``end_s`` may be infinite: the boundary closes it."""
 
-    words: ClassVar[Mapping[str, Sequence[str]]] = {"state": STATES}
-
     server: Ints
     state: Ints
     start_s: Floats
@@ -100,6 +98,9 @@ class PowerSpans(Columns):
 
     def __post_init__(self) -> None:
         _as_columns(self, ints=("server", "state"))
+
+    def _words(self) -> Mapping[str, Sequence[str]]:
+        return {"state": STATES}
 
     def __len__(self) -> int:
         return self.server.size
@@ -115,14 +116,15 @@ class Outcomes(Columns):
         work: actual work / estimated work; 1 in plans.
     """
 
-    words: ClassVar[Mapping[str, Sequence[str]]] = {"status": STATUSES}
-
     status: Ints
     reason: Names
     work: Floats
 
     def __post_init__(self) -> None:
         _as_columns(self, ints=("status",), names=("reason",))
+
+    def _words(self) -> Mapping[str, Sequence[str]]:
+        return {"status": STATUSES}
 
     @classmethod
     def all_done(cls, n: int) -> Outcomes:
