@@ -162,6 +162,8 @@ def test_a_line_says_how_much_is_done_and_how_long_the_rest_takes(monkeypatch):
     shown.compiling("run_plan", 10, 60)
     words = "planning by race: compiling, once on this machine: 16 %, about 0:20 left"
     assert shown.words(121.0) == words
+    shown.compiling("run_plan", 60, 60)
+    assert shown.words(140.0) == "planning by race (1 of 4, 25 %, about 2:00 left, 0:40)"
 
 
 def test_notes_stand_above_the_line(terminal):

@@ -48,9 +48,9 @@ class Line:
         self._compiling = ""
 
     def compiling(self, _: str, done: int, of: int) -> None:
-        """Say that loops are being compiled meanwhile."""
+        """Say that loops are being compiled meanwhile, until all are."""
         left = f"{_percent(done, of)}, about {_clock(COMPILE_S * (of - done))} left"
-        self._compiling = f"compiling, once on this machine: {left}"
+        self._compiling = f"compiling, once on this machine: {left}" if done < of else ""
 
     def words(self, now_s: float) -> str:
         """The line at a time."""

@@ -56,7 +56,8 @@ class Meter:
         compiled_s: seconds of compiling, or of reading what was compiled before.
         names: kernels compiled, those read from disk excluded.
         kept: they are kept on disk.
-        listener: told before each: which one, how many are done, and of about how many.
+        listener: told before each which one, how many are done, and of about how many; and once
+            all that were needed are done.
     """
 
     largest: int = 0
@@ -118,6 +119,8 @@ class Kernel:
                 kernel.__dict__.pop("_dispatcher", None)
             self._make_ready(args)
         METER.compiled_s += time.perf_counter() - start
+        if METER.listener is not None:
+            METER.listener(self.name, len(METER.names), len(METER.names))
         self._fast = self._dispatcher
         return self._dispatcher(*args)
 

@@ -21,7 +21,7 @@ WIDTH = 100
 GAP = 3
 """Columns between two columns of a table."""
 
-LEAST_TEXT = 24
+LEAST_TEXT = 16
 """Columns that a column of text should have before it wraps."""
 
 MOST_ROWS = 60
@@ -148,7 +148,7 @@ def stacked(table: Table, width: int) -> list[Table]:
     for k in range(1, len(wide)):
         if left < needed[k] + GAP:
             groups.append([0])
-            left = width - GAP - min(wide[0], max(LEAST_TEXT // 2, width - 2 * GAP - needed[k]))
+            left = width - GAP - min(wide[0], max(LEAST_TEXT, width - 2 * GAP - needed[k]))
         groups[-1].append(k)
         left -= needed[k] + GAP
     return [_columns(table, group) for group in groups] if len(groups) > 1 else [table]
