@@ -5,9 +5,7 @@ BIN := .venv/bin
 .PHONY: demo test lint fuzz lock bench docs clean
 
 demo: .venv/ready
-	@mkdir -p out
-	$(BIN)/downclock plan examples/gpu-day/cluster.toml examples/gpu-day/jobs.csv \
-	  --output out/schedule.json --report out/report.html
+	$(BIN)/downclock demo out
 
 test: lint
 	$(BIN)/python -m pytest -n auto
@@ -42,6 +40,7 @@ bench: .venv/ready
 	$(BIN)/python -m benchmarks
 
 docs: .venv/ready
+	$(BIN)/python -m benchmarks.readme_picture
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:

@@ -89,7 +89,7 @@ def test_the_same_table_in_other_clothes(tmp_path: Path, content: bytes) -> None
         (b"a,b\n1,2\n3,\xfcber\n", " line 3: is not UTF-8 text (byte 0xfc at offset 10)"),
         (b"\xff\xfea\x00", " line 1: is not UTF-8 text (byte 0xff at offset 0)"),
         (b'a,b\n1,"open\n3,4\n', " line 2: is not a CSV row: unexpected end of data"),
-        (b"b\n1\n", ": no column 'a'; the columns are: b"),
+        (b"b\n1\n", ": no column 'a'; there are: b"),
         (b"a\n1\n\nten\n", " line 4: a='ten' must be a number"),
         (b"a\n1\nnan\n", " line 3: a='nan' must be a number"),
         (b"a,b\n1,x\n,y\n", " line 3: a is empty"),

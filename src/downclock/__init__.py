@@ -3,7 +3,7 @@
     import downclock as dc
 
     problem = dc.load_problem("cluster.toml", "jobs.csv")
-    schedule = dc.plan(problem, dc.policy("edl"))
+    schedule = dc.plan(problem)
     dc.require_valid(problem, schedule)
     print(dc.account(problem, schedule))
 
@@ -31,10 +31,12 @@ Every public name is here too, imported when it is first used.
 from __future__ import annotations
 
 import importlib
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from downclock.engine.play import plan as plan
+    from downclock import plot as plot
     from downclock.errors import DownclockError as DownclockError
     from downclock.errors import InvalidInput as InvalidInput
     from downclock.errors import InvalidSchedule as InvalidSchedule
@@ -90,16 +92,20 @@ if TYPE_CHECKING:
     from downclock.schedule.verify.verdict import Violation as Violation
     from downclock.schedule.verify.verify import require_valid as require_valid
     from downclock.schedule.verify.verify import verify as verify
+    from downclock.simulate.chances import Chances as Chances
+    from downclock.simulate.simulate import Run as Run
     from downclock.study.compare import Comparison as Comparison
     from downclock.study.compare import compare as compare
+    from downclock.study.decide import plan as plan
+    from downclock.study.decide import simulate as simulate
     from downclock.study.summary import Summary as Summary
     from downclock.study.summary import judge as judge
     from downclock.study.summary import summarise as summarise
+    from downclock.workloads.generate import generate as generate
 
     __version__: str
 
 _HOMES = {
-    "engine.play": "plan",
     "errors": "DownclockError InvalidInput InvalidSchedule MissingExtra",
     "planners.per_task": "per_task_bound_j",
     "planners.catalog": "CATALOG policy register",
@@ -127,10 +133,15 @@ _HOMES = {
     "schedule.schedule": "Outcomes PowerSpans Schedule Segments",
     "schedule.verify.verdict": "Verdict Violation",
     "schedule.verify.verify": "require_valid verify",
+    "simulate.chances": "Chances",
+    "simulate.simulate": "Run",
     "study.compare": "Comparison compare",
+    "study.decide": "plan simulate",
     "study.summary": "Summary judge summarise",
+    "workloads.generate": "generate",
 }
 _HOME = {name: f"downclock.{home}" for home, names in _HOMES.items() for name in names.split()}
+_HOME["plot"] = __name__  # a module of its own
 
 
 def __getattr__(name: str) -> Any:
@@ -141,9 +152,27 @@ def __getattr__(name: str) -> Any:
         return version("downclock")
     if name not in _HOME:
         raise AttributeError(f"module 'downclock' has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME[name]), name)
+    home = _HOME[name]
+    if home == __name__:
+        return importlib.import_module(f"{home}.{name}")
+    value = getattr(importlib.import_module(home), name)
     globals()[name] = value
     return value
+
+
+class _Package(ModuleType):
+    """The package: its function `simulate` goes before the folder of that name."""
+
+    @property
+    def simulate(self) -> Any:
+        return __getattr__("simulate")
+
+    @simulate.setter
+    def simulate(self, folder: ModuleType) -> None:
+        """Importing the folder would put it here; it is found without."""
+
+
+sys.modules[__name__].__class__ = _Package
 
 
 def __dir__() -> list[str]:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+_SEARCHED = 5_000
+"""Among more words than this we do not look for the one that was meant: it would take long."""
 
 
 class DownclockError(Exception):
@@ -82,6 +86,36 @@ class MissingExtra(DownclockError):
 
 class AdapterError(DownclockError):
     """The outside world (Slurm, NVML, ...) did not do what was asked."""
+
+
+def require_type(
+    value: Any, kinds: type | tuple[type, ...], wanted: str, *, field: str, item: str | None = None
+) -> None:
+    """Refuse a value of another type than asked for, such as ``clocks=[0.5, 1.0]``.
+
+    Args:
+        value: what was given.
+        kinds: the types that are fine.
+        wanted: what should be there, as people say it ("a ClockRange or a ClockTable").
+        field: its name.
+        item: the object it is a part of.
+    """
+    if not isinstance(value, kinds):
+        rule = f"must be {wanted}, not {type(value).__name__}"
+        raise InvalidInput(rule, item=item, field=field, value=value)
+
+
+def suggestion(word: str, known: Sequence[str]) -> str:
+    """Return the end of a complaint about an unknown word: the one meant, or all there are."""
+    if len(known) > _SEARCHED:
+        return ""
+    from difflib import get_close_matches
+
+    near = get_close_matches(word[:80], known, n=1)
+    if near:
+        return f"; did you mean '{near[0]}'?"
+    shown = ", ".join(sorted(known)[:30])
+    return f"; there are: {shown}{', ...' if len(known) > 30 else ''}"
 
 
 def _one_line(text: str, longest: int = 120) -> str:

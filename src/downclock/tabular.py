@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,17 +18,20 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from downclock.errors import InvalidInput
+from downclock.errors import InvalidInput, MissingExtra, suggestion
 from downclock.files import decoded, read_bytes, write_bytes_atomically
+from downclock.quantities import count
 from downclock.units import Floats, Ints, Names
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
 LONGEST_LINE = 1_000_000
 """A longer line (in bytes) is taken for a mistake; see `read_csv`."""
 
 _BLOCK_BYTES = 1 << 24
+_SHOWN = 5  # rows of a long table at either end
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,8 +83,7 @@ class Table:
         """Refuse the file where one of these columns is missing."""
         for name in names:
             if name not in self.data:
-                present = ", ".join(self.columns[:40]) or "none"
-                rule = f"no column '{name}'; the columns are: {present}"
+                rule = f"no column '{name}'{suggestion(name, self.columns)}"
                 raise InvalidInput(rule, source=self.source)
 
     def text(self, name: str, default: str | None = None) -> Names:
@@ -182,6 +184,78 @@ class Table:
         text = " that is not UTF-8" if _is_text(kind) else ""
         rule = f"must be {what}, and the file holds {kind}{text}"
         return InvalidInput(rule, item=f"column '{name}'", source=self.source)
+
+
+class Columns:
+    """A dataclass of columns of one length that prints, and can be taken elsewhere, as a table."""
+
+    __slots__ = ()
+
+    def _words(self) -> Mapping[str, Sequence[str]]:
+        """Columns that hold codes, and what each code means."""
+        return {}
+
+    def columns(self) -> dict[str, NDArray[Any]]:
+        """Return the columns by name, codes as words."""
+        found: dict[str, NDArray[Any]] = {}
+        words = self._words()
+        for spec in fields(self):  # type: ignore[arg-type]  # those who inherit are dataclasses
+            column = getattr(self, spec.name)
+            if spec.name in words:
+                column = np.array(words[spec.name], dtype=object)[column]
+            if isinstance(column, np.ndarray):
+                found[spec.name] = column
+        return found
+
+    def to_arrow(self) -> pa.Table:
+        """Return the table as an Arrow table."""
+        import pyarrow as pa
+
+        return pa.table({name: pa.array(column) for name, column in self.columns().items()})
+
+    def to_pandas(self) -> pd.DataFrame:
+        """Return the table as a pandas data frame."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise MissingExtra("pandas", "pandas", "a data frame") from None
+        return pd.DataFrame(self.columns())
+
+    def __repr__(self) -> str:
+        head, rows = self._shown()
+        widths = [max(map(len, cells)) for cells in zip(head, *rows, strict=True)]
+        lines = ["  ".join(map(str.rjust, row, widths)).rstrip() for row in (head, *rows)]
+        return "\n".join([f"{type(self).__name__}: {count(self._length(), 'row')}", *lines])
+
+    def _repr_html_(self) -> str:
+        from html import escape
+
+        head, rows = self._shown()
+        line = "".join(f"<th>{escape(cell)}</th>" for cell in head)
+        body = "".join(
+            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
+        )
+        caption = f"{type(self).__name__}: {count(self._length(), 'row')}"
+        return f"<table><caption>{caption}</caption><tr>{line}</tr>{body}</table>"
+
+    def _length(self) -> int:
+        return next(iter(self.columns().values())).size
+
+    def _shown(self) -> tuple[list[str], list[list[str]]]:
+        """Return names and cells of the first and last rows, each row after its number."""
+        columns, n = self.columns(), self._length()
+        which = range(n) if n <= 2 * _SHOWN else [*range(_SHOWN), -1, *range(n - _SHOWN, n)]
+        rows = [
+            ["..."] * (1 + len(columns))
+            if row < 0
+            else [str(row), *(_cell(column[row]) for column in columns.values())]
+            for row in which
+        ]
+        return ["", *columns], rows
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def read_csv(path: str | Path) -> Table:
@@ -336,9 +410,9 @@ def _parse(data: bytes, width: int, path: str | Path) -> list[pa.ChunkedArray]:
 
 
 def _refuse_ragged(data: bytes, width: int, path: str | Path) -> None:
-    for line, fields in _records(data, path):
-        if len(fields) != width:
-            rule = f"has {len(fields)} fields, the header has {width}"
+    for line, cells in _records(data, path):
+        if len(cells) != width:
+            rule = f"has {len(cells)} fields, the header has {width}"
             raise InvalidInput(rule, item="the row", source=path, line=line)
 
 

@@ -273,3 +273,27 @@ def test_every_control_has_a_name(open_report, day) -> None:
     unnamed = opened.page.evaluate(UNNAMED)
     assert unnamed == []
     assert opened.page.evaluate("document.querySelectorAll('h1').length") == 1
+
+
+def test_the_task_table_cuts_nothing_where_there_is_room(open_report, day) -> None:
+    opened = open_report(*day, viewport={"width": 1440, "height": 900})
+    cut = """() => [...document.querySelectorAll("#table th, #table td")]
+      .filter((cell) => cell.scrollWidth > cell.clientWidth).map((cell) => cell.textContent)"""
+    assert opened.page.evaluate(cut) == []
+    room = "() => [table.offsetWidth, table.parentElement.clientWidth]"
+    wide, there = opened.page.evaluate(room)
+    assert wide <= there
+
+
+def test_servers_that_sleep_all_the_time_are_folded_until_asked_for(open_report, day) -> None:
+    problem, schedule = day
+    opened = open_report(problem, schedule)
+    used = np.unique(problem.platform.server[schedule.segments.processor])
+    last = int(problem.platform.first_processor[used.max() + 1])
+    assert opened.page.evaluate("downclock.gantt.lanes") == last < problem.platform.processor_count
+    asleep = problem.platform.server_count - used.max() - 1
+    assert opened.page.locator("#folded").inner_text().startswith(f"{asleep} servers sleep all")
+    opened.page.locator("#unfold").click()
+    opened.settle()
+    assert opened.page.evaluate("downclock.gantt.lanes") == problem.platform.processor_count
+    assert not opened.page.locator("#folded").is_visible()

@@ -372,7 +372,8 @@ def test_policies_refuses_a_name_it_does_not_know(run):
     assert "policy='nope' is not a policy" in ran.err
 
 
-def test_fit_gives_notes_below_the_table_and_means_over_fitted_curves_only(run, files):
+def test_fit_gives_notes_below_the_table_and_means_over_fitted_curves_only(run, files, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")  # the table in one piece
     runs = files.write(
         "runs.csv",
         "application,core_mhz,memory_mhz,time_s,power_w\n"

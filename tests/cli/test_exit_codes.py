@@ -218,3 +218,45 @@ def test_the_shell_completes_commands_and_options():
     words = {"COMP_WORDS": "downclock plan --bou", "COMP_CWORD": "2"}
     ran = command(_DOWNCLOCK_COMPLETE="bash_complete", **words)
     assert ran.stdout.split() == ["plain,--boundary"]
+
+
+def test_a_misspelt_word_names_the_one_that_was_meant(run, files):
+    both = [files.cluster, files.jobs]
+    for arguments, meant in (
+        (["plann", *both], "No such command 'plann'; did you mean 'plan'?"),
+        (["plan", *both, "--outptu", "x.json"], "'--outptu'. Did you mean '--output'?"),
+        (["plan", *both, "--policy", "lat"], "policy='lat' is not a policy; did you mean 'late'?"),
+        (["plan", *both, "--policy", "edl:thet=1"], "did you mean 'theta'?"),
+        (["policies", "rase"], "did you mean 'race'?"),
+    ):
+        ran = run(*arguments)
+        assert (ran.code, ran.out) == (2, "")
+        assert meant in ran.err
+
+
+def test_prices_of_others_are_read_by_their_own_column_names(run, files):
+    prices = files.write("day-ahead.csv", "MTU,EUR/MWh,note\n0,100,x\n3600,200,y\n")
+    both = [files.cluster, files.jobs, "--prices", prices]
+    assert "column 'MTU': is not a known column" in run("plan", *both).err
+    named = run("plan", *both, "--columns", "time_s=MTU,price_eur_per_mwh=EUR/MWh")
+    assert named.code == 0
+    assert "money" in named.out
+    wrong = run("plan", *both, "--columns", "time_s=MTU,price_eur_per_mwh=EUR/MW")
+    assert "no column 'EUR/MW'; did you mean 'EUR/MWh'?" in wrong.err
+    assert "'when': is no column of prices" in run("plan", *both, "--columns", "when=MTU").err
+    alone = run("plan", files.cluster, files.jobs, "--columns", "time_s=MTU")
+    assert "--columns is about the price file: give it with --prices" in alone.err
+
+
+@pytest.mark.parametrize("option", ["--gantt", "--power"])
+def test_a_missing_extra_is_named_before_any_work(run, files, option, monkeypatch):
+    schedule = files.path("schedule.json")
+    assert run("plan", files.cluster, files.jobs, "-o", schedule, "-q").code == 0
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    page = files.path("page.html")
+    given = [files.cluster, files.jobs, schedule, "-o", page, option, files.path("x.svg")]
+    ran = run("report", *given)
+    assert ran.code == 2
+    rule = "drawing a figure needs the package 'matplotlib': pip install 'downclock[plot]'"
+    assert ran.err == f"error: {rule}\n"
+    assert not os.path.exists(page)

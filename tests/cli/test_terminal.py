@@ -15,12 +15,12 @@ import pytest
 from downclock.cli import main
 from downclock.cli.app import COMMANDS
 from downclock.cli.session import Session
-from downclock.cli.waiting import PATIENCE_S, bar, saying
+from downclock.cli.waiting import PATIENCE_S, Line, line
 from tests.cli.conftest import MEASUREMENTS
 from tests.planners.chip.test_stg import SMALL
 
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
-SAYS_NOTHING_FOR_LONG = {"policies", "completion"}
+SAYS_NOTHING_FOR_LONG = {"policies", "completion", "init"}
 """Commands that only list what is there."""
 
 
@@ -54,6 +54,8 @@ def arguments(files, run) -> Callable[[str], list[str]]:
     both, measured = [files.cluster, files.jobs], files.write("runs.csv", MEASUREMENTS)
     graph = files.write("graph.stg", SMALL)
     given = {
+        "demo": [files.path("demo")],
+        "init": [files.path("init")],
         "plan": [*both, "--output", files.path("new.json"), "--report", files.path("new.html")],
         "verify": [*both, schedule, "--output", files.path("new.txt")],
         "account": [*both, schedule, "--output", files.path("new.txt")],
@@ -135,7 +137,7 @@ def test_tables_are_bold_on_a_terminal_that_allows_it(terminal):
 
 def test_a_line_appears_once_it_takes_long_and_goes_when_it_is_done(terminal):
     screen = terminal()
-    with saying("thinking"):
+    with line("thinking"):
         until = time.monotonic() + 20.0 + PATIENCE_S
         while "thinking" not in screen.getvalue() and time.monotonic() < until:
             time.sleep(0.02)
@@ -145,17 +147,34 @@ def test_a_line_appears_once_it_takes_long_and_goes_when_it_is_done(terminal):
 
 def test_what_is_quick_needs_no_line(terminal):
     screen = terminal()
-    with saying("thinking"):
+    with line("thinking"):
         pass
     assert screen.getvalue() == ""
 
 
-def test_a_bar_counts(terminal):
+def test_a_line_says_how_much_is_done_and_how_long_the_rest_takes(monkeypatch):
+    now = 100.0
+    monkeypatch.setattr("downclock.cli.waiting.time.monotonic", lambda: now)
+    shown = Line("planning")
+    assert shown.words(103.0) == "planning (0:03)"
+    shown.update("planning by race", 1, 4)
+    assert shown.words(120.0) == "planning by race (1 of 4, 25 %, about 1:00 left, 0:20)"
+    shown.compiling("run_plan", 10, 60)
+    words = "planning by race: compiling, once on this machine: 16 %, about 0:20 left"
+    assert shown.words(121.0) == words
+    shown.compiling("run_plan", 60, 60)
+    assert shown.words(140.0) == "planning by race (1 of 4, 25 %, about 2:00 left, 0:40)"
+
+
+def test_notes_stand_above_the_line(terminal):
     screen = terminal()
-    with bar("running") as update:
-        update("half way", 1, 2)
-    assert "half way" in screen.getvalue()
-    assert "1/2" in screen.getvalue()
+    session = Session()
+    with line("thinking"):
+        until = time.monotonic() + 20.0
+        while "thinking" not in screen.getvalue() and time.monotonic() < until:
+            time.sleep(0.02)
+        session.note("half of it is done")
+    assert "\r\x1b[2Khalf of it is done\n" in screen.getvalue()
 
 
 def without_result_file(given: list[str]) -> list[str]:

@@ -125,7 +125,7 @@ def test_several_files_are_one_set_that_remembers_its_files(tmp_path: Path) -> N
         (HEADER + ",1800,5000,1,2\n", " line 2: application is empty"),
         (
             "application,core_mhz,power_w\nx,1,2\n",
-            ": no column 'time_s'; the columns are: application, core_mhz, power_w",
+            ": no column 'time_s'; there are: application, core_mhz, power_w",
         ),
     ],
 )
@@ -140,7 +140,7 @@ def test_bad_rows_are_refused_with_file_line_and_field(
 
 def test_a_mapped_column_must_be_there(tmp_path: Path) -> None:
     path = written(tmp_path, HEADER + "x,1800,5000,1.5,200\n")
-    with pytest.raises(InvalidInput, match="no column 'memF'; the columns are: application"):
+    with pytest.raises(InvalidInput, match="no column 'memF'; there are: application"):
         read_measurements(path, {"memory_mhz": "memF"})
     with pytest.raises(InvalidInput, match="column mapping 'clock': is not a measured field"):
         read_measurements(path, {"clock": "core_mhz"})

@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 
-from downclock.report.tables import MOST_ROWS, Page, Table, rendered
+from downclock.report.tables import MOST_ROWS, Page, Table, rendered, stacked
 
 PAGE = Page(
     lines=("Two things",),
@@ -76,3 +76,19 @@ def test_html_escapes_and_holds_the_cells():
     assert "<i>" not in html
     assert "a&lt;b" in html
     assert "x&amp;y" in html
+
+
+def test_a_wide_table_stacks_and_keeps_its_names():
+    """Nine numbers of 8 digits at 40 columns: two beside a name of 8 letters, then the next two."""
+    head = ("policy", *(f"figure {k}" for k in range(9)))
+    rows = tuple((f"policy-{r}", *(f"{r}{k}345.67" for k in range(9))) for r in range(3))
+    table = Table(head, rows)
+    pieces = stacked(table, 40)
+    assert [piece.head[0] for piece in pieces] == ["policy"] * 5
+    assert [name for piece in pieces for name in piece.head[1:]] == list(head[1:])
+    text = rendered(Page(tables=(table,)), "table", width=40)
+    assert max(map(len, text.splitlines())) <= 40
+    for row in rows:
+        assert text.count(row[0]) == 5
+        assert all(cell in text for cell in row)
+    assert stacked(table, 200) == [table]

@@ -20,6 +20,7 @@ from downclock.problem.tasks import Tasks
 from downclock.schedule.account.account import account
 from downclock.schedule.schedule import DONE, FAILED, ON, WAKING, Schedule
 from downclock.schedule.verify.verify import require_valid
+from downclock.simulate import chances as drawing
 from downclock.simulate.chances import NEVER, Chances, Fate, Life, draw_fate
 from downclock.simulate.drawn import drawn_world
 
@@ -196,7 +197,7 @@ def test_failures_are_counted_as_they_are_drawn(monkeypatch):
     sizes = [draw_fate(problem, chances, seed).server_down.size for seed in range(9)]
     many = int(np.argmax(sizes))
     assert sizes[many] > 6
-    monkeypatch.setattr("downclock.simulate.chances.MOST_FAILURES", 6)
+    monkeypatch.setattr(drawing, "MOST_FAILURES", 6)
     with pytest.raises(InvalidInput, match="failures"):
         draw_fate(problem, chances, many)
 

@@ -14,7 +14,7 @@ from downclock.planners.catalog import CATALOG, policy
 from downclock.problem.files.files import write_problem
 from downclock.report.comparison import comparison_page
 from downclock.report.tables import rendered
-from downclock.study.compare import compare, compare_all
+from downclock.study.compare import compare
 from downclock.study.planned import planned
 from downclock.workloads import mei
 from tests.conftest import ROOT
@@ -81,12 +81,12 @@ def test_an_unknown_policy_is_an_error_before_any_work(day) -> None:
 def test_progress_is_told_before_each_policy(day) -> None:
     seen: list[tuple[str, int, int]] = []
     compare(day[0], ["race", "edl"], progress=lambda *said: seen.append(said))
-    assert seen == [("race", 0, 2), ("edl", 1, 2)]
+    assert seen == [("planning by race", 0, 2), ("planning by edl", 1, 2)]
 
 
 def test_many_problems_are_summed_up(day) -> None:
     problems = [day[0]] * 5
-    page = comparison_page(*compare_all(problems, ["race", "edl"]))
+    page = comparison_page(*compare(problems, ["race", "edl"]))
     assert len(page.tables) == 1
     first, second = page.tables[0].rows
     assert first is not None

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from downclock.cli.app import app
 from downclock.cli.exit_codes import exit_code_of
+from downclock.cli.interrupts import interruptible
 from downclock.cli.session import Session
 
 
@@ -20,8 +21,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")  # a terminal without Unicode still gets its text
     session = Session()
+    args = None if arguments is None else list(arguments)
+    return interruptible(
+        lambda: _ended(args, session), lambda interrupt: exit_code_of(interrupt, session)
+    )
+
+
+def _ended(args: list[str] | None, session: Session) -> int:
+    """Run the command; say how it ended where it did not end well."""
     try:
-        args = None if arguments is None else list(arguments)
         code = app.main(args, prog_name="downclock", standalone_mode=False, obj=session)
         return code if isinstance(code, int) else 0
     except BaseException as error:

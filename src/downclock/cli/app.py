@@ -7,7 +7,11 @@ from typing import Any
 
 import click
 
+from downclock.errors import suggestion
+
 COMMANDS = {
+    "demo": "Plan an example day, by energy and by price, and draw it.",
+    "init": "Write a cluster, jobs and prices to start from.",
     "plan": "Plan jobs on a cluster and show what the plan costs.",
     "verify": "Judge a schedule: list every rule it breaks.",
     "account": "Bill a schedule: energy, money, CO2.",
@@ -54,6 +58,15 @@ class Commands(click.Group):
         command = importlib.import_module(f"downclock.cli.{cmd_name}").command
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find a command; one that is not there is refused with the one that was meant."""
+        if args[0] not in COMMANDS and not args[0].startswith("-"):
+            rule = f"No such command '{args[0]}'{suggestion(args[0], list(COMMANDS))}"
+            raise click.UsageError(rule, ctx)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands without importing any."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,11 +13,9 @@ from downclock.errors import InvalidInput
 
 if TYPE_CHECKING:
     from downclock.cli.session import Session
-    from downclock.cli.waiting import Progress as Bar
     from downclock.problem.problem import Problem
     from downclock.report.tables import Form, Page
     from downclock.schedule.account.bill import Boundary
-    from downclock.study.compare import Progress
 
 EPILOG = """\b
 Examples:
@@ -40,6 +37,7 @@ TABLES = (".csv", ".json", ".parquet", ".pq")
 @options.boundary
 @click.option("--plot", type=click.Path(), metavar="FILE", help="Bars (.png, .svg or .pdf).")
 @click.option(
+    "-o",
     "--output",
     type=click.Path(),
     metavar="FILE",
@@ -68,7 +66,7 @@ def command(
     not apply is named with its reason.
     """
     from downclock.report.comparison import comparison_page
-    from downclock.study.compare import compare_all
+    from downclock.study.compare import compare
     from downclock.study.objective_value import objective_or_none
 
     options.require_writable(output, TABLES)
@@ -77,11 +75,11 @@ def command(
         problems = _problems(files, library, prices)
     specs = None if policies is None else _specs(policies)
     with session.progress("planning") as bar:
-        found = compare_all(
+        found = compare(
             problems,
             specs,
             boundary=boundary,
-            progress=_counted(bar, problems),
+            progress=bar,
             objective=objective_or_none(objective),
         )
     page = comparison_page(*found)
@@ -120,14 +118,6 @@ def _specs(text: str) -> list[str]:
         elif part:
             specs.append(part)
     return specs
-
-
-def _counted(bar: Bar | None, problems: Sequence[Problem]) -> Progress | None:
-    """Count policies over all problems."""
-    past = itertools.count()
-    if bar is None:
-        return None
-    return lambda spec, done, of: bar(spec, next(past), len(problems) * of)
 
 
 def _write(session: Session, page: Page, path: str) -> None:

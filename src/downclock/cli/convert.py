@@ -55,7 +55,12 @@ SPREAD = 1e4
     help="Chip adds c3 W while it runs. [default: 0]",
 )
 @click.option(
-    "--output", type=click.Path(), required=True, metavar="FILE", help="Write the problem (.json)."
+    "-o",
+    "--output",
+    type=click.Path(),
+    required=True,
+    metavar="FILE",
+    help="Write the problem (.json).",
 )
 @options.form
 @options.quiet

@@ -47,8 +47,11 @@ def _complaint(error: BaseException) -> str | None:
 
 def _say(text: str) -> None:
     """Print exactly one line, whatever the text holds."""
+    from downclock.cli.waiting import aside
+
     line = " ".join(text.split())
-    click.echo("".join(c if c.isprintable() else "?" for c in line), err=True)
+    with aside():
+        click.echo("".join(c if c.isprintable() else "?" for c in line), err=True)
 
 
 def _help_of(error: click.UsageError) -> str:

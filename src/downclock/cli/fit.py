@@ -27,17 +27,6 @@ power_w=average_power
 """
 
 
-def _read_columns(ctx: click.Context, param: click.Parameter, text: str) -> dict[str, str]:
-    """Read ``ours=theirs,...``."""
-    names: dict[str, str] = {}
-    for part in text.split(",") if text else ():
-        ours, equals, theirs = (word.strip() for word in part.partition("="))
-        if not (ours and equals and theirs):
-            raise click.BadParameter(f"{part!r} is not of the form ours=theirs.", ctx, param)
-        names[ours] = theirs
-    return names
-
-
 def _read_clocks(
     ctx: click.Context, param: click.Parameter, text: str | None
 ) -> tuple[float, float] | None:
@@ -76,8 +65,7 @@ def _read_clocks(
 )
 @click.option(
     "--columns",
-    callback=_read_columns,
-    default="",
+    callback=options.read_columns,
     metavar="OURS=THEIRS,...",
     help="Names of the columns where they differ from ours; application=A+B joins two.",
 )
@@ -111,7 +99,9 @@ def _read_clocks(
     help="Least squared errors, or relative ones.",
 )
 @click.option("--source", default="", metavar="TEXT", help="Where the numbers come from.")
-@click.option("--output", type=click.Path(), metavar="FILE", help="Write the library (.json).")
+@click.option(
+    "-o", "--output", type=click.Path(), metavar="FILE", help="Write the library (.json)."
+)
 @click.option("--append", is_flag=True, help="Add to the library that FILE holds.")
 @options.form
 @options.quiet

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from downclock.cli import options
+from downclock.errors import InvalidInput
 
 if TYPE_CHECKING:
     from downclock.cli.session import Session
-    from downclock.problem.problem import Problem
     from downclock.report.tables import Form
 
 WORKLOADS = ("mei2021-offline", "mei2021-online", "mei2017-offline", "mei2017-online")
@@ -81,6 +80,7 @@ def _read_range(
     help="Pairs in a server (the papers' l). [default: 16]",
 )
 @click.option(
+    "-o",
     "--output",
     type=click.Path(),
     required=True,
@@ -94,35 +94,14 @@ def command(session: Session, /, workload: str, output: str, form: Form, **wishe
     """Draw a task set of the papers, with its cluster."""
     from downclock.problem.files.files import write_problem
     from downclock.report.describe import problem_page
+    from downclock.workloads.generate import generate
 
     options.require_writable(output, (".json",))
     with session.working("drawing and writing"):
-        problem = _drawn(workload, **wishes)
+        try:
+            problem = generate(workload, **wishes)
+        except InvalidInput as error:  # options that do not go together
+            raise click.UsageError(str(error)) from None
         write_problem(problem, output)
     session.wrote(output)
     session.show(problem_page(problem), form)
-
-
-def _drawn(
-    workload: str,
-    seed: int,
-    utilisation: float,
-    task_utilisation: str | tuple[float, float] | None,
-    days: int | None,
-    pairs: int,
-    per_server: int,
-) -> Problem:
-    from downclock.workloads import mei
-
-    paper, _, when = workload.partition("-")
-    if pairs % per_server:
-        rule = f"--pairs {pairs} must be a multiple of --per-server {per_server}: servers are equal"
-        raise click.UsageError(rule)
-    if when == "offline" and days is not None:
-        raise click.UsageError("--days is for online sets: all tasks of this one are there at 0")
-    base = mei.MEI2017 if paper == "mei2017" else mei.Cluster()
-    cluster = replace(base, pairs=pairs, per_server=per_server)
-    given: Any = {} if task_utilisation is None else {"task_utilisation": task_utilisation}
-    if when == "offline":
-        return mei.offline(seed, utilisation=utilisation, cluster=cluster, **given)
-    return mei.online(seed, utilisation=utilisation, days=days or 1, cluster=cluster, **given)

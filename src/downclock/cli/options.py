@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import math
 import os
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from downclock.errors import InvalidInput
+from downclock.errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
     from downclock.cli.session import Session
@@ -79,6 +80,7 @@ form = click.option(
 )
 
 result_file = click.option(
+    "-o",
     "--output",
     type=click.Path(),
     metavar="FILE",
@@ -131,6 +133,21 @@ def finite(ctx: click.Context, param: click.Parameter, number: float | None) -> 
     return number
 
 
+def read_columns(
+    ctx: click.Context, param: click.Parameter, text: str | None
+) -> dict[str, str] | None:
+    """Read ``ours=theirs,...``."""
+    if text is None:
+        return None
+    names: dict[str, str] = {}
+    for part in text.split(","):
+        ours, equals, theirs = (word.strip() for word in part.partition("="))
+        if not (ours and equals and theirs):
+            raise click.BadParameter(f"{part!r} is not of the form ours=theirs.", ctx, param)
+        names[ours] = theirs
+    return names
+
+
 def problem_files(metavar: str, *, folders: bool = False) -> Callable[[F], F]:
     """Add the files of a problem, and the options that replace parts of it."""
 
@@ -142,6 +159,13 @@ def problem_files(metavar: str, *, folders: bool = False) -> Callable[[F], F]:
                 type=click.Path(),
                 metavar="FILE",
                 help="Prices and CO2 intensity (CSV) instead of the cluster's.",
+            ),
+            click.option(
+                "--columns",
+                metavar="OURS=THEIRS,...",
+                expose_value=False,
+                callback=_remember_columns,
+                help="Names of the price file's columns where they differ from ours.",
             ),
             click.option(
                 "--library",
@@ -180,22 +204,32 @@ def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
         ctx.obj.jobs_read[param.name] = value
 
 
+def _remember_columns(ctx: click.Context, param: click.Parameter, text: str | None) -> None:
+    if ctx.obj is not None:
+        ctx.obj.price_columns = read_columns(ctx, param, text)
+
+
 def load(files: Sequence[str], library: str | None, prices: str | None) -> Problem:
     """Read a problem, and tell what was assumed of its jobs."""
     session: Session = click.get_current_context().obj
-    problem = _load(files, library, prices, session.jobs_read)
+    if session.price_columns is not None and prices is None:
+        raise click.UsageError("--columns is about the price file: give it with --prices")
+    problem = _load(files, library, prices, session)
     session.tell(f"assumed: {line}" for line in problem.assumptions)
     return problem
 
 
 def _load(
-    files: Sequence[str], library: str | None, prices: str | None, jobs_read: Mapping[str, Any]
+    files: Sequence[str], library: str | None, prices: str | None, session: Session
 ) -> Problem:
     """Read a cluster and a file of jobs, or one problem file."""
     from downclock.problem.files.files import load_problem, read_problem
 
+    jobs_read, columns = session.jobs_read, session.price_columns
     if len(files) == 2:
-        return load_problem(files[0], files[1], library=library, prices=prices, **jobs_read)
+        return load_problem(
+            *files, library=library, prices=prices, price_columns=columns, **jobs_read
+        )
     if len(files) != 1:
         raise click.UsageError("give a cluster and a file of jobs, or one problem file")
     if Path(files[0]).suffix == ".toml":
@@ -208,15 +242,19 @@ def _load(
             f"a problem file holds its tasks as they are: --{option} is not for it"
         )
     problem = read_problem(files[0])
-    return problem if prices is None else _repriced(problem, prices)
+    return problem if prices is None else _repriced(problem, prices, columns)
 
 
-def _repriced(problem: Problem, prices: str) -> Problem:
+def _repriced(problem: Problem, prices: str, columns: Mapping[str, str] | None) -> Problem:
     from downclock.problem.files.read_prices import covering, read_prices
 
     platform = problem.platform
     read = read_prices(
-        prices, epoch=problem.epoch or "first row", slot_s=platform.slot_s, zones=platform.zones
+        prices,
+        epoch=problem.epoch or "first row",
+        slot_s=platform.slot_s,
+        zones=platform.zones,
+        columns=columns,
     )
     return replace(problem, prices=covering(read, platform.zones, prices))
 
@@ -240,6 +278,8 @@ def require_writable(path: str | None, suffixes: Sequence[str]) -> None:
     if path is None:
         return
     target = Path(path)
+    if ".svg" in suffixes and importlib.util.find_spec("matplotlib") is None:
+        raise MissingExtra("matplotlib", "plot", "drawing a figure")
     if target.suffix.lower() not in suffixes:
         raise InvalidInput(f"must end in {', '.join(suffixes)}", field="output", value=path)
     if target.is_dir():

@@ -53,6 +53,7 @@ def _complete_paper(ctx: click.Context, param: click.Parameter, incomplete: str)
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The first.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes. [default: cores]")
 @click.option(
+    "-o",
     "--output",
     type=click.Path(),
     metavar="FOLDER",

@@ -44,6 +44,7 @@ def _complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str
 )
 @click.option("--seed", type=int, help="Seed of policies that draw; the others ignore it.")
 @click.option(
+    "-o",
     "--output",
     type=click.Path(),
     metavar="FILE",
@@ -95,8 +96,10 @@ def command(
     baselines = () if session.quiet and report is None else None
     chosen = chosen_policy(problem, spec, objective=objective, seed=seed, effort=effort)
     by = objective_or_none(objective)
-    with session.working("planning, and planning the baselines"):
-        summary = summarise(problem, chosen, boundary=boundary, baselines=baselines, objective=by)
+    with session.progress("planning") as progress:
+        summary = summarise(
+            problem, chosen, boundary=boundary, baselines=baselines, objective=by, progress=progress
+        )
     if summary.plan.hopeless is not None:
         click.echo(f"error: no plan meets the deadlines: {summary.plan.hopeless}", err=True)
         return 1

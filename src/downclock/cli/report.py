@@ -75,8 +75,11 @@ def command(
         named = [name for name in baselines.split(",") if name not in ("", "none")]
     words = _command(files, library, prices, baselines, boundary, output)
     try:
-        with session.working("planning the baselines and writing the page"):
-            summary = judge(problem, schedule, boundary=boundary, baselines=named)
+        with session.progress("planning the baselines") as progress:
+            summary = judge(
+                problem, schedule, boundary=boundary, baselines=named, progress=progress
+            )
+        with session.working("writing the page"):
             write_report(summary, output, command=words)
     except InvalidSchedule as error:
         raise InvalidInput(str(error), source=files[-1]) from None

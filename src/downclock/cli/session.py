@@ -27,12 +27,16 @@ class Session:
     quiet: bool = False
     saved: list[str] = field(default_factory=list)
     jobs_read: dict[str, Any] = field(default_factory=dict)
+    price_columns: dict[str, str] | None = None
     told: set[str] = field(default_factory=set)
 
     def note(self, text: str) -> None:
         """Tell the user something that is not the result."""
         if not self.quiet:
-            click.echo(text, err=True)
+            from downclock.cli.waiting import aside
+
+            with aside():
+                click.echo(text, err=True)
 
     def tell(self, lines: Iterable[str]) -> None:
         """Note each of these sentences, once in a run."""
@@ -44,28 +48,23 @@ class Session:
     @property
     def watched(self) -> bool:
         """Somebody looks at standard error and wants to hear of progress."""
-        return not self.quiet and sys.stderr.isatty()
+        return not self.quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
 
     @contextmanager
     def working(self, text: str) -> Iterator[None]:
         """Say on a terminal what is being done once it takes long, until it is done."""
-        if not self.watched:
-            yield
-            return
-        from downclock.cli.waiting import saying
-
-        with saying(text):
+        with self.progress(text):
             yield
 
     @contextmanager
     def progress(self, text: str) -> Iterator[Progress | None]:
-        """Show a bar on a terminal; None where nobody looks."""
+        """Say on a terminal how much is done, and what is left; None where nobody looks."""
         if not self.watched:
             yield None
             return
-        from downclock.cli.waiting import bar
+        from downclock.cli.waiting import line
 
-        with bar(text) as update:
+        with line(text) as update:
             yield update
 
     def wrote(self, path: str | Path) -> None:

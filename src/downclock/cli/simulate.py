@@ -54,6 +54,7 @@ Example:
 @click.option("--keep", is_flag=True, help="Keep promised starts, whatever happens.")
 @options.boundary
 @click.option(
+    "-o",
     "--output",
     type=click.Path(),
     metavar="FILE",
@@ -122,8 +123,9 @@ def command(
             )  # fmt: skip
         session.show(reserve_page(problem, chosen.name, seeds, curve), form)
         return
-    with session.working("simulating"):
-        done = simulate_many(problem, chosen, chances=chances, seeds=seeds)
+    with session.progress("planning") as progress:
+        done = simulate_many(problem, chosen, chances=chances, seeds=seeds, progress=progress)
+    with session.working("verifying and billing"):
         page = simulated_page(judged_runs(done, boundary))
     if output is not None:
         write_schedule(done[0].realised, problem, output)

@@ -1,4 +1,10 @@
-"""One decorator that compiles a kernel when numba is there and leaves it alone when not.
+"""Kernels: loops that are compiled where that pays, and run as they are where it does not.
+
+Compiling all that a policy needs takes most of a minute, once on a machine; a problem of a few
+hundred jobs is planned sooner without. So a kernel runs as plain Python until it pays to compile
+it: when it was compiled before and the result is on disk; when a large problem was announced
+(`expect`); when it has run plain for about as long as compiling it takes; or when it belongs to a
+room that searches. Both ways give the same numbers. Without numba all run plain.
 
 numba notices a change only in the file a kernel is in, not in the kernels it calls. So compiled
 code is kept in a folder named by a hash of all sources that a kernel may call: those of its own
@@ -8,62 +14,228 @@ folder and of the folders that all kernels share.
 from __future__ import annotations
 
 import hashlib
+import importlib.util
+import inspect
 import os
 import tempfile
-from collections.abc import Callable
-from functools import cache
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache, cached_property, update_wrapper
 from pathlib import Path
-from typing import Any, TypeVar
+from types import FunctionType
+from typing import Any, TypeVar, cast
+
+import numpy as np
+
+from downclock.kernels.records import in_columns
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 os.environ.setdefault("NUMBA_OPT", "2")  # as fast as level 3 here, a tenth less to compile
 
-
-def _found() -> Any:
-    try:
-        import numba
-    except ImportError:
-        return None
-    return numba
-
-
-_numba = _found()
-
 PACKAGE = Path(__file__).resolve().parent.parent
 SHARED = (PACKAGE / "kernels", PACKAGE / "power" / "kernels")
 """Folders whose kernels others may call."""
 
+SEARCHES = (PACKAGE / "planners" / "chip" / "kernels", PACKAGE / "planners" / "slots" / "kernels")
+"""Folders of searches: twenty tasks keep them busy for longer than compiling takes."""
 
-def is_compiled() -> bool:
-    """Tell whether kernels are compiled here."""
-    return _numba is not None and not _numba.config.DISABLE_JIT
+LARGE = 2000
+"""Tasks of a problem that is worth compiling for."""
+
+PATIENCE_S = 4.0
+"""Seconds that a kernel runs plain before it is compiled: about what that takes."""
+
+
+@dataclass(slots=True)
+class Meter:
+    """What the kernels of this process have done so far, and who wants to hear of compiling.
+
+    Attributes:
+        largest: tasks of the largest problem that was announced.
+        compiled_s: seconds of compiling, or of reading what was compiled before.
+        names: kernels compiled, those read from disk excluded.
+        kept: they are kept on disk.
+        listener: told before each which one, how many are done, and of about how many; and once
+            all that were needed are done.
+    """
+
+    largest: int = 0
+    compiled_s: float = 0.0
+    names: list[str] = field(default_factory=list)
+    kept: bool = True
+    listener: Callable[[str, int, int], None] | None = None
+
+
+METER = Meter()
+
+
+def expect(tasks: int) -> None:
+    """Announce that a problem of so many tasks is there; large ones are worth compiling for."""
+    METER.largest = max(METER.largest, tasks)
+
+
+class Kernel:
+    """A loop over arrays that can be compiled.
+
+    Attributes:
+        py_func: the function as it is written.
+        folder: the folder it is in.
+        plain_s: seconds that it ran plain.
+    """
+
+    def __init__(self, function: Callable[..., Any], *, entry: bool) -> None:
+        update_wrapper(self, function)
+        self.py_func = function
+        self.folder = Path(function.__code__.co_filename).resolve().parent
+        self.name = function.__qualname__
+        self.plain_s = 0.0
+        self._entry = entry
+        self._fast: Callable[..., Any] | None = None
+        _KNOWN.append(self)
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Run it, the way that pays."""
+        if self._fast is not None:
+            return self._fast(*args, **named)
+        if self._entry and self._pays():
+            return self._first(*args, **named)
+        start = time.perf_counter()
+        try:
+            with np.errstate(all="ignore"):  # as compiled code does
+                return self.plain(*map(in_columns, args), **named)
+        finally:
+            self.plain_s += time.perf_counter() - start
+
+    def _first(self, *args: Any, **named: Any) -> Any:
+        """Read it from disk or compile it, and run it."""
+        args = inspect.signature(self.py_func).bind(*args, **named).args
+        start = time.perf_counter()
+        try:
+            self._make_ready(args)
+        except OSError:  # the folder cannot be written after all: it is full, or gone
+            METER.kept = False
+            for kernel in _KNOWN:
+                kernel.__dict__.pop("_dispatcher", None)
+            self._make_ready(args)
+        METER.compiled_s += time.perf_counter() - start
+        if METER.listener is not None:
+            METER.listener(self.name, len(METER.names), len(METER.names))
+        self._fast = self._dispatcher
+        return self._dispatcher(*args)
+
+    def _make_ready(self, args: tuple[Any, ...]) -> None:
+        self._dispatcher.compile(tuple(map(_numba().typeof, args)))
+
+    def __reduce__(self) -> str:
+        return self.name
+
+    @cached_property
+    def plain(self) -> Callable[..., Any]:
+        """The function among plain ones: what it calls is plain, too, and found as quickly."""
+        written = self.py_func
+        scope = _plain_scope(written.__globals__)
+        return FunctionType(written.__code__, scope, written.__name__, written.__defaults__)
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What numba takes it for where another kernel calls it."""
+        return self._dispatcher._numba_type_
+
+    @cached_property
+    def _dispatcher(self) -> Any:
+        numba = _numba()
+        folder = kept_in(self.folder) if METER.kept else None
+        before = numba.config.CACHE_DIR
+        numba.config.CACHE_DIR = before or str(folder or "")
+        only = {} if self._entry else {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        try:
+            jit = numba.njit(cache=folder is not None, error_model="numpy", nogil=True, **only)
+            return jit(self.py_func)
+        finally:
+            numba.config.CACHE_DIR = before
+
+    def _pays(self) -> bool:
+        if not available():
+            return False
+        awaited = METER.largest >= LARGE or self.plain_s > PATIENCE_S
+        return awaited or self.folder in SEARCHES or self._is_kept
+
+    @cached_property
+    def _is_kept(self) -> bool:
+        """Tell whether it was compiled before and kept on disk."""
+        place = os.environ.get("NUMBA_CACHE_DIR") or kept_in(self.folder)
+        code = self.py_func.__code__
+        name = f"{Path(code.co_filename).stem}.{self.name}-{code.co_firstlineno}.py*.nbi"
+        return place is not None and any(Path(place).glob(f"*/{name}"))
+
+
+_KNOWN: list[Kernel] = []
+_PLAIN: dict[str, dict[str, Any]] = {}
 
 
 def compiled(function: F) -> F:
-    """Compile to machine code on first call and keep the result on disk."""
-    return _jitted(function)
+    """Make a kernel that Python may call."""
+    return cast(F, Kernel(function, entry=True))
 
 
 def inner(function: F) -> F:
-    """Compile for other kernels only: without an entry from Python, in three quarters the time.
-
-    Its plain twin is ``function.py_func`` (the function itself without numba).
-    """
-    return _jitted(function, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+    """Make a kernel for other kernels only: it compiles in three quarters the time."""
+    return cast(F, Kernel(function, entry=False))
 
 
-def _jitted(function: F, **options: bool) -> F:
-    if _numba is None:
-        return function
-    folder = kept_in(Path(function.__code__.co_filename).resolve().parent)
-    before = _numba.config.CACHE_DIR
-    _numba.config.CACHE_DIR = before or str(folder or "")
+@cache
+def available() -> bool:
+    """Tell whether there is a compiler, and it may be used."""
+    forbidden = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+    return not forbidden and importlib.util.find_spec("numba") is not None
+
+
+@contextmanager
+def at_once() -> Iterator[None]:
+    """Compile every kernel that is called meanwhile."""
+    before, METER.largest = METER.largest, LARGE
     try:
-        kernel: F = _numba.njit(cache=folder is not None, error_model="numpy", **options)(function)
+        yield
     finally:
-        _numba.config.CACHE_DIR = before
-    return kernel
+        METER.largest = before
+
+
+def _plain_scope(scope: dict[str, Any]) -> dict[str, Any]:
+    """Return the names of a module with plain functions in the place of kernels."""
+    name = scope["__name__"]
+    if name not in _PLAIN:
+        _PLAIN[name] = dict(scope)
+        kernels = {key: value for key, value in scope.items() if isinstance(value, Kernel)}
+        _PLAIN[name].update({key: kernel.plain for key, kernel in kernels.items()})
+    return _PLAIN[name]
+
+
+@cache
+def _numba() -> Any:
+    """Import numba, and hear of what it compiles."""
+    import numba
+    from numba.core import event
+
+    class Heard(event.Listener):
+        def on_start(self, event: Any) -> None:
+            METER.names.append(event.data["dispatcher"].py_func.__name__)
+            if METER.listener is not None:
+                METER.listener(METER.names[-1], len(METER.names) - 1, _likely())
+
+        def on_end(self, event: Any) -> None:
+            """Nothing: only starts are told."""
+
+    event.register("numba:compile", Heard())  # type: ignore[no-untyped-call]
+    return numba
+
+
+def _likely() -> int:
+    """About how many kernels will be compiled: those of the folders in use."""
+    used = {kernel.folder for kernel in _KNOWN if "_dispatcher" in kernel.__dict__}
+    return max(len(METER.names), sum(kernel.folder in used for kernel in _KNOWN))
 
 
 @cache

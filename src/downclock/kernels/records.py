@@ -12,10 +12,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from downclock.kernels.compiling import is_compiled
-
 Records: TypeAlias = Any
-"""A table of records, as `columns` gives it to kernels."""
+"""A table of records, as kernels see it."""
 
 
 def record(**columns: type) -> np.dtype[Any]:
@@ -24,12 +22,13 @@ def record(**columns: type) -> np.dtype[Any]:
     return np.dtype([(name, kinds[kind]) for name, kind in columns.items()])
 
 
-def columns(table: np.ndarray[Any, Any]) -> Records:
-    """The table as kernels take it: itself, or its columns by name where nothing is compiled."""
-    if is_compiled():
-        return table
-    assert table.dtype.names is not None
-    return _views(table.dtype)(*(table[name] for name in table.dtype.names))
+def in_columns(argument: Any) -> Any:
+    """An argument as code takes it that is not compiled: tables as their columns by name."""
+    if isinstance(argument, np.ndarray) and argument.dtype.names is not None:
+        return _views(argument.dtype)(*(argument[name] for name in argument.dtype.names))
+    if hasattr(argument, "_fields"):
+        return type(argument)(*map(in_columns, argument))
+    return argument
 
 
 @cache

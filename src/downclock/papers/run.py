@@ -108,7 +108,8 @@ def _executed(tasks: list[Task], settings: Settings, jobs: int) -> Iterator[Done
     with _workers(min(jobs, len(tasks))) as pool:
         waiting: set[Future[Done]] = {pool.submit(run_one, task, settings) for task in tasks}
         while waiting:
-            ended, waiting = wait(waiting, return_when=FIRST_COMPLETED)
+            # With a limit, so that an interrupt is heard in whatever thread this is.
+            ended, waiting = wait(waiting, 0.1, return_when=FIRST_COMPLETED)
             for future in ended:
                 yield future.result()
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, cast
 
 from downclock.engine.policy import Policy
-from downclock.errors import InvalidInput
+from downclock.errors import InvalidInput, suggestion
 from downclock.planners.cluster.policy import ClusterPolicy
 from downclock.planners.lists.lengths import LeastEnergy, Lengths, OneClock
 from downclock.planners.lists.order import Order
@@ -387,7 +387,8 @@ def policy(spec: str) -> Policy:
     if name not in CATALOG:
         _load_registered()
     if name not in CATALOG:
-        raise InvalidInput(f"is not a policy ({', '.join(CATALOG)})", field="policy", value=name)
+        rule = f"is not a policy{suggestion(name, list(CATALOG))}"
+        raise InvalidInput(rule, field="policy", value=name)
     entry = CATALOG[name]
     given = dict(_parameter(entry, part) for part in text.split(",") if part)
     try:
@@ -434,8 +435,7 @@ def _parameter(entry: Entry, part: str) -> tuple[str, Any]:
     key, equals, text = part.partition("=")
     item = f"policy '{entry.name}'"
     if key not in entry.defaults or not equals:
-        known = ", ".join(entry.defaults) or "none"
-        rule = f"is not a parameter of this policy ({known})"
+        rule = f"is not a parameter of this policy{suggestion(key, list(entry.defaults))}"
         raise InvalidInput(rule, item=item, field=key, value=text)
     default = entry.defaults[key]
     if isinstance(default, bool):

@@ -9,9 +9,9 @@ from typing import TypeVar
 
 import numpy as np
 
-from downclock.errors import InvalidInput
+from downclock.errors import InvalidInput, suggestion
 from downclock.memo import Memo
-from downclock.power.points import Clocks, VoltageLaw
+from downclock.power.points import FIXED_VOLTAGE, Clocks, ClockTable, PowerLimits, VoltageLaw
 from downclock.power.profiles import CpuProfiles, GpuProfiles, Profiles
 from downclock.units import Floats, Ints, Names
 
@@ -90,6 +90,44 @@ class Library:
     def basis_of(self, kind: str) -> Basis:
         """Return what the profiles of a kind refer to, as far as it is known."""
         return self.basis.get(kind, Basis())
+
+    def clocks_of(self, kind: str) -> Clocks:
+        """Return the clocks or power limits that the profiles of a kind hold at, with their law.
+
+        Raises:
+            InvalidInput: an unknown kind, or one whose clocks the library does not say.
+        """
+        known = self.basis_of(kind)
+        if kind not in self.kinds:
+            rule = f"is not in the library{suggestion(kind, self.kinds)}"
+            raise InvalidInput(rule, item=f"kind '{kind}'")
+        if known.power_limit_w and known.default_power_limit_w is not None:
+            return PowerLimits(np.array(known.power_limit_w), known.default_power_limit_w)
+        if not known.core_mhz or known.default_core_mhz is None:
+            rule = "has profiles that do not say their clocks: give it a ClockRange or ClockTable"
+            raise InvalidInput(rule, item=f"kind '{kind}'")
+        memories = np.array(known.memory_mhz or (known.default_memory_mhz or 1.0,))
+        cores = np.array(known.core_mhz)
+        return ClockTable(
+            np.tile(cores, memories.size),
+            np.repeat(memories, cores.size),
+            known.default_core_mhz,
+            known.default_memory_mhz or float(memories[0]),
+            known.law or FIXED_VOLTAGE,
+        )
+
+    def rows_of(self, names: Sequence[str]) -> Ints:
+        """Return the rows of applications by name.
+
+        Raises:
+            InvalidInput: an application that the library does not have.
+        """
+        place = {str(name): row for row, name in enumerate(self.names)}
+        for name in names:
+            if name not in place:
+                rule = f"is not in the library{suggestion(str(name), list(place))}"
+                raise InvalidInput(rule, field="application", value=name)
+        return np.array([place[name] for name in names], dtype=np.int64)
 
     def called(self, kind: str, known: str) -> Library:
         """Return this library with the profiles of ``known`` for another kind as well."""

@@ -8,12 +8,13 @@ share a price. Processors are numbered server by server, chip by chip.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from downclock.errors import InvalidInput
+from downclock.errors import InvalidInput, require_type, suggestion
 from downclock.power.frontier import Frontier, frontier
 from downclock.power.library import Library
 from downclock.power.points import Clocks
@@ -40,12 +41,23 @@ class Kind:
 
     def __post_init__(self) -> None:
         item = f"kind '{self.name}'"
+        wanted = "a ClockRange, a ClockTable or PowerLimits"
+        require_type(self.clocks, get_args(Clocks), wanted, field="clocks", item=item)
         require_quantity("idle_w", self.idle_w, item=item)
         for field, choices in (("interrupt", Interrupt), ("clock", ClockRule)):
             value, allowed = getattr(self, field), get_args(choices)
             if value not in allowed:
                 rule = f"must be one of {', '.join(allowed)}"
                 raise InvalidInput(rule, item=item, field=field, value=value)
+
+    @classmethod
+    def of(cls, library: Library, name: str, *, idle_w: float = 0.0) -> Kind:
+        """Make a kind of the clocks and the voltage law that the library's profiles have.
+
+        Raises:
+            InvalidInput: the library has no such kind, or does not say its clocks.
+        """
+        return cls(name, library.clocks_of(name), idle_w)
 
     def frontier(self, library: Library, application: Ints, scale: Floats) -> Frontier:
         """Energy-time frontiers of tasks on this kind, a row each.
@@ -131,9 +143,14 @@ class Platform:
 
     @classmethod
     def build(
-        cls, kinds: tuple[Kind, ...], specs: tuple[ServerSpec, ...], slot_s: float | None = None
+        cls, kinds: Sequence[Kind], specs: Sequence[ServerSpec], slot_s: float | None = None
     ) -> Platform:
         """Expand server descriptions to columns; cost linear in the processors."""
+        for field, given, wanted in (("kinds", kinds, Kind), ("specs", specs, ServerSpec)):
+            require_type(given, (list, tuple), f"a list of {wanted.__name__}", field=field)
+            for each in given:
+                require_type(each, wanted, f"a {wanted.__name__}", field=field)
+        kinds, specs = tuple(kinds), tuple(specs)
         _check_specs(kinds, specs, slot_s)
         index = {kind.name: i for i, kind in enumerate(kinds)}
         zones = tuple(dict.fromkeys(spec.zone for spec in specs))
@@ -221,7 +238,7 @@ def _check_specs(
     for spec in specs:
         for name, _ in spec.processors:
             if name not in names:
-                rule = f"is not a kind of this platform ({', '.join(names)})"
+                rule = f"is not a kind of this platform{suggestion(name, names)}"
                 raise InvalidInput(rule, item=f"server '{spec.name}'", field="kind", value=name)
     if slot_s is not None:
         require_quantity("slot_s", slot_s, positive=True)

@@ -10,7 +10,8 @@ from typing import TypeVar
 
 import numpy as np
 
-from downclock.errors import InvalidInput
+from downclock.errors import InvalidInput, require_type
+from downclock.kernels.compiling import expect
 from downclock.memo import Memo
 from downclock.power.frontier import Frontier
 from downclock.power.library import Library
@@ -42,16 +43,34 @@ class Problem:
     _memo: Memo = field(default_factory=Memo, init=False)
 
     def __post_init__(self) -> None:
+        for field_, wanted in (("tasks", Tasks), ("library", Library), ("platform", Platform)):
+            require_type(
+                getattr(self, field_), wanted, f"a {wanted.__name__}", field=field_, item="problem"
+            )
         n = len(self.tasks)
+        expect(n)
         bad = (self.tasks.application < 0) | (self.tasks.application >= len(self.library))
         if np.any(bad):
             raise self._task_error(int(np.argmax(bad)), "names no application of the library")
+        self._check_laws()
         try:
             self.edges.order(n)
         except InvalidInput as error:
             if error.field is None and error.row is not None:
                 raise self._task_error(error.row, error.rule) from None
             raise
+
+    def _check_laws(self) -> None:
+        """Refuse another voltage law than the one the applications' power was fitted with."""
+        for kind in self.platform.kinds:
+            fitted = self.library.basis_of(kind.name).law
+            if fitted in (None, kind.clocks.law) or not self.library.needs_voltage(kind.name):
+                continue
+            rule = (
+                "is not the voltage law that the library's power was fitted with: dc.Kind.of takes"
+                " clocks and law from the library"
+            )
+            raise InvalidInput(rule, item=f"kind '{kind.name}'", field="law", value=kind.clocks.law)
 
     def runnable(self) -> Bools:
         """Which task can run on which kind of the platform: (tasks, kinds)."""

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from downclock.errors import InvalidInput
+from downclock.power.library import Library
 from downclock.problem.spread import Spread
 from downclock.quantities import MOST
+from downclock.tabular import Columns
 from downclock.units import Bools, Floats, Ints, Names, as_column
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Tasks:
+class Tasks(Columns):
     """A table of tasks; every field has shape (n,).
 
     Attributes:
@@ -53,24 +56,34 @@ class Tasks:
     @classmethod
     def of(
         cls,
-        application: Ints,
+        application: Ints | Sequence[int] | Sequence[str],
         *,
-        deadline_s: Floats,
-        arrival_s: Floats | float = 0.0,
-        scale: Floats | float = 1.0,
-        name: Names | None = None,
+        deadline_s: Floats | Sequence[float] | float,
+        library: Library | None = None,
+        arrival_s: Floats | Sequence[float] | float = 0.0,
+        scale: Floats | Sequence[float] | float = 1.0,
+        processors: Ints | Sequence[int] | int = 1,
+        name: Names | Sequence[str] | None = None,
     ) -> Tasks:
-        """Make a table from what usually differs; names default to ``t0, t1, ...``."""
+        """Make a table from what usually differs; names default to ``t0, t1, ...``.
+
+        Applications are rows of the library, or names of it where the library is given.
+        """
+        named = [each for each in application if isinstance(each, str)]
+        if named and library is None:
+            rule = "must be a row, or a name where library= says of which library"
+            raise InvalidInput(rule, item="tasks", field="application", value=named[0])
+        rows = library.rows_of(named) if named and library is not None else application
         n = len(application)
-        names = np.array([f"t{i}" for i in range(n)], dtype=object) if name is None else name
+        names = [f"t{i}" for i in range(n)] if name is None else name
         column = np.ones(n)
         return cls(
-            names,
-            application,
-            column * scale,
-            column * arrival_s,
-            column * deadline_s,
-            np.ones(n, dtype=np.int64),
+            np.asarray(names, dtype=object),
+            np.asarray(rows, dtype=np.int64),
+            column * np.asarray(scale),
+            column * np.asarray(arrival_s),
+            column * np.asarray(deadline_s),
+            np.ones(n, dtype=np.int64) * np.asarray(processors),
         )
 
     def _check(self) -> None:

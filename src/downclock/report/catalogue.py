@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from downclock.errors import InvalidInput
+from downclock.errors import InvalidInput, suggestion
 from downclock.planners.catalog import CATALOG, Entry
 from downclock.report.tables import Page, Table
 
@@ -98,7 +98,8 @@ def policies_page(default: str) -> Page:
 def policy_page(name: str) -> Page:
     """One policy: what it does, and the meaning, unit and default of each parameter."""
     if name not in CATALOG:
-        raise InvalidInput(f"is not a policy ({', '.join(CATALOG)})", field="policy", value=name)
+        rule = f"is not a policy{suggestion(name, list(CATALOG))}"
+        raise InvalidInput(rule, field="policy", value=name)
     entry = CATALOG[name]
     records = [
         {"parameter": key, "default": _value(value), "meaning": meaning(name, key)}

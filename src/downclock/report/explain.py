@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from downclock.errors import InvalidInput
+from downclock.errors import InvalidInput, suggestion
 from downclock.problem.problem import Problem
 from downclock.quantities import duration, energy, percent
 from downclock.report.alternatives import Alternative, alternatives, clock_words, other_kinds
@@ -117,7 +117,8 @@ def task_row(problem: Problem, task: str | int) -> int:
         if found.size:
             return int(found[0])
         near = [str(name) for name in names if task.lower() in str(name).lower()][:3]
-        hint = f" (did you mean {', '.join(near)}?)" if near else ""
+        alike = suggestion(task, [str(name) for name in names]).partition("; there are")[0]
+        hint = f"; did you mean {', '.join(near)}?" if near else alike
         raise InvalidInput(f"is not a task of this problem{hint}", field="task", value=task)
     if not 0 <= task < len(problem.tasks):
         raise InvalidInput(f"must be a row below {len(problem.tasks)}", field="task", value=task)

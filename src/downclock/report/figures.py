@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
 import io
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,11 +39,11 @@ HOUR_S, MINUTE_S = 3600.0, 60.0
 
 def gantt_figure(problem: Problem, schedule: Schedule) -> Figure:
     """Who runs what when: a row per processor, coloured by core clock."""
+    segments, platform = schedule.segments, problem.platform
+    figure, axes = new_figure(height=min(12.0, 1.6 + 0.16 * platform.processor_count))
     from matplotlib.collections import PolyCollection
     from matplotlib.colors import LinearSegmentedColormap
 
-    segments, platform = schedule.segments, problem.platform
-    figure, axes = new_figure(height=min(12.0, 1.6 + 0.16 * platform.processor_count))
     unit, name = _time_unit(schedule.makespan_s)
     _draw_states(axes, problem, power_curve(problem, schedule, most=1).states, unit)
     colours = LinearSegmentedColormap.from_list("clock", CLOCKS)
@@ -190,11 +188,17 @@ def new_figure(width: float = 8.0, height: float = 4.0) -> tuple[Figure, Axes]:
         from matplotlib.figure import Figure
     except ImportError:
         raise MissingExtra("matplotlib", "plot", "drawing a figure") from None
-    if "IPython" in sys.modules:
-        # Notebooks learn to show figures when pyplot is first imported.
-        importlib.import_module("matplotlib.pyplot")
+
+    class Shown(Figure):
+        """A figure that notebooks show without pyplot."""
+
+        def _repr_png_(self) -> bytes:
+            out = io.BytesIO()
+            self.savefig(out, format="png")
+            return out.getvalue()
+
     mpl.rcParams["svg.hashsalt"] = "downclock"
-    figure = Figure(figsize=(width, height), layout="constrained")
+    figure = Shown(figsize=(width, height), layout="constrained")
     axes = figure.add_subplot()
     axes.spines[["top", "right"]].set_visible(False)
     return figure, axes

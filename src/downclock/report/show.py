@@ -12,10 +12,11 @@ from downclock.study.summary import Summary
 
 
 @singledispatch
-def show(result: Summary | Comparison) -> Page:
+def show(result: Summary | Comparison | list[Comparison]) -> Page:
     """Return the page of what `summarise`, `judge` or `compare` gave: it prints as tables."""
     raise TypeError(f"there is no page of a {type(result).__name__}")
 
 
 show.register(Summary)(summary_page)
 show.register(Comparison)(comparison_page)
+show.register(list)(lambda comparisons: comparison_page(*comparisons))

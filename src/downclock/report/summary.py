@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import datetime, timedelta
 from typing import Any
 
 from downclock.planners.catalog import without_objective
@@ -12,6 +13,7 @@ from downclock.schedule.account.bill import PARTS, Bill
 from downclock.study.objective_value import ObjectiveValue
 from downclock.study.planned import Planned
 from downclock.study.summary import Summary
+from downclock.units import J_PER_KWH
 
 SHOWN = 20
 """Rejected tasks listed for people; JSON lists all."""
@@ -84,7 +86,19 @@ def _facts(summary: Summary) -> list[tuple[str, Callable[[Planned], str]]]:
         ("servers used", lambda each: f"{each.bill.servers_used} of {servers}"),
         ("server wakes", lambda each: f"{each.bill.wakes}"),
         ("makespan", lambda each: duration(each.bill.makespan_s)),
+        *_clock_times(summary.problem.epoch),
     ]
+
+
+def _clock_times(epoch: datetime | None) -> list[tuple[str, Callable[[Planned], str]]]:
+    """When the last task ends, by the calendar of a problem that has one."""
+    if epoch is None:
+        return []
+
+    def end(each: Planned) -> str:
+        return (epoch + timedelta(seconds=each.bill.makespan_s)).strftime("%a %H:%M")
+
+    return [("last end", end)]
 
 
 def _value_rows(values: list[ObjectiveValue], bills: list[Bill]) -> Rows:
@@ -99,6 +113,8 @@ def _bought(bills: list[Bill]) -> list[tuple[str, Callable[[Bill], str]]]:
     """Names of what is paid and emitted, and how to say it of a bill."""
     rows: list[tuple[str, Callable[[Bill], str]]] = []
     if bills[0].money is not None:
+        kilo = 1000.0 / J_PER_KWH  # meters and invoices count kilowatt hours
+        rows.append(("energy bought", lambda bill: prefixed(kilo * bill.total_j, "Wh")))
         rows.append(("money", lambda bill: money(bill.money or 0.0, bill.currency)))
         if any(bill.money_clipped != bill.money for bill in bills):
             title = "money, negative prices as 0"

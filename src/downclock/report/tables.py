@@ -18,6 +18,12 @@ Form: TypeAlias = Literal["table", "json", "csv"]
 WIDTH = 100
 """Columns where there is no terminal to ask."""
 
+GAP = 3
+"""Columns between two columns of a table."""
+
+LEAST_TEXT = 16
+"""Columns that a column of text should have before it wraps."""
+
 MOST_ROWS = 60
 """Rows of a table that are shown to people; JSON and CSV always hold all."""
 
@@ -119,12 +125,41 @@ def _readable(page: Page, width: int, style: bool) -> str:
         console.print()
         if table.title:
             console.print(table.title, style="bold" if style else None)
-        console.print(_rich(table))
+        for piece in stacked(table, width):
+            console.print(_rich(piece))
     if page.notes:
         console.print()
     for note in page.notes:
         console.print(note)
     return _tidy(out.getvalue())
+
+
+def stacked(table: Table, width: int) -> list[Table]:
+    """Return the table, or several to stand below each other where it is too wide.
+
+    Each has the first column, so that no number stands without its name; columns of text may wrap,
+    numbers may not.
+    """
+    shown = [row for row in table.rows[:MOST_ROWS] if row is not None]
+    wide = [max(map(len, cells)) for cells in zip(table.head, *shown, strict=True)]
+    needed = [min(w, LEAST_TEXT) if k in table.text else w for k, w in enumerate(wide)]
+    groups: list[list[int]] = []
+    left = -1
+    for k in range(1, len(wide)):
+        if left < needed[k] + GAP:
+            groups.append([0])
+            left = width - GAP - min(wide[0], max(LEAST_TEXT, width - 2 * GAP - needed[k]))
+        groups[-1].append(k)
+        left -= needed[k] + GAP
+    return [_columns(table, group) for group in groups] if len(groups) > 1 else [table]
+
+
+def _columns(table: Table, which: list[int]) -> Table:
+    """Return these columns; a row that has nothing in them but its name is left out."""
+    rows = [row if row is None else tuple(row[k] for k in which) for row in table.rows]
+    kept = [row for row in rows if row is None or any(row[1:])]
+    text = tuple(at for at, k in enumerate(which) if k in table.text)
+    return Table(tuple(table.head[k] for k in which), tuple(kept), text=text)
 
 
 def _tidy(text: str) -> str:
@@ -143,7 +178,9 @@ def _rich(table: Table) -> Any:
     drawn = RichTable(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_header=headed)
     for k, name in enumerate(table.head):
         left = k in table.text
-        drawn.add_column(Text(name), justify="left" if left else "right", no_wrap=not left)
+        drawn.add_column(
+            Text(name), justify="left" if left else "right", no_wrap=not left, overflow="fold"
+        )
     for row in table.rows[:MOST_ROWS]:
         if row is None:
             drawn.add_section()

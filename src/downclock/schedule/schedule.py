@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from html import escape
 from typing import Any
@@ -15,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from downclock.tabular import Columns
 from downclock.units import Floats, Ints, Names, as_column
 
 ON, WAKING, ASLEEP, DOWN = 0, 1, 2, 3
@@ -26,8 +28,8 @@ STATUSES = ("done", "rejected", "failed", "pending")
 """How a task ended, by code."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Segments:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Segments(Columns):
     """Rows (n,) of work done; a gang is one row per processor, equal but for the processor.
 
     Attributes:
@@ -85,8 +87,8 @@ class Segments:
         )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PowerSpans:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class PowerSpans(Columns):
     """Power states of servers, rows (n,); ``end_s`` may be infinite: the boundary closes it."""
 
     server: Ints
@@ -97,12 +99,15 @@ class PowerSpans:
     def __post_init__(self) -> None:
         _as_columns(self, ints=("server", "state"))
 
+    def _words(self) -> Mapping[str, Sequence[str]]:
+        return {"state": STATES}
+
     def __len__(self) -> int:
         return self.server.size
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Outcomes:
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class Outcomes(Columns):
     """How each task of the problem ended, a row per task (n,).
 
     Attributes:
@@ -117,6 +122,9 @@ class Outcomes:
 
     def __post_init__(self) -> None:
         _as_columns(self, ints=("status",), names=("reason",))
+
+    def _words(self) -> Mapping[str, Sequence[str]]:
+        return {"status": STATUSES}
 
     @classmethod
     def all_done(cls, n: int) -> Outcomes:

@@ -6,6 +6,7 @@ run.promised, run.realised      # two schedules, both for `verify` and `account`
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -94,12 +95,15 @@ def simulate_many(
     chances: Chances = NOISELESS,
     seeds: tuple[int, ...] = (0,),
     stepwise: bool = False,
+    progress: Callable[[str, int, int], None] | None = None,
 ) -> list[Run]:
-    """Simulate several fates of one problem; it is planned once."""
+    """Simulate several fates of one problem; it is planned once. Tells of each run beforehand."""
     require(problem, policy)
     promised = _play(problem, policy, noiseless_world(problem), chances, stepwise)[0]
-    runs = []
+    runs: list[Run] = []
     for seed in seeds:
+        if progress is not None:
+            progress(f"simulating run {seed}", len(runs), len(seeds))
         fate = draw_fate(problem, chances, seed)
         _refuse_shared_clocks(problem, promised, fate)
         world = drawn_world(problem, fate)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from downclock.engine.policy import Policy
+from downclock.errors import InvalidInput, require_type
 from downclock.planners.catalog import (
     CATALOG,
     DEFAULT,
@@ -25,26 +26,52 @@ SLOT_BASELINES = ("least-cost:objective=energy",)
 """The same for task graphs in slots: blind to prices."""
 
 
+def as_policy(given: str | Policy) -> Policy:
+    """Make a policy of a spec; what is one already stays.
+
+    Raises:
+        InvalidInput: neither, or an unknown one.
+    """
+    require_type(given, (str, Policy), "the name of a policy or a policy", field="policy")
+    return policy(given) if isinstance(given, str) else given
+
+
+def require_able(problem: Problem, chosen: Policy) -> None:
+    """Refuse a policy that cannot plan such a problem; those of the catalogue that can are named.
+
+    Raises:
+        InvalidInput: with the policy's own reason.
+    """
+    objection = chosen.objection(problem)
+    if objection is None:
+        return
+    able = [name for name in CATALOG if policy(name).objection(problem) is None]
+    others = f"these can: {', '.join(able)}" if able else "no policy of the catalogue can"
+    raise InvalidInput(f"{objection}; {others}", item=f"policy '{chosen.name}'")
+
+
 def chosen_policy(
     problem: Problem,
-    spec: str | None = None,
+    given: str | Policy | None = None,
     *,
     objective: str | None = None,
     seed: int | None = None,
     effort: float | None = None,
     known: bool = True,
 ) -> Policy:
-    """The policy to plan with: the one named, or the usual one for such a problem.
+    """The policy to plan with: the one given, or the usual one for such a problem.
 
-    ``known``: the whole problem is known, not only what has arrived.
-
-    It plans by the objective, and draws with the seed, where it can.
+    ``known``: the whole problem is known, not only what has arrived. One that is named plans by
+    the objective, and draws with the seed, where it can; a value stays as it is.
 
     Raises:
         InvalidInput: an unknown policy, or one without an effort where one is asked for.
     """
-    made = default_policy(problem, objective or "energy", known=known) if spec is None else None
-    name = wanted = spec or (made.name if made is not None else DEFAULT)
+    require_type(problem, Problem, "a Problem (dc.load_problem reads one)", field="problem")
+    if given is not None and not isinstance(given, str):
+        return as_policy(given)
+    made = default_policy(problem, objective or "energy", known=known) if given is None else None
+    name = wanted = given or (made.name if made is not None else DEFAULT)
     if objective is not None:
         wanted = with_objective(wanted, objective)
     wanted = _with_seed(wanted, seed)

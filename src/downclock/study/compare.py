@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, overload
 
 from downclock.engine.policy import Policy
-from downclock.planners.catalog import CATALOG, policy, with_objective
-from downclock.problem.objective import Objective
+from downclock.errors import InvalidInput
+from downclock.planners.catalog import CATALOG, with_objective
+from downclock.problem.objective import Objective, parse_objective
 from downclock.problem.problem import Problem
 from downclock.schedule.account.bill import Boundary
+from downclock.study.baselines import as_policy
 from downclock.study.planned import Judge, Planned
-from downclock.study.summary import plans_of
-
-Progress = Callable[[str, int, int], None]
-"""Told what begins, how many are done, and of how many."""
+from downclock.study.summary import Progress, counted, plans_of
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,56 +56,82 @@ class Comparison:
         return "\n  ".join([repr(self.problem), *map(str, self.plans)])
 
 
+@overload
 def compare(
-    problem: Problem,
-    policies: Sequence[str] | None = None,
+    problems: Problem,
+    policies: Sequence[str | Policy] | None = None,
     *,
     boundary: Boundary = "last-task",
     progress: Progress | None = None,
-    objective: Objective | None = None,
-) -> Comparison:
-    """Plan a problem with many policies.
+    objective: Objective | str | None = None,
+) -> Comparison: ...
+@overload
+def compare(
+    problems: Iterable[Problem],
+    policies: Sequence[str | Policy] | None = None,
+    *,
+    boundary: Boundary = "last-task",
+    progress: Progress | None = None,
+    objective: Objective | str | None = None,
+) -> list[Comparison]: ...
+def compare(
+    problems: Problem | Iterable[Problem],
+    policies: Sequence[str | Policy] | None = None,
+    *,
+    boundary: Boundary = "last-task",
+    progress: Progress | None = None,
+    objective: Objective | str | None = None,
+) -> Comparison | list[Comparison]:
+    """Plan a problem, or each of several, with many policies.
 
     Args:
-        problem: what is asked.
-        policies: specs; all of the catalogue that apply when not given.
+        problems: what is asked.
+        policies: specs or policies; all of the catalogue that apply when not given.
         boundary: where the energy window of a server ends.
         progress: told before each policy.
-        objective: what is to be least; policies that can plan by it do. Energy when not given.
+        objective: what is to be least; policies named here that can plan by it do. Energy when not
+            given.
 
     Raises:
         InvalidInput: a policy that does not exist.
     """
-    return compare_all(
-        [problem], policies, boundary=boundary, progress=progress, objective=objective
-    )[0]
+    by = parse_objective(objective) if isinstance(objective, str) else objective
+    made = _made(CATALOG if policies is None else policies, by)
+    if isinstance(problems, Problem):
+        return _compared(problems, made, boundary, progress, by)
+    asked = list(problems)
+    return [
+        _compared(problem, made, boundary, _offset(progress, k, len(asked)), by)
+        for k, problem in enumerate(asked)
+    ]
 
 
-def compare_all(
-    problems: Iterable[Problem],
-    policies: Sequence[str] | None = None,
-    *,
-    boundary: Boundary = "last-task",
-    progress: Progress | None = None,
-    objective: Objective | None = None,
-) -> list[Comparison]:
-    """Compare on every problem in turn."""
-    specs = CATALOG if policies is None else policies
-    if objective is not None:
-        specs = [with_objective(spec, str(objective)) for spec in specs]
-    made = {each.name: each for each in map(policy, dict.fromkeys(specs))}.values()
-    found = []
-    for problem in problems:
-        judge = Judge.of(problem, boundary, objective)
-        plans, without = plans_of(judge, _told(list(made), progress))
-        each = Comparison(problem, tuple(plans), tuple(without), objective)
-        found.append(replace(each, plans=tuple(sorted(plans, key=each.rank))))
-    return found
+def _made(given: Iterable[str | Policy], objective: Objective | None) -> list[Policy]:
+    """Return the policies, each once; those named plan by the objective where they can."""
+    if isinstance(given, str):
+        raise InvalidInput("must be a list of policies", field="policies", value=given)
+    asked = [
+        with_objective(each, str(objective)) if objective is not None and isinstance(each, str)
+        else each for each in given
+    ]  # fmt: skip
+    return list({each.name: each for each in map(as_policy, asked)}.values())
 
 
-def _told(policies: list[Policy], progress: Progress | None) -> Iterator[Policy]:
-    """Yield policies; tell of each when its turn comes."""
-    for k, each in enumerate(policies):
-        if progress is not None:
-            progress(each.name, k, len(policies))
-        yield each
+def _compared(
+    problem: Problem,
+    policies: list[Policy],
+    boundary: Boundary,
+    progress: Progress | None,
+    objective: Objective | None,
+) -> Comparison:
+    judge = Judge.of(problem, boundary, objective)
+    plans, without = plans_of(judge, counted(policies, progress))
+    found = Comparison(problem, tuple(plans), tuple(without), objective)
+    return replace(found, plans=tuple(sorted(plans, key=found.rank)))
+
+
+def _offset(progress: Progress | None, problem: int, problems: int) -> Progress | None:
+    """Count policies over all problems."""
+    if progress is None:
+        return None
+    return lambda what, done, of: progress(what, problem * of + done, problems * of)

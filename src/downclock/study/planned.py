@@ -9,7 +9,7 @@ import numpy as np
 
 from downclock.engine.policy import Policy
 from downclock.planners.bounds import Bounds
-from downclock.planners.catalog import objective_of, policy
+from downclock.planners.catalog import objective_of
 from downclock.planners.offline_solver import planned_with_proof
 from downclock.planners.result import Result
 from downclock.problem.objective import Objective
@@ -20,6 +20,7 @@ from downclock.schedule.account.bill import Bill, Boundary
 from downclock.schedule.schedule import DONE, REJECTED, Schedule
 from downclock.schedule.verify.verdict import Verdict
 from downclock.schedule.verify.verify import require_valid, verify
+from downclock.study.baselines import as_policy, require_able
 from downclock.study.objective_value import ObjectiveValue, objective_or_none
 from downclock.units import TOLERANCE, Floats, Ints, slack
 
@@ -36,8 +37,7 @@ class Planned:
         bill: what it costs.
         bound_j: no valid schedule of the tasks it runs needs less.
         value: its value under the objective it was asked for; None where that is energy alone.
-        planning_s: how long planning took, the first compilation of kernels included; NaN where
-            the schedule was given.
+        planning_s: how long planning took, without compiling; NaN where the schedule was given.
         hopeless: why a solver that plans all or nothing has no plan; None where it has one.
     """
 
@@ -183,6 +183,7 @@ class Judge:
             InvalidInput: the policy cannot plan such problems.
             InvalidSchedule: the policy's plan breaks a rule; that is a bug.
         """
+        require_able(self.problem, policy)
         schedule, proof, planning_s = planned_with_proof(self.problem, policy)
         verdict = require_valid(self.problem, schedule)
         own = objective_or_none(objective_of(policy.name))
@@ -204,11 +205,6 @@ class Judge:
             return bill, bound_j, None
         bound = self.bounds.value_below(schedule, objective, proof)
         return bill, bound_j, ObjectiveValue.of(bill, objective, bound)
-
-
-def as_policy(given: str | Policy) -> Policy:
-    """Make a policy of a spec; what is one already stays."""
-    return policy(given) if isinstance(given, str) else given
 
 
 def planned(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from downclock.engine.policy import Policy
 from downclock.errors import InvalidSchedule
@@ -12,9 +13,12 @@ from downclock.problem.objective import Objective
 from downclock.problem.problem import Problem
 from downclock.schedule.account.bill import Boundary
 from downclock.schedule.schedule import Schedule
-from downclock.study.baselines import named_baselines, usual_baselines
+from downclock.study.baselines import chosen_policy, named_baselines, usual_baselines
 from downclock.study.objective_value import objective_or_none
-from downclock.study.planned import Judge, Planned, as_policy
+from downclock.study.planned import Judge, Planned
+
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Told what begins, how many are done, and of how many."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -71,13 +75,14 @@ class Summary:
 
 def summarise(
     problem: Problem,
-    policy: str | Policy,
+    policy: str | Policy | None = None,
     *,
     boundary: Boundary = "last-task",
     baselines: Sequence[str] | None = None,
     objective: Objective | None = None,
+    progress: Progress | None = None,
 ) -> Summary:
-    """Plan with a policy and with the baselines, under the same sleep rule.
+    """Plan with a policy (the usual one) and with the baselines, under the same sleep rule.
 
     The baselines are the usual ones for such a problem unless they are given; all are valued by
     the objective, which is that of the policy where none is given.
@@ -86,10 +91,12 @@ def summarise(
         InvalidInput: an unknown policy, or one that cannot plan such problems.
         InvalidSchedule: the policy's plan breaks a rule; that is a bug.
     """
-    made = as_policy(policy)
+    made = chosen_policy(problem, policy)
     objective = objective or objective_or_none(objective_of(made.name))
     judge = Judge.of(problem, boundary, objective)
-    return _beside_baselines(judge, judge.planned(made), baselines)
+    others = _baselines(judge, made.name, baselines)
+    told = counted([made, *others], progress)
+    return _beside(judge, judge.planned(next(told)), told)
 
 
 def judge(
@@ -98,6 +105,7 @@ def judge(
     *,
     boundary: Boundary = "last-task",
     baselines: Sequence[str] | None = None,
+    progress: Progress | None = None,
 ) -> Summary:
     """Judge a schedule that somebody made, and plan the (usual) baselines for it.
 
@@ -109,16 +117,27 @@ def judge(
     """
     objective = objective_or_none(objective_of(schedule.policy))
     by = Judge.of(problem, boundary, objective)
-    return _beside_baselines(by, by.given(schedule), baselines)
+    others = _baselines(by, schedule.policy, baselines)
+    return _beside(by, by.given(schedule), counted(others, progress))
 
 
-def _beside_baselines(judge: Judge, plan: Planned, baselines: Sequence[str] | None) -> Summary:
-    if baselines is None:
-        made = usual_baselines(judge.problem, plan.policy, judge.objective)
-    else:
-        made = named_baselines(plan.policy, tuple(baselines))
-    others, without = plans_of(judge, made)
+def _baselines(judge: Judge, plan: str, named: Sequence[str] | None) -> list[Policy]:
+    if named is None:
+        return usual_baselines(judge.problem, plan, judge.objective)
+    return named_baselines(plan, tuple(named))
+
+
+def _beside(judge: Judge, plan: Planned, baselines: Iterator[Policy]) -> Summary:
+    others, without = plans_of(judge, baselines)
     return Summary(plan, tuple(others), tuple(without))
+
+
+def counted(policies: Sequence[Policy], progress: Progress | None) -> Iterator[Policy]:
+    """Yield policies; tell of each when its turn comes."""
+    for k, each in enumerate(policies):
+        if progress is not None:
+            progress(f"planning by {each.name}", k, len(policies))
+        yield each
 
 
 def plans_of(

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
@@ -12,16 +10,9 @@ from downclock.planners.cluster.columns import CurveTables
 from downclock.planners.cluster.kernels.curves import energy_j
 from downclock.planners.cluster.kernels.equalise import equalise
 from downclock.planners.cluster.search import Batch
-from downclock.units import Floats
 from downclock.workloads import mei
 
 IDLE_W = 37.0
-
-
-def column(rows: Any, name: str) -> Floats:
-    """A column of a table as kernels take it, compiled or not."""
-    found: Floats = getattr(rows, name) if hasattr(rows, name) else rows[name]
-    return found
 
 
 def two_tasks(seed: int) -> Batch:
@@ -44,12 +35,12 @@ def test_two_processors_end_where_the_sum_of_their_energies_is_least(seed: int) 
     )
 
     def alone_j(i: int, end_s: float) -> float:
-        reach = min(end_s, column(curves.rows, "long_s")[i], deadline_s[i])
-        if reach < column(curves.rows, "short_s")[i]:
+        reach = min(end_s, curves.rows["long_s"][i], deadline_s[i])
+        if reach < curves.rows["short_s"][i]:
             return np.inf
         return energy_j(curves, i, reach) - IDLE_W * reach
 
-    short_s, long_s = (column(curves.rows, name)[:2].max() for name in ("short_s", "long_s"))
+    short_s, long_s = (curves.rows[name][:2].max() for name in ("short_s", "long_s"))
     ends = np.linspace(short_s, long_s, 4001)
     brute = min(2 * IDLE_W * end + alone_j(0, end) + alone_j(1, end) for end in ends)
     # The grid steps by 0.1 % of the range and cost is flat to second order at the best end.
@@ -75,6 +66,6 @@ def test_a_chain_shares_one_slope_unless_a_deadline_splits_it() -> None:
 def test_impossible_deadlines_cost_infinity() -> None:
     batch = two_tasks(2)
     curves, slopes, table = batch.curves, batch.slopes, batch.table
-    times, tight = np.zeros(2), column(curves.rows, "short_s")[:2] * 1.1
+    times, tight = np.zeros(2), curves.rows["short_s"][:2] * 1.1
     first = np.array([0, 2])
     assert equalise(curves, table[:2], slopes, np.arange(2), tight, first, 74.0, times) == np.inf

@@ -225,7 +225,7 @@ BAD = {
     "unknown kind": (
         changed('[{ kind = "core", count = 4 }]', '[{ kind = "cores", count = 4 }]'),
         "cluster.toml line 26, server 'small': kind='cores' is not a kind of this platform"
-        " (gtx1080ti, core)",
+        "; did you mean 'core'?",
     ),
     "no count": (
         changed("count = 2", "count = 0"),

@@ -259,7 +259,7 @@ BAD_ROWS = {
     ),
     "missing column": (
         "name,scale\na,1\n",
-        "jobs.csv: no column 'application'; the columns are: name, scale",
+        "jobs.csv: no column 'application'; there are: name, scale",
     ),
     "header only": ("name,application\n", "jobs.csv: there are no tasks"),
     "empty file": ("", "jobs.csv, the file: is empty"),

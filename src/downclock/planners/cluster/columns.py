@@ -10,7 +10,7 @@ import numpy as np
 
 from downclock.engine.tasks import grown
 from downclock.engine.view import View
-from downclock.kernels.records import columns, filled
+from downclock.kernels.records import filled
 from downclock.planners.lists.lengths import OneClock
 from downclock.problem.platform import Platform
 from downclock.units import Bools, Floats, Ints
@@ -132,12 +132,12 @@ class CurveTables:
         from downclock.planners.cluster.kernels.curves import Curves
 
         return Curves(
-            rows=columns(self.rows),
+            rows=self.rows,
             shape=self.shape,
             box=self.box,
-            kinds=columns(self.kinds),
-            rungs=columns(self.rungs),
-            tries=columns(self.tries),
+            kinds=self.kinds,
+            rungs=self.rungs,
+            tries=self.tries,
         )
 
     def learn(

@@ -33,7 +33,6 @@ from downclock.engine.saved import flat, rebuilt
 from downclock.engine.view import View
 from downclock.errors import InvalidInput
 from downclock.kernels.least_tree import new_trees
-from downclock.kernels.records import columns
 from downclock.kernels.refusals import NOWHERE
 from downclock.planners.cluster.batch import packing
 from downclock.planners.cluster.board import Board, make_room, new_board, room_for
@@ -205,13 +204,13 @@ class ClusterPolicy:
         room = room_for(starts + processors, starts + 4 * servers + 4, refusals)
         return Cluster(
             rules=Rules(self.late, round(self.effort * PLACED_PER_S), CROWD),
-            processors=columns(board.processors),
-            servers=columns(board.servers),
-            tasks=columns(board.tasks),
+            processors=board.processors,
+            servers=board.servers,
+            tasks=board.tasks,
             kinds=board.kinds,
             curves=state.curves.for_kernels(),
             tariff=tariff_for(view, self.objective).tariff,
-            tally=columns(board.tally),
+            tally=board.tally,
             awake_servers=board.awake_servers,
             busy=board.busy,
             asleep=board.asleep,
@@ -219,9 +218,9 @@ class ClusterPolicy:
             from_s=board.from_s,
             to_s=board.to_s,
             arrival_history=board.arrival_history,
-            starts=columns(room[0]),
-            switches=columns(room[1]),
-            refusals=columns(room[2]),
+            starts=room[0],
+            switches=room[1],
+            refusals=room[2],
         )
 
     def _choose(self, state: State, view: View) -> None:
@@ -300,9 +299,7 @@ class ClusterPolicy:
 
 def _rows(table: Any, count: int) -> tuple[Any, ...]:
     """The first rows of a table of decisions, column by column."""
-    names = table._fields if hasattr(table, "_fields") else table.dtype.names
-    found = (table[name] if hasattr(table, "dtype") else getattr(table, name) for name in names)
-    return tuple(column[:count].copy() for column in found)
+    return tuple(table[name][:count].copy() for name in table.dtype.names)
 
 
 class _Run:

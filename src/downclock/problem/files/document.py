@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,16 +11,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from downclock.errors import InvalidInput
+from downclock.errors import InvalidInput, suggestion
 from downclock.files import parsed_json, read_text
 
 Place: TypeAlias = tuple[str | int, ...]
 """Keys and list positions that lead from the top of a document to a value."""
 
 _ABSENT: Any = object()
-
-_SEARCHED = 5_000
-"""Among more words than this we do not look for the one that was meant: it would take long."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -211,17 +207,6 @@ class Fields:
             except OverflowError:
                 pass
         raise self.complaint("must be a number", key, value)
-
-
-def suggestion(word: str, known: Sequence[str]) -> str:
-    """Return the end of a complaint about an unknown word: the one meant, or all there are."""
-    if len(known) > _SEARCHED:
-        return ""
-    near = difflib.get_close_matches(word[:80], known, n=1)
-    if near:
-        return f"; did you mean '{near[0]}'?"
-    shown = ", ".join(sorted(known)[:30])
-    return f"; there are: {shown}{', ...' if len(known) > 30 else ''}"
 
 
 def _called(noun: str, row: Any, k: int) -> str:

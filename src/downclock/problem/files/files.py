@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime, tzinfo
 from pathlib import Path
@@ -41,6 +42,7 @@ def load_problem(
     *,
     library: str | Path | Library | None = None,
     prices: str | Path | Prices | None = None,
+    price_columns: Mapping[str, str] | None = None,
     epoch: str | datetime | None = None,
     timezone: str | tzinfo | None = None,
     archetype: str | None = None,
@@ -54,6 +56,7 @@ def load_problem(
         library: a library file or ``builtin:NAME``; by default the one the cluster file names.
         prices: a CSV file (see `read_prices`); by default the cluster file's.
             Where the cluster has no epoch, its time 0 is the first row.
+        price_columns: our column names to those of that file, where they differ.
         epoch: instant that times count from; by default the cluster file's, else the tasks'
             first arrival where they have calendar times.
         timezone: name of the zone that times without an offset are in; by default the cluster
@@ -87,7 +90,7 @@ def load_problem(
             file.library,
             where.platform,
             file.edges,
-            _prices(where, prices, file.epoch, zone),
+            _prices(where, prices, file.epoch, zone, price_columns),
             file.epoch,
             Path(tasks).stem,
             file.assumptions,
@@ -112,6 +115,7 @@ def _prices(
     prices: str | Path | Prices | None,
     epoch: datetime | None,
     zone: tzinfo | None,
+    columns: Mapping[str, str] | None,
 ) -> Prices:
     if isinstance(prices, Prices):
         return prices
@@ -126,5 +130,6 @@ def _prices(
         timezone=zone,
         slot_s=platform.slot_s,
         zones=platform.zones,
+        columns=columns,
     )
     return covering(read, platform.zones, prices)

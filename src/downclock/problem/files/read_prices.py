@@ -171,6 +171,10 @@ def _renamed(table: Table, columns: Mapping[str, str] | None) -> Table:
         examples = ("price_per_kwh", "price_eur_per_mwh", "carbon_g_per_kwh")
         refuse_unknown_columns(table, list(dict.fromkeys([*TIME_COLUMNS, "zone", *own, *examples])))
         return table
+    for ours in columns:
+        if ours not in (*TIME_COLUMNS, "zone") and not _VALUE.fullmatch(ours):
+            rule = "is no column of prices, such as timestamp or price_eur_per_mwh"
+            raise InvalidInput(rule, item=f"column '{ours}'", source=table.source)
     table.require(list(columns.values()))
     data = {ours: table.data[theirs] for ours, theirs in columns.items()}
     return Table(table.source, data, len(table), table.line)

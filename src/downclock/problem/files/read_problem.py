@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from downclock.errors import InvalidInput
+from downclock.errors import InvalidInput, suggestion
 from downclock.power.library_file import library_of_document
-from downclock.problem.files.document import Document, Fields, read_json, suggestion
+from downclock.problem.files.document import Document, Fields, read_json
 from downclock.problem.files.read_cluster import PLATFORM_KEYS, platform_of
 from downclock.problem.files.read_tasks import TaskFile, tasks_of_rows
 from downclock.problem.files.write_problem import FORMAT

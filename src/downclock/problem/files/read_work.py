@@ -8,10 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from downclock.errors import InvalidInput
+from downclock.errors import InvalidInput, suggestion
 from downclock.power.library import Library
 from downclock.problem.calendar import durations
-from downclock.problem.files.document import suggestion
 from downclock.problem.files.run_jobs import Applications, Wanted
 from downclock.problem.files.site import Site
 from downclock.tabular import Table

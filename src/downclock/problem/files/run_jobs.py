@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from downclock.errors import InvalidInput
+from downclock.errors import InvalidInput, suggestion
 from downclock.power.archetypes import (
     CARDS,
     CLASSES,
@@ -23,7 +23,6 @@ from downclock.power.archetypes import (
 )
 from downclock.power.library import Library
 from downclock.power.profiles import Curved
-from downclock.problem.files.document import suggestion
 from downclock.problem.files.site import Site
 from downclock.quantities import count
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from downclock.errors import InvalidInput, InvalidSchedule
+from downclock.errors import InvalidInput, InvalidSchedule, require_type
 from downclock.problem.problem import Problem
 from downclock.schedule.account.bill import PARTS, Bill, Boundary
 from downclock.schedule.account.meters import Meter, carbon_meter, energy_meter, price_meter
@@ -45,6 +45,8 @@ def account(problem: Problem, schedule: Schedule, *, boundary: Boundary = "last-
         InvalidSchedule: a segment or span that has no power (unknown task, processor or server,
             a time that is no number, no profile at the point).
     """
+    require_type(problem, Problem, "a Problem", field="problem")
+    require_type(schedule, Schedule, "a Schedule", field="schedule")
     _check(problem, schedule)
     with np.errstate(over="ignore", invalid="ignore"):
         return _bill(problem, schedule, boundary)

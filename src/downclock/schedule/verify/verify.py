@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from downclock.errors import InvalidSchedule
+from downclock.errors import InvalidSchedule, require_type
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import DONE, PENDING, Outcomes, Schedule
 from downclock.schedule.verify import (
@@ -57,6 +57,8 @@ def verify(problem: Problem, schedule: Schedule, *, most: int | None = 1000) -> 
 
     Cost: a few sorts of the segments; a million take seconds.
     """
+    require_type(problem, Problem, "a Problem", field="problem")
+    require_type(schedule, Schedule, "a Schedule", field="schedule")
     checked = len(problem.tasks) + len(schedule.segments) + len(schedule.spans)
     found = list(rules_tables.ragged(schedule))
     if not found:

@@ -36,8 +36,18 @@ function modelOf({ header, columns }) {
   model.segment_first = firsts(model.segment_processor, model.processors);
   model.state_first = firsts(model.state_server, model.server_names.length);
   model.processor_place = places(model.processor_server);
+  model.lanes = lanesInUse(model);
   addTasks(model);
   return model;
+}
+
+// Processors up to the last server that is ever awake; all of them where none is.
+function lanesInUse(model) {
+  const busy = new Set(Array.from(model.segment_processor, (p) => model.processor_server[p]));
+  model.state_server.forEach((server, s) => model.state_kind[s] !== 2 && busy.add(server));
+  let lanes = model.processors;
+  while (lanes > 0 && !busy.has(model.processor_server[lanes - 1])) lanes--;
+  return lanes || model.processors;
 }
 
 // The frontiers come in a block of their own, read after the first picture is there.

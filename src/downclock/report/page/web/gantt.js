@@ -2,7 +2,7 @@
 
 class Gantt {
   constructor(model, timeline, canvas, tip, onPick) {
-    Object.assign(this, { model, timeline, canvas, tip, onPick, chosen: -1, hovered: null });
+    Object.assign(this, { model, timeline, canvas, tip, onPick, chosen: -1, hovered: null, folded: true });
     this.colourBy("clock");
     timeline.watch(() => this.draw());
   }
@@ -13,20 +13,23 @@ class Gantt {
     this.timeline.changed();
   }
 
+  // Rows: all processors, or without the servers at the end that sleep all the time.
+  get lanes() { return this.folded ? this.model.lanes : this.model.processors; }
+
   // Height of the rows' area: as tall as the rows ask, within reason.
   get plotHeight() {
     const most = window.innerWidth < 560 ? 380 : 560;
-    return Math.max(60, Math.min(most, this.model.processors * 24));
+    return Math.max(60, Math.min(most, this.lanes * 24));
   }
 
-  get least() { return this.plotHeight / this.model.processors; }
+  get least() { return this.plotHeight / this.lanes; }
 
   get row() { return Math.max(this.timeline.rowHeight, this.least); }
 
   get rows() { return this.plotHeight / this.row; }
 
   scroll(rows) {
-    this.timeline.top = Math.min(Math.max(0, this.timeline.top + rows), Math.max(0, this.model.processors - this.rows));
+    this.timeline.top = Math.min(Math.max(0, this.timeline.top + rows), Math.max(0, this.lanes - this.rows));
     this.timeline.changed();
   }
 
@@ -56,10 +59,10 @@ class Gantt {
     pixels.fill(panel);
     const shade = ["awake", "waking", "asleep", "down"].map((name) => pixel(rgb(theme_[name])));
     const line = new Uint32Array(width), row = this.row * ratio, gap = row >= 14 ? 2 : row >= 5 ? 1 : 0;
-    const first = Math.floor(this.timeline.top), last = Math.min(this.model.processors - 1, Math.ceil(this.timeline.top + this.rows));
+    const first = Math.floor(this.timeline.top), last = Math.min(this.lanes - 1, Math.ceil(this.timeline.top + this.rows));
     let painted = -1;
     for (let lane = first; lane <= last; lane++) {
-      const ends = lane + 1 < this.model.processors && this.model.processor_server[lane + 1] !== this.model.processor_server[lane];
+      const ends = lane + 1 < this.lanes && this.model.processor_server[lane + 1] !== this.model.processor_server[lane];
       const from = Math.round((lane - this.timeline.top) * row), to = Math.max(from + 1, Math.round((lane + 1 - this.timeline.top) * row) - (ends ? 2 * gap : gap));
       if (from === painted || to <= 0 || from >= height) continue;
       painted = from;
@@ -90,7 +93,7 @@ class Gantt {
     const { model } = this, server = model.processor_server;
     pen.textAlign = "right"; pen.textBaseline = "middle";
     pen.save(); pen.beginPath(); pen.rect(0, 0, scale.left - 4, this.plotHeight); pen.clip();
-    const first = Math.floor(this.timeline.top), last = Math.min(model.processors - 1, Math.ceil(this.timeline.top + this.rows));
+    const first = Math.floor(this.timeline.top), last = Math.min(this.lanes - 1, Math.ceil(this.timeline.top + this.rows));
     let free = -Infinity;
     for (let lane = first; lane <= last; lane++) {
       const head = lane === first || server[lane] !== server[lane - 1];
@@ -109,7 +112,7 @@ class Gantt {
     if (this.row < 16) return;
     const { model, timeline } = this;
     pen.textAlign = "left"; pen.textBaseline = "middle";
-    const first = Math.floor(timeline.top), last = Math.min(model.processors - 1, Math.ceil(timeline.top + this.rows));
+    const first = Math.floor(timeline.top), last = Math.min(this.lanes - 1, Math.ceil(timeline.top + this.rows));
     for (let lane = first; lane <= last; lane++) {
       const y = (lane - timeline.top + 0.47) * this.row, end = model.segment_first[lane + 1];
       if (y < 6 || y > this.plotHeight - 4) continue;
@@ -152,7 +155,7 @@ class Gantt {
     const { model, scale, timeline } = this;
     if (!scale || x < scale.left || x > scale.right || y < 0 || y >= this.plotHeight) return null;
     const lane = Math.floor(timeline.top + y / this.row), at = scale.at(x);
-    if (lane < 0 || lane >= model.processors) return null;
+    if (lane < 0 || lane >= this.lanes) return null;
     const near = timeline.span / (scale.right - scale.left), end = model.segment_first[lane + 1];
     const i = firstAbove(model.segment_end, at - near, model.segment_first[lane], end);
     if (i < end && model.segment_start[i] <= at + near) return { lane, at, segment: i, task: model.segment_task[i] };

@@ -47,6 +47,10 @@ function connectControls(model, timeline, gantt, table) {
   byId("zoom-fit").addEventListener("click", () => fit(timeline, gantt));
   byId("rows-tall").addEventListener("click", () => gantt.taller(1.6));
   byId("rows-flat").addEventListener("click", () => gantt.taller(1 / 1.6));
+  const asleep = new Set(model.processor_server.slice(model.lanes)).size;
+  byId("folded").hidden = !asleep;
+  byId("folded").firstElementChild.textContent = asleep === 1 ? "One server sleeps all the time." : `${asleep.toLocaleString("en")} servers sleep all the time.`;
+  byId("unfold").addEventListener("click", () => { gantt.folded = false; byId("folded").hidden = true; fit(timeline, gantt); });
   const used = new Set(model.task_status);
   model.statuses.forEach((status, k) => used.has(k) && byId("status").append(new Option(status, k)));
   byId("search").addEventListener("input", (event) => table.search(event.target.value));

@@ -7,20 +7,20 @@ function tableColumns(model) {
   const when = (column) => (task) => (Number.isFinite(column[task]) ? instant(model, column[task], step) : "–");
   const kind = (task) => model.processor_kind[model.task_where[task]];
   const columns = [
-    { name: "Task", wide: 150, text: true, say: (t) => model.task_names[t], key: model.task_names },
-    { name: "Application", wide: 138, text: true, say: (t) => model.application_names[model.task_application[t]], key: (t) => model.application_names[model.task_application[t]] },
-    { name: "Outcome", wide: 84, text: true, say: (t) => model.statuses[model.task_status[t]], key: model.task_status },
-    { name: "Processor", wide: 88, text: true, say: (t) => (model.task_where[t] < 0 ? "–" : processorText(model, model.task_where[t])), key: model.task_where },
-    { name: "Arrival", wide: 100, say: when(model.task_arrival), key: model.task_arrival },
-    { name: "Start", wide: 100, say: when(model.task_start), key: model.task_start },
-    { name: "End", wide: 100, say: when(model.task_end), key: model.task_end },
-    { name: "Deadline", wide: 100, say: when(model.task_deadline), key: model.task_deadline },
-    { name: "Slack", wide: 92, say: (t) => (!Number.isFinite(model.task_slack[t]) ? "–" : duration(model.task_slack[t])), key: model.task_slack },
-    { name: "Core clock", wide: 96, say: (t) => (model.task_where[t] < 0 ? "–" : coreText(model, kind(t), model.task_clock[t])), key: model.task_clock },
-    { name: "Energy", wide: 84, say: (t) => withPrefix(model.task_joules[t], "J"), key: model.task_joules },
+    { name: "Task", text: true, say: (t) => model.task_names[t], key: model.task_names },
+    { name: "Application", text: true, say: (t) => model.application_names[model.task_application[t]], key: (t) => model.application_names[model.task_application[t]] },
+    { name: "Outcome", text: true, say: (t) => model.statuses[model.task_status[t]], key: model.task_status },
+    { name: "Processor", text: true, say: (t) => (model.task_where[t] < 0 ? "–" : processorText(model, model.task_where[t])), key: model.task_where },
+    { name: "Arrival", say: when(model.task_arrival), key: model.task_arrival },
+    { name: "Start", say: when(model.task_start), key: model.task_start },
+    { name: "End", say: when(model.task_end), key: model.task_end },
+    { name: "Deadline", say: when(model.task_deadline), key: model.task_deadline },
+    { name: "Slack", say: (t) => (!Number.isFinite(model.task_slack[t]) ? "–" : duration(model.task_slack[t])), key: model.task_slack },
+    { name: "Core clock", say: (t) => (model.task_where[t] < 0 ? "–" : coreText(model, kind(t), model.task_clock[t])), key: model.task_clock },
+    { name: "Energy", say: (t) => withPrefix(model.task_joules[t], "J"), key: model.task_joules },
   ];
   if (Object.keys(model.reasons).length)
-    columns.push({ name: "Why", wide: 420, text: true, say: (t) => model.reasons[t] ?? "", key: (t) => model.reasons[t] ?? "" });
+    columns.push({ name: "Why", text: true, say: (t) => model.reasons[t] ?? "", key: (t) => model.reasons[t] ?? "" });
   return columns;
 }
 
@@ -28,6 +28,7 @@ class TaskTable {
   constructor(model, scroller, table, found, onPick) {
     Object.assign(this, { model, scroller, table, found, onPick, chosen: -1, sorted: 0, up: true, query: "", status: "" });
     this.columns = tableColumns(model);
+    this.measure();
     this.body = table.tBodies[0];
     this.order = Uint32Array.from({ length: model.tasks }, (_, t) => t);
     this.head();
@@ -41,6 +42,18 @@ class TaskTable {
       const row = event.target.closest("tr.row");
       if (row && (event.key === "Enter" || event.key === " ")) { event.preventDefault(); onPick(Number(row.dataset.task)); }
     });
+  }
+
+  // Columns as wide as what is in them: nothing is cut where there is room, and scrolled where not.
+  measure() {
+    const pen = document.createElement("canvas").getContext("2d"), many = Math.min(this.model.tasks, 3000);
+    const { fontSize, fontFamily } = getComputedStyle(this.table);
+    pen.font = `${fontSize} ${fontFamily}`;
+    for (const column of this.columns) {
+      let wide = pen.measureText(`${column.name} ↑`).width * 1.1;
+      for (let t = 0; t < many; t++) wide = Math.max(wide, pen.measureText(column.say(t)).width);
+      column.wide = Math.min(column.name === "Why" ? 420 : 320, Math.ceil(wide) + 24);
+    }
   }
 
   head() {

@@ -1,0 +1,54 @@
+"""``downclock demo``: plan the example day, by energy and by price, and draw it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from downclock.cli import options
+
+if TYPE_CHECKING:
+    from downclock.cli.session import Session
+
+EPILOG = """\b
+Example:
+  downclock demo
+"""
+
+
+@click.command("demo", epilog=EPILOG)
+@click.argument("folder", type=click.Path(), default="downclock-demo", metavar="[FOLDER]")
+@options.quiet
+@click.pass_obj
+def command(session: Session, /, folder: str) -> None:
+    """Plan an example day of 140 jobs on 32 GPUs, twice, and draw it.
+
+    Writes the files of the example and report.html into FOLDER (default: downclock-demo). The
+    first plan needs the least energy, the second the least money at prices that change by the
+    hour, beside running every job at full speed (race).
+    """
+    from downclock.problem.files.files import load_problem
+    from downclock.report.page import write_report
+    from downclock.report.summary import summary_page
+    from downclock.study.baselines import chosen_policy
+    from downclock.study.objective_value import objective_or_none
+    from downclock.study.summary import summarise
+    from downclock.workloads.starters import starter, write_starter
+
+    cluster, jobs, report = (
+        os.path.join(folder, name) for name in ("cluster.toml", "jobs.csv", "report.html")
+    )
+    with session.working("planning by energy"):
+        write_starter(folder, starter("gpu-day"))
+        problem = load_problem(cluster, jobs)
+        summary = summarise(problem, chosen_policy(problem))
+        words = options.command_words("plan", (cluster, jobs), (("--report", report, None),))
+        write_report(summary, report, command=words)
+    session.show(summary_page(summary), "table")
+    session.wrote(report)
+    with session.working("planning by price"):
+        chosen = chosen_policy(problem, objective="cost")
+        cheap = summarise(problem, chosen, baselines=("race",), objective=objective_or_none("cost"))
+    session.show(summary_page(cheap), "table")

@@ -1,0 +1,42 @@
+"""``downclock init``: a cluster, jobs and prices to fill in."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from downclock.cli import options
+
+if TYPE_CHECKING:
+    from downclock.cli.session import Session
+
+EPILOG = """\b
+Example:
+  downclock init my-cluster
+"""
+
+
+@click.command("init", epilog=EPILOG)
+@click.argument("folder", type=click.Path(), default=".", metavar="[FOLDER]")
+@options.quiet
+@click.pass_obj
+def command(session: Session, /, folder: str) -> None:
+    """Write a commented cluster, jobs and prices to start from.
+
+    They plan as they are; change the numbers to yours. No file that is there is overwritten.
+    """
+    from downclock.report.tables import Page
+    from downclock.workloads.starters import starter, write_starter
+
+    files = starter("init")
+    write_starter(folder, files)
+    session.saved += files
+    commands = [
+        "downclock show cluster.toml jobs.csv",
+        "downclock plan cluster.toml jobs.csv --report report.html",
+        "downclock plan cluster.toml jobs.csv --objective cost",
+    ]
+    into = [] if folder == "." else [f"cd {folder}"]
+    lines = (f"wrote {', '.join(files)}; next:", *(f"  {each}" for each in into + commands))
+    session.show(Page(lines=lines, data={"wrote": list(files), "next": commands}), "table")

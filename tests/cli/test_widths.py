@@ -1,0 +1,104 @@
+"""Every command at 40, 60 and 120 columns, piped: golden files, nothing cut, no name lost.
+
+``python -m tests.cli.test_widths`` writes the golden files anew.
+"""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from contextlib import redirect_stderr, redirect_stdout
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from downclock.cli import main
+from downclock.cli.app import COMMANDS, app
+from tests.cli.conftest import CLUSTER, JOBS, LIBRARY, MEASUREMENTS
+from tests.planners.chip.test_stg import SMALL
+
+GOLDEN = Path(__file__).parent / "golden"
+WIDTHS = (40, 60, 120)
+BOTH = ["cluster.toml", "jobs.csv"]
+GIVEN: dict[str, list[str]] = {
+    "init": ["new"],
+    "plan": [*BOTH, "--policy", "edl"],
+    "verify": [*BOTH, "schedule.json"],
+    "account": [*BOTH, "schedule.json"],
+    "fit": ["runs.csv", "--kind", "g", "--default-core-mhz", "1000", "--model", "table"],
+    "generate": ["mei2021-offline", "--utilisation", "0.01", "-o", "new.json"],
+    "convert": ["graph.stg", "--cores", "2", "-o", "new.json"],
+    "show": [*BOTH, "schedule.json"],
+    "report": [*BOTH, "schedule.json", "-o", "new.html"],
+    "compare": [*BOTH, "--policies", "race,edl"],
+    "simulate": [*BOTH, "--policy", "edl", "--runs", "2", "--actual", "uniform:0.5:1"],
+    "explain": [*BOTH, "schedule.json", "a"],
+    "papers": ["gerards", "--item", "example1", "--jobs", "1"],
+    "policies": ["edl"],
+}
+"""What each command is given; those not here print nothing of their own, or a plan like these."""
+
+
+def printed(command: str, width: int, folder: Path) -> str:
+    """What a command prints through a pipe, where planning takes no time."""
+    for name, text in (
+        ("cluster.toml", CLUSTER),
+        ("jobs.csv", JOBS),
+        ("library.json", LIBRARY),
+        ("runs.csv", MEASUREMENTS),
+        ("graph.stg", SMALL),
+    ):
+        (folder / name).write_text(text)
+    before, columns = os.getcwd(), os.environ.get("COLUMNS")
+    out = io.StringIO()
+    os.chdir(folder)
+    os.environ["COLUMNS"] = str(width)
+    try:
+        assert main(["plan", *BOTH, "--policy", "edl", "-o", "schedule.json", "-q"]) == 0
+        frozen = mock.patch("time.perf_counter", return_value=0.0)
+        with frozen, redirect_stdout(out), redirect_stderr(io.StringIO()):
+            assert main([command, *GIVEN[command]]) == 0
+    finally:
+        os.chdir(before)
+        os.environ["COLUMNS"] = columns or "100"
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("command", GIVEN)
+def test_a_command_prints_its_golden_file(command: str, width: int, tmp_path: Path) -> None:
+    text = printed(command, width, tmp_path)
+    assert text == (GOLDEN / f"{command}-{width}.txt").read_text(encoding="utf-8")
+    assert max(map(len, text.splitlines()), default=0) <= width
+    assert "…" not in text
+
+
+def test_the_same_option_means_the_same_everywhere() -> None:
+    """-o is --output wherever there is one; --prices, --seed, --format have no second names."""
+    found: dict[str, set[tuple[str, ...]]] = {}
+    for name in COMMANDS:
+        command = app.get_command(None, name)  # type: ignore[arg-type]
+        for parameter in command.params if command is not None else ():
+            for key in ("--output", "--quiet", "--prices", "--seed", "--format", "--columns"):
+                if key in parameter.opts:
+                    found.setdefault(key, set()).add(tuple(parameter.opts))
+    assert found["--output"] == {("-o", "--output")}
+    assert all(len(ways) == 1 for ways in found.values()), found
+
+
+def write_golden(make: Callable[[str, int, Path], str] = printed) -> None:
+    """Write all golden files."""
+    GOLDEN.mkdir(exist_ok=True)
+    for command in GIVEN:
+        for width in WIDTHS:
+            with tempfile.TemporaryDirectory() as folder:
+                text = make(command, width, Path(folder))
+            (GOLDEN / f"{command}-{width}.txt").write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    sys.exit(write_golden())
