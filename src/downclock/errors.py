@@ -59,7 +59,7 @@ class InvalidInput(DownclockError):
         )
 
     def _sentence(self) -> str:
-        where = "" if self.source is None else str(self.source)
+        where = "" if self.source is None else _one_line(str(self.source), 800)
         if self.line is not None:
             where += f" line {self.line}"
         item = None if self.item is None else _one_line(self.item)

@@ -239,7 +239,10 @@ RUNS = World(
             }
         ],
     },
-    _library({"own": {"v100": _gpu(20.0, 100.0)}}, {"v100": {"law": "proportional"}}),
+    _library(
+        {"own": {"v100": _gpu(20.0, 100.0)}},
+        {"v100": {"law": "proportional", "default_core_mhz": 1380, "default_memory_mhz": 877}},
+    ),
     [
         {"name": "a", "run": "2h", "deadline": "18:30", "arrival": "08:00"},
         {"name": "b", "run": "01:30:00", "power_w": 220.0, "kind": "v100", "deadline": "+6h"},

@@ -225,7 +225,9 @@ def merged(libraries: Sequence[Library]) -> Library:
     for library in libraries:
         rows = np.array([place[name] for name in library.names], dtype=np.int64)
         for kind in dict.fromkeys([*library.kinds, *library.basis]):
-            _refuse_other_basis(kind, basis.setdefault(kind, library.basis_of(kind)), library)
+            known = basis.setdefault(kind, library.basis_of(kind))
+            _refuse_other_basis(kind, known, library)
+            basis[kind] = _with_settings(known, library.basis_of(kind))
         for k, kind in enumerate(library.kinds):
             mine, at = library.group[:, k] >= 0, kinds.index(kind)
             _refuse_twice(library.names[mine & (group[rows, at] >= 0)], kind)
@@ -240,6 +242,12 @@ def _refuse_twice(names: Names, kind: str) -> None:
     if names.size:
         rule = f"has a profile for kind '{kind}' in two libraries"
         raise InvalidInput(rule, item=f"application '{names[0]}'")
+
+
+def _with_settings(first: Basis, second: Basis) -> Basis:
+    """The first, with the settings that only the second tells."""
+    names = ("core_mhz", "memory_mhz", "power_limit_w")
+    return replace(first, **{name: getattr(first, name) or getattr(second, name) for name in names})
 
 
 def _refuse_other_basis(kind: str, first: Basis, library: Library) -> None:

@@ -32,7 +32,8 @@ def as_policy(given: str | Policy) -> Policy:
     Raises:
         InvalidInput: neither, or an unknown one.
     """
-    require_type(given, (str, Policy), "the name of a policy or a policy", field="policy")
+    if not hasattr(given, "objection"):
+        require_type(given, str, "the name of a policy or a policy", field="policy")
     return policy(given) if isinstance(given, str) else given
 
 
@@ -91,7 +92,7 @@ def usual_baselines(
     if len(problem.edges):
         for specs in (GRAPH_BASELINES, SLOT_BASELINES):
             made = named_baselines(plan, specs)
-            if plan in specs or made[-1].objection(problem) is None:
+            if plan in specs or not made or made[-1].objection(problem) is None:
                 return made
     if objective is None or objective == ENERGY:
         return named_baselines(plan, BASELINES)
