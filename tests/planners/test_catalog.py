@@ -46,8 +46,8 @@ def test_readings_choose_their_parts() -> None:
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
-        ("nobody", "policy='nobody' is not a policy (late"),
-        ("edl:beta=1", "policy 'edl': beta='1' is not a parameter of this policy (theta"),
+        ("nobody", "policy='nobody' is not a policy; there are: bin"),
+        ("edl:beta=1", "policy 'edl': beta='1' is not a parameter of this policy; did you mean 'theta'?"),
         ("edl:theta", "policy 'edl': theta='' is not a parameter"),
         ("edl:theta=2", "policy 'edl': theta=2.0 must be above 0 and at most 1"),
         ("edl:theta=high", "policy 'edl': theta='high' must be a number"),

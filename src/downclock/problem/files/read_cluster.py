@@ -45,7 +45,7 @@ from downclock.problem.calendar import epoch_of, zone_of
 from downclock.problem.files.columns import known_suffix
 from downclock.problem.files.document import Document, Fields, read_json, read_toml
 from downclock.problem.files.read_clocks import CLOCK_KEYS, clocks_of
-from downclock.problem.files.site import Site, SiteKind
+from downclock.problem.files.site import Site, SiteKind, refuse_odd
 from downclock.problem.platform import SERVER_QUANTITIES, Kind, Platform, ServerSpec
 from downclock.problem.price import CURVES
 
@@ -222,8 +222,9 @@ def _site(top: Fields, platform: Platform) -> Site:
     for fields, kind in zip(tables, platform.kinds, strict=True):
         numbers = {key: fields.number(key, None) for key in ("speed", "power_w")}
         for key, value in numbers.items():
-            if value is not None and not 0.0 < value < float("inf"):
-                raise fields.complaint("must be positive and finite", key)
+            if value is not None:
+                with fields.blamed():
+                    refuse_odd(key, value)
         kinds.append(SiteKind(kind, fields.text("card", kind.name), **numbers))
     names = tuple(kind.name for kind in platform.kinds)
     return Site(

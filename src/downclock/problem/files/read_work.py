@@ -12,7 +12,7 @@ from downclock.errors import InvalidInput, suggestion
 from downclock.power.library import Library
 from downclock.problem.calendar import durations
 from downclock.problem.files.run_jobs import Applications, Wanted
-from downclock.problem.files.site import Site
+from downclock.problem.files.site import Site, refuse_odd
 from downclock.tabular import Table
 from downclock.units import Floats, Ints, Names
 
@@ -120,7 +120,8 @@ def _found(table: Table, names: Names, applications: Applications) -> tuple[Ints
         power = None if np.isnan(power_w[row]) else float(power_w[row])
         wanted = Wanted(application[row], power, tuple(listed(kind[row])))
         try:
-            _refuse_power(power)
+            if power is not None:
+                refuse_odd("power_w", power)
             place[row], unit_s[row] = applications.of(wanted, timed=bool(timed[row]))
         except InvalidInput as error:
             field = error.field or "run"
@@ -128,11 +129,6 @@ def _found(table: Table, names: Names, applications: Applications) -> tuple[Ints
                 error.rule, row=row, field=field, value=error.value, item=_task(names, row)
             ) from None
     return place, unit_s
-
-
-def _refuse_power(power_w: float | None) -> None:
-    if power_w is not None and not 0.0 < power_w < np.inf:
-        raise InvalidInput("must be positive and finite", field="power_w", value=power_w)
 
 
 def listed(cell: Any) -> Sequence[str]:

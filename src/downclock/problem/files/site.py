@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from downclock.errors import InvalidInput
 from downclock.power.archetypes import SPEED
 from downclock.problem.platform import Kind
+
+ODD = 1e6
+"""Of a processor: more watts, or that many times the speed of its card, are a mistake."""
+
+
+def refuse_odd(field: str, value: float) -> None:
+    """Refuse a power or a speed that no processor has."""
+    if not 1.0 / ODD <= value <= ODD:
+        rule = f"must be between {1.0 / ODD:g} and {ODD:g}"
+        raise InvalidInput(rule, field=field, value=value)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
