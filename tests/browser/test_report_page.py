@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from downclock.engine.engine import plan
 
+from downclock.engine.play import plan
 from downclock.planners.catalog import policy
 from downclock.workloads import mei
 from tests.report.conftest import NASTY, awkward

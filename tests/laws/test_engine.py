@@ -48,6 +48,7 @@ SPECS = (
     *(SOLVERS.get(name, name) for name in CATALOG),
     "late:reserve=0.2",
     "edl:theta=0.8,rho=120,start=stream",
+    "edl:slot=60,start=stream",
     "liu:scheme=static",
 )
 ONLINE = tuple(s for s in SPECS if s.split(":")[0] not in (*SOLVERS, *TUNERS))

@@ -40,14 +40,17 @@ def test_readings_choose_their_parts() -> None:
     assert policy("bin:start=peak").first_fit == "loosest"  # type: ignore[attr-defined]
     assert policy("edf-bf:by=load").fit == "fullest"  # type: ignore[attr-defined]
     assert policy("edf-bf:by=peak").fit == "tightest"  # type: ignore[attr-defined]
-    assert policy("edl:slot=60").slot_s == 60.0  # type: ignore[attr-defined]
+    assert policy("edl:slot=60").inner.slot_s == 60.0  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
         ("nobody", "policy='nobody' is not a policy; there are: bin"),
-        ("edl:beta=1", "policy 'edl': beta='1' is not a parameter of this policy; did you mean 'theta'?"),
+        (
+            "edl:beta=1",
+            "policy 'edl': beta='1' is not a parameter of this policy; did you mean 'theta'?",
+        ),
         ("edl:theta", "policy 'edl': theta='' is not a parameter"),
         ("edl:theta=2", "policy 'edl': theta=2.0 must be above 0 and at most 1"),
         ("edl:theta=high", "policy 'edl': theta='high' must be a number"),

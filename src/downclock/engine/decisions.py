@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
+from functools import cache
 
 import numpy as np
 
@@ -19,6 +20,7 @@ def _names() -> Names:
     return np.empty(0, dtype=object)
 
 
+@cache
 def no_segments() -> Segments:
     """An empty table."""
     none, number = _ints(), np.empty(0)

@@ -48,13 +48,12 @@ class Keeping:
     """
 
     inner: Policy
+    name: str = ""
 
     heeds: ClassVar[frozenset[int]] = frozenset((ARRIVED, LOST, CANCELLED, AMENDED, SERVER_UP))
 
-    @property
-    def name(self) -> str:
-        """The inner policy's name, and that it is kept."""
-        return f"keeping {self.inner.name}"
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.name or f"keeping {self.inner.name}")
 
     def objection(self, problem: Problem) -> str | None:
         """What the inner policy says."""
@@ -63,7 +62,7 @@ class Keeping:
     def start(self, view: View) -> Imagined:
         """Nothing is promised."""
         site = view.apart()
-        return Imagined(Scheduler(site, self.inner), World(site.problem()))
+        return Imagined(Scheduler(site, self.inner), World(site.platform))
 
     def decide(self, state: Imagined, view: View, facts: Facts) -> tuple[Imagined, Decisions]:
         """Let the inner policy decide on what it is told; see to what is lost or repaired."""
@@ -84,8 +83,12 @@ class Keeping:
         )
 
     def fold(self, state: Imagined, view: View, coming: Coming) -> tuple[Imagined, Folded] | None:
-        """One moment after the other."""
-        return None
+        """As the inner policy does where every task ends as promised."""
+        if np.any(coming.work != 1.0):
+            return None
+        inner = state.scheduler
+        answer = self.inner.fold(inner.state, inner.view.over(coming.tasks), coming)
+        return None if answer is None else (state, answer[1])
 
     def saved(self, state: Imagined) -> Columns:
         """The inner scheduler as bytes."""
@@ -94,7 +97,7 @@ class Keeping:
     def restored(self, view: View, columns: Columns) -> Imagined:
         """The inner scheduler from its bytes."""
         site = view.apart()
-        world = World(site.problem())
+        world = World(site.platform)
         scheduler = restored(site, self.inner, columns["inner"].tobytes())
         world.resume(scheduler.book)
         return Imagined(scheduler, world)

@@ -23,6 +23,7 @@ from downclock.engine.facts import (
     Fact,
 )
 from downclock.engine.scheduler import Scheduler
+from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
 from downclock.units import Floats, Ints
 
@@ -51,7 +52,7 @@ class World:
     """A world in which work, failures and prices are drawn beforehand.
 
     Args:
-        problem: what is asked.
+        site: what is asked; or only where, and estimates of whatever comes are true.
         work: actual / estimated work of each task (n,); None: 1.
         breaks: part of the work after which each attempt fails (n, attempts), or `NEVER`.
         incidents: by time.
@@ -59,16 +60,17 @@ class World:
 
     def __init__(
         self,
-        problem: Problem,
+        site: Problem | Platform,
         work: Floats | None = None,
         breaks: Floats | None = None,
         incidents: Sequence[Incident] = (),
     ) -> None:
-        n = len(problem.tasks)
+        platform = site if isinstance(site, Platform) else site.platform
+        n = 0 if isinstance(site, Platform) else len(site.tasks)
         self.work = np.ones(n) if work is None else work
         self.breaks = breaks if breaks is not None and np.any(breaks <= 1.0) else None
         self.incidents = tuple(incidents)
-        self.slot_s = problem.platform.slot_s or 0.0
+        self.slot_s = platform.slot_s or 0.0
         self.told = np.arange(n)
         self._left: dict[int, float] = {}
         self._cut: dict[int, Row] = {}

@@ -23,6 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from typing import Any, cast
 
+from downclock.engine.keeping import Keeping
 from downclock.engine.policy import Policy
 from downclock.errors import InvalidInput, suggestion
 from downclock.planners.cluster.policy import ClusterPolicy
@@ -69,7 +70,7 @@ def _edl(
 ) -> Policy:
     """EDL of mei2021: Algorithms 2 and 3 at time 0 (``start=batch``), else 5 throughout."""
     batch = _one_of("start", start, ("batch", "stream")) == "batch"
-    return ListPolicy(
+    made = ListPolicy(
         "edl",
         theta=_part("theta", theta),
         patience=_patience(rho),
@@ -78,6 +79,7 @@ def _edl(
         prior_alone=batch,
         slot_s=slot,
     )
+    return made if slot == 0.0 else Keeping(made)
 
 
 def _fitting(order: Order, **fits: Fit) -> Callable[..., Policy]:
@@ -114,7 +116,7 @@ def _bin(rho: float | str, dvfs: bool, start: str, grid: float, slack: bool, slo
     ``start=peak`` chooses the one with the least peak load, as the public code does.
     """
     worst: dict[str, Fit] = {"end-time": "worst", "load": "lightest", "peak": "loosest"}
-    return ListPolicy(
+    made = ListPolicy(
         "bin",
         fit="first",
         first_fit=worst[_one_of("start", start, tuple(worst))],
@@ -123,6 +125,7 @@ def _bin(rho: float | str, dvfs: bool, start: str, grid: float, slack: bool, slo
         group=False,
         slot_s=slot,
     )
+    return made if slot == 0.0 else Keeping(made)
 
 
 def _race(rho: float | str) -> Policy:

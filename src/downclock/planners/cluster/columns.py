@@ -163,6 +163,8 @@ class CurveTables:
         rows: Table = self.rows[tasks[:, None] * kinds + np.arange(kinds)]
         there = np.bincount(platform.kind, minlength=kinds) > 0
         able = np.isfinite(rows["free_j"]) & np.isfinite(rows["free_s"]) & there
+        if kinds == 1:
+            return np.where(able, 0, -1)
         cost = np.full(rows.shape, np.inf)
         price_w = np.broadcast_to(self.kinds["price_w"], rows.shape)
         cost[able] = rows["free_j"][able] + price_w[able] * rows["free_s"][able]

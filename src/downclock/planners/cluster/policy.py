@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from downclock.engine.decisions import Decisions, Switches
+from downclock.engine.decisions import Decisions, Switches, no_segments
 from downclock.engine.facts import (
     AMENDED,
     ARRIVED,
@@ -283,6 +283,8 @@ class ClusterPolicy:
         length_s: Floats,
     ) -> Segments:  # fmt: skip
         """What was started, with the end that estimates say."""
+        if not task.size:
+            return no_segments()
         stretch = 1.0 + self.reserve
         kind, points = view.platform.kind[processor], np.ones((task.size, 3))
         for k in range(len(view.platform.kinds)):

@@ -95,7 +95,8 @@ class ListPolicy:
             grouped into servers afterwards, by length (mei2021 Algorithms 2 and 3).
         prior_alone: at time 0, tasks whose deadline binds come first, each on a fresh processor.
         first_fit: fit rule for the tasks at time 0, where it differs (mei2021 Algorithm 6).
-        slot_s: tasks start at multiples of this; 0: any time.
+        slot_s: tasks start at multiples of this; 0: any time. Such a policy knows no early ends:
+            `engine.keeping` keeps what it promises.
     """
 
     name: str
@@ -266,7 +267,7 @@ class ListPolicy:
         power = Switches(moves[:, 0].astype(np.int64), moves[:, 1] > 0.0, moves[:, 2].copy())
         return Decisions(
             place=place,
-            eager=True,
+            eager=self.slot_s == 0.0,
             revoke=np.unique(answer.revoked[: answer.counts[1]]),
             rejected=np.concatenate([task, gangs]),
             reason=np.array(reasons, dtype=object),
