@@ -71,3 +71,27 @@ def test_what_follows_a_failed_task_is_not_run():
     assert run.failed.size > 0
     assert np.all(status[edges.after[status[edges.before] != DONE]] == REJECTED)
     assert verify(problem, run.realised).ok
+
+
+def test_tasks_that_are_late_one_after_the_other_are_late_not_wrong():
+    """A late task has failed, but it was done: what follows it may run."""
+    problem = chip_problem(random_graph(8, seed=1), 3, 60.0, chip_wide=False)
+    run = simulate(
+        problem, policy("graph:effort=0.1"), chances=Chances(actual="uniform:1.1:1.2"), seed=1
+    )
+    verdict = verify(problem, run.realised)
+    assert verdict.ok, verdict
+    assert run.late.size > 1
+
+
+@pytest.mark.parametrize("seed", [1, 3, 11])
+def test_a_lost_attempt_did_the_share_that_was_drawn_also_in_its_last_slot(seed):
+    run = simulate(
+        slotted(), policy("least-cost:seconds=0.3"), chances=Chances(fail_jobs=0.5), seed=seed
+    )
+    segments = run.realised.segments
+    last = np.zeros(len(run.problem.tasks), dtype=np.int64)
+    np.maximum.at(last, segments.task, segments.attempt)
+    lost = segments.attempt < last[segments.task]
+    assert np.any(lost)
+    assert np.all(segments.share[lost] <= 0.98)

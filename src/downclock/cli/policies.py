@@ -28,7 +28,8 @@ Examples:
 @click.pass_obj
 def command(session: Session, name: str | None, output: str | None, form: Form) -> None:
     """List the policies, or say what the parameters of one mean."""
-    from downclock.planners.catalog import DEFAULT
+    from downclock.planners.catalog import DEFAULT, load_registered
     from downclock.report.catalogue import policies_page, policy_page
 
+    load_registered()
     session.show(policies_page(DEFAULT) if name is None else policy_page(name), form, output)

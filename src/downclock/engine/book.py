@@ -42,6 +42,9 @@ ASLEEP, WAKING, AWAKE, BROKEN = range(4)
 """State of a server."""
 
 
+ORPHAN = "a task before it did not finish"
+
+
 @dataclass(slots=True, eq=False)
 class Row:
     """A promise to run a part of a task: see `Decisions.place`; a gang is one row.
@@ -148,6 +151,9 @@ class Book:
 
     def _follow(self, fact: Fact) -> list[Fact]:
         code = fact.code
+        page = self.page(fact.task) if fact.task >= 0 else None
+        if page is not None and page.running is not None:
+            fact = fact._replace(place=page.running.processors[0])
         if code == ARRIVED:
             return [fact, *self._arrive(fact.task)]
         if code == FINISHED:
@@ -170,8 +176,11 @@ class Book:
     def _arrive(self, task: int) -> list[Fact]:
         """Open a page for a task; a milestone is done with the tasks before it."""
         self._open(task)
-        self.tasks[task].arrived = True
+        page = self.tasks[task]
+        page.arrived = True
         self.open_tasks += 1
+        if page.reason:
+            return [Fact(ORPHANED, task), *self._give_up(task, REJECTED, page.reason)]
         return self._settle(task)
 
     def _open(self, task: int) -> None:
@@ -181,7 +190,9 @@ class Book:
     def precede(self, before: int, after: int) -> None:
         """Take note of an edge between tasks that were told."""
         self._open(max(before, after))
-        if self.tasks[before].status != DONE:
+        if self.tasks[before].status in (REJECTED, HAS_FAILED):
+            self.tasks[after].reason = ORPHAN
+        elif self.tasks[before].status != DONE:
             self.tasks[after].waits_for += 1
             self.tasks[before].after.append(after)
 
@@ -246,8 +257,11 @@ class Book:
     def _give_up(self, task: int, status: int, reason: str) -> list[Fact]:
         """End a task that is not done, and all that follow it."""
         page = self.tasks[task]
+        if page.status != PENDING:
+            return []
         if page.running is not None:
             self._close(page.running, Fact(CANCELLED))
+            page.work = max(page.work, self._work_of(page))  # it was not done, however long it ran
         self._drop_rows(page)
         page.status, page.reason = status, reason
         self.open_tasks -= 1
@@ -257,7 +271,7 @@ class Book:
         for after in page.after:
             if self.tasks[after].status == PENDING:
                 derived.append(Fact(ORPHANED, after))
-                derived += self._give_up(after, REJECTED, "a task before it did not finish")
+                derived += self._give_up(after, REJECTED, ORPHAN)
         return derived
 
     def _reach(self, what: str, item: Any) -> list[Fact]:
@@ -293,6 +307,8 @@ class Book:
 
     def _revoke(self, task: int) -> None:
         page = self.tasks[task]
+        if page.status != PENDING:
+            return
         if page.running is not None:
             processors = page.running.processors
             page.running.cut = True
@@ -310,6 +326,8 @@ class Book:
                 gang.processors = (*gang.processors, p)
                 continue
             page = self.tasks[task]
+            if page.status != PENDING:  # it has ended meanwhile
+                continue
             row = Row(
                 task, page.attempt, (p,), start_s, end_s, tuple(point), share, eager, self._numbers
             )
@@ -481,7 +499,7 @@ def _written(page: TaskBook) -> list[tuple[Row, float]]:
     found = []
     for row, told in zip(page.log, page.shares, strict=True):
         share = told
-        if row.kept and page.work == 1.0:
+        if row.kept and page.work == 1.0 and not told < row.share:
             share = row.share
         elif np.isnan(told):
             share = (row.ended_s - row.began_s) / (row.whole_s * page.work)

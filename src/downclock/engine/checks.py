@@ -26,6 +26,7 @@ from downclock.engine.facts import (
 from downclock.engine.view import View
 from downclock.errors import InvalidInput
 from downclock.schedule.schedule import PENDING, STATUSES
+from downclock.units import TOLERANCE
 
 _OF_TASKS = (ARRIVED, FINISHED, PARTLY_DONE, LOST, CANCELLED, AMENDED)
 _OF_PROCESSORS, _OF_SERVERS = (DOWN, UP), (SERVER_DOWN, SERVER_UP)
@@ -43,8 +44,14 @@ def check(view: View, book: Book, facts: Facts) -> None:
         rule = f"is before the last facts at {book.now_s:g} s"
         raise InvalidInput(rule, field="now_s", value=facts.now_s)
     ended: set[int] = set()
+    places: set[tuple[bool, int]] = set()
     for fact in facts.rows():
         _check_one(view, book, fact, facts.now_s)
+        if fact.code in (*_OF_PROCESSORS, *_OF_SERVERS):
+            place = (fact.code in _OF_SERVERS, fact.place)
+            if place in places:
+                raise _wrong(view, fact, "is named twice at one moment", "place", fact.place)
+            places.add(place)
         if fact.code in _OF_TASKS and fact.code != AMENDED:
             if fact.task in ended:
                 raise _wrong(view, fact, "is named twice at one moment")
@@ -83,8 +90,14 @@ def _check_task(view: View, book: Book, fact: Fact) -> None:
         raise _wrong(view, fact, "is not running")
     if fact.code == LOST and page.running is None and not page.begun_on:
         raise _wrong(view, fact, "is not running")
-    if fact.code == AMENDED and np.isnan(fact.value):
-        raise _wrong(view, fact, "must be a number", "value", fact.value)
+    if page.running is not None and fact.at_s < page.running.began_s:
+        raise _wrong(view, fact, "is before it began", "at_s", fact.at_s)
+    if fact.code in (FINISHED, LOST) and not (np.isnan(fact.value) or 0.0 < fact.value < np.inf):
+        raise _wrong(view, fact, "must be positive and finite", "value", fact.value)
+    if not (np.isnan(fact.share) or 0.0 <= fact.share <= 1.0 + TOLERANCE):
+        raise _wrong(view, fact, "must be between 0 and 1", "share", fact.share)
+    if fact.code == AMENDED and not fact.value >= view.tasks.arrival_s[fact.task]:
+        raise _wrong(view, fact, "must be a number, not before its arrival", "value", fact.value)
 
 
 def _check_place(fact: Fact, working: list[bool], fails: bool) -> None:

@@ -67,7 +67,8 @@ class Keeping:
     def decide(self, state: Imagined, view: View, facts: Facts) -> tuple[Imagined, Decisions]:
         """Let the inner policy decide on what it is told; see to what is lost or repaired."""
         inner, now_s = state.scheduler, facts.now_s
-        told = state.world.happens(inner.book, now_s) + _told(inner, view, facts)
+        ended = state.world.happens(inner.book, now_s)
+        told = ended + _told(inner, view, facts, {fact.task for fact in ended})
         due = now_s >= inner.call_me_s
         decided, started = inner.handle(Facts.of(now_s, told, due=due, closed=facts.closed))
         state.world.begin(inner.book, started)
@@ -103,7 +104,7 @@ class Keeping:
         return Imagined(scheduler, world)
 
 
-def _told(inner: Scheduler, view: View, facts: Facts) -> list[Fact]:
+def _told(inner: Scheduler, view: View, facts: Facts, ended: set[int]) -> list[Fact]:
     """What the inner policy may know: arrivals, and what is asked of tasks it has not done."""
     arrived = facts.tasks(ARRIVED)
     if arrived.size:
@@ -114,7 +115,11 @@ def _told(inner: Scheduler, view: View, facts: Facts) -> list[Fact]:
         fact
         for fact in facts.rows()
         if fact.code == ARRIVED
-        or (fact.code in (CANCELLED, AMENDED) and pages[fact.task].status == PENDING)
+        or (
+            fact.code in (CANCELLED, AMENDED)
+            and pages[fact.task].status == PENDING
+            and fact.task not in ended
+        )
     ]
 
 

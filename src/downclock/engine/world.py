@@ -97,16 +97,15 @@ class World:
     def next_s(self, scheduler: Scheduler) -> float:
         """When something happens next; prices count only for who heeds them and has work."""
         heeds = PRICE in scheduler.policy.heeds
-        while self._next < len(self.incidents):
-            at = self.incidents[self._next]
-            if at.code != PRICE or (heeds and scheduler.book.open_tasks):
+        while not heeds and self._next < len(self.incidents):
+            if self.incidents[self._next].code != PRICE:
                 break
-            if not heeds:
-                self._next += 1
-                continue
-            return self._next_end_s()
-        outside = self.incidents[self._next].at_s if self._next < len(self.incidents) else np.inf
-        return min(outside, self._next_end_s())
+            self._next += 1
+        wanted = heeds and scheduler.book.open_tasks > 0
+        for incident in self.incidents[self._next :]:
+            if wanted or incident.code != PRICE:
+                return min(incident.at_s, self._next_end_s())
+        return self._next_end_s()
 
     def _next_end_s(self) -> float:
         while self._ends and self._ends[0][2].row.ended_s < np.inf:

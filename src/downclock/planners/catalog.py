@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import cache
 from typing import Any, cast
 
 from downclock.engine.keeping import Keeping
@@ -388,7 +389,7 @@ def policy(spec: str) -> Policy:
     """Make a policy from its spec; its name is the spec without parameters left at default."""
     name, _, text = spec.partition(":")
     if name not in CATALOG:
-        _load_registered()
+        load_registered()
     if name not in CATALOG:
         rule = f"is not a policy{suggestion(name, list(CATALOG))}"
         raise InvalidInput(rule, field="policy", value=name)
@@ -402,7 +403,8 @@ def policy(spec: str) -> Policy:
     return _named(made, _spec(entry, given))
 
 
-def _load_registered() -> None:
+@cache
+def load_registered() -> None:
     """Let installed packages register their policies (entry points `downclock.policies`)."""
     from importlib.metadata import entry_points
 

@@ -15,7 +15,7 @@ from downclock.kernels.compiling import METER
 from downclock.problem.objective import Objective
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
-from downclock.schedule.schedule import REJECTED, Schedule
+from downclock.schedule.schedule import DONE, Schedule
 
 
 def best_of(
@@ -46,7 +46,7 @@ def planned(problem: Problem, policy: Policy) -> tuple[Schedule, float]:
 def _cost(problem: Problem, schedule: Schedule, objective: Objective | None) -> tuple[int, float]:
     """Tasks lost, and the energy or value of the rest."""
     bill = account(problem, schedule)
-    lost = int(np.sum(schedule.outcomes.status == REJECTED))
+    lost = int(np.sum(schedule.outcomes.status != DONE))
     if objective is None:
         return lost, bill.total_j
     return lost, objective.value(bill.total_j, bill.money_clipped, bill.carbon_kg)

@@ -144,13 +144,14 @@ class ClusterPolicy:
             self._choose(state, view)
         self._ask(state, view, new.size, facts.now_s)
         cluster = self.cluster(state, view, new.size)
-        told = _told(state, facts)
+        told, revoked = _told(state, facts), _unbegun(state, facts)
         packed = self._packed(state, view, new) if first and facts.closed else None
         if packed is not None:
             _load(cluster, packed, facts.now_s, new)
         elif new.size or told.size or facts.now_s >= _next_s(state):
             moment(cluster, told, _by_deadline(state, new), facts.now_s)
-        return state, self._decisions(state, view, cluster, new, gangs)
+        decided = self._decisions(state, view, cluster, new, gangs)
+        return state, replace(decided, revoke=revoked) if revoked.size else decided
 
     def fold(self, state: State, view: View, coming: Coming) -> tuple[State, Folded] | None:
         """Play a whole run in one loop."""
@@ -452,20 +453,22 @@ def _load(cluster: Cluster, packed: Packing, now_s: float, tasks: Ints) -> None:
 
 
 def _told(state: State, facts: Facts) -> Ints:
-    """Facts as the kernel takes them: what fails first, then ends, by processor."""
+    """Facts as the kernel takes them: what fails first, what is cut, then ends, by processor."""
     from downclock.planners.cluster.kernels import moment as kernel
 
     rows: list[tuple[int, int, int]] = []
+    cut = facts.tasks(CANCELLED)
+    rows += [(kernel.AGAIN, int(task), -1) for task in np.setdiff1d(_unbegun(state, facts), cut)]
     for fact in facts.rows():
         at = fact.place if fact.place >= 0 else _where(state, fact.task)
         if fact.code in (FINISHED, FAILED, LOST) and at >= 0:
             rows.append((kernel.FREED, fact.task, at))
         if fact.code == CANCELLED:
             rows.append((kernel.CUT, fact.task, at))
-        if fact.code == LOST or (
-            fact.code == AMENDED and state.board.tasks["place"][fact.task] >= 0
-        ):
+        if fact.code == LOST:
             rows.append((kernel.AGAIN, fact.task, -1))
+        if fact.code == AMENDED and fact.task not in cut:
+            rows.append((kernel.CHANGED, fact.task, -1))
         if fact.code in _MACHINES:
             rows.append((getattr(kernel, _MACHINES[fact.code]), -1, fact.place))
     if state.homeless.size:
@@ -473,12 +476,21 @@ def _told(state: State, facts: Facts) -> Ints:
     if any(row[0] in (kernel.RETURNED, kernel.SERVER_BACK) for row in rows):
         rows += [(kernel.AGAIN, int(task), -1) for task in state.homeless]
         state.homeless = state.homeless[:0]
-    rank = {kernel.GONE: 0, kernel.SERVER_GONE: 0, kernel.FREED: 1, kernel.CUT: 1}
-    rows.sort(key=lambda row: (rank.get(row[0], 2), row[2], row[1]))
+    rank = {kernel.GONE: 0, kernel.SERVER_GONE: 0, kernel.CUT: 1, kernel.FREED: 2}
+    rows.sort(key=lambda row: (rank.get(row[0], 3), row[2], row[1]))
     return np.array(rows, dtype=np.int64).reshape(-1, 3)
 
 
 _MACHINES = {DOWN: "GONE", UP: "RETURNED", SERVER_DOWN: "SERVER_GONE", SERVER_UP: "SERVER_BACK"}
+
+
+def _unbegun(state: State, facts: Facts) -> Ints:
+    """Tasks that were to begin on a processor that fails now, when its server would be awake."""
+    processors = state.board.processors
+    hit = np.isin(np.arange(processors.size), facts.places(DOWN))
+    hit |= np.isin(processors["server"], facts.places(SERVER_DOWN))
+    ahead = hit & (processors["running"] >= 0) & (processors["begun_s"] > facts.now_s)
+    return np.asarray(processors["running"][ahead])
 
 
 def _where(state: State, task: int) -> int:

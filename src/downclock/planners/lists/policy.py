@@ -348,21 +348,23 @@ def _told(state: State, facts: Facts) -> Ints:
     from downclock.planners.lists.kernels import react as kernel
 
     rows: list[tuple[int, int, int]] = []
-    overdue = state.overdue.copy()
+    overdue, cut = state.overdue.copy(), facts.tasks(CANCELLED)
     for fact in facts.rows():
         if fact.code in _KINDS:
             at = fact.place if fact.place >= 0 else _where(state, fact.task)
             if at >= 0 or fact.code == CANCELLED:
                 rows.append((getattr(kernel, _KINDS[fact.code]), fact.task, at))
-        if fact.code == LOST or (fact.code == AMENDED and _waits(state, fact.task, facts.now_s)):
+        if fact.code == LOST:
             rows.append((kernel.MOVED, fact.task, -1))
+        if fact.code == AMENDED and fact.task not in cut:
+            rows.append((kernel.CHANGED, fact.task, -1))
         if fact.code in (FINISHED, FAILED, LOST, OVERDUE, CANCELLED) and fact.place >= 0:
             state.overdue[fact.place] = fact.code == OVERDUE
     late = np.flatnonzero(overdue & state.overdue)  # still so, and by now longer than believed
     for p in late[state.board.ready_s[late] <= facts.now_s]:
         rows.append((kernel.OVER, int(state.board.running[p]), int(p)))
-    down = (kernel.GONE, kernel.SERVER_GONE)  # first, so that nothing starts there
-    rows.sort(key=lambda row: row[0] not in down)
+    first = (kernel.GONE, kernel.SERVER_GONE, kernel.CUT)  # so that nothing of it starts
+    rows.sort(key=lambda row: first.index(row[0]) if row[0] in first else len(first))
     return np.array(rows, dtype=np.int64).reshape(-1, 3)
 
 
@@ -370,11 +372,6 @@ def _where(state: State, task: int) -> int:
     """Processor that a task runs on, or -1."""
     found = np.flatnonzero(state.board.running == task)
     return int(found[0]) if found.size else -1
-
-
-def _waits(state: State, task: int, now_s: float) -> bool:
-    """Tell whether a task waits on a processor."""
-    return bool(state.queue.place[task] >= 0 and state.queue.start_s[task] > now_s)
 
 
 def _keep_hoping(state: State, answer: Answer, now_s: float) -> tuple[Ints, Ints, Floats]:

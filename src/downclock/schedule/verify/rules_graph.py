@@ -10,6 +10,7 @@ import numpy as np
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import DONE, STATUSES
 from downclock.schedule.verify.parsed_schedule import ParsedSchedule, seconds
+from downclock.schedule.verify.rules_tasks import attempt_shares
 from downclock.schedule.verify.verdict import Finding
 from downclock.units import Bools, Floats, Ints, slack
 
@@ -36,10 +37,13 @@ def milestone_times(problem: Problem, finish_s: Floats, done: Bools) -> Floats:
 
 
 def precedence(parsed: ParsedSchedule) -> Iterator[Finding]:
-    """A task starts after its predecessors are done, and is not done where one never is."""
+    """A task starts after its predecessors are done, and is not done where one never is.
+
+    A predecessor that was done too late has failed, but it was done.
+    """
     before, after = parsed.problem.edges.before, parsed.problem.edges.after
     judged = parsed.clear[before] & parsed.clear[after]
-    unfinished = judged & (parsed.status[before] != DONE)
+    unfinished = judged & (parsed.status[before] != DONE) & ~_did_all(parsed)[before]
     done_s, start_s = parsed.finish_s[before], parsed.start_s[after]
     early = judged & ~unfinished & (start_s < done_s - slack(done_s))
     orphan = unfinished & ((parsed.status[after] == DONE) | np.isfinite(start_s))
@@ -58,6 +62,17 @@ def precedence(parsed: ParsedSchedule) -> Iterator[Finding]:
 
     yield _found(parsed, "precedence", after, early, say_early)
     yield _found(parsed, "orphan", after, orphan, say_orphan)
+
+
+def _did_all(parsed: ParsedSchedule) -> Bools:
+    """Whether the last attempt of each task did all of it (n,)."""
+    rows, first = parsed.runs.rows, parsed.runs.attempt_row
+    task = rows.task[first]
+    last = np.append(task[1:] != task[:-1], True)[: task.size]
+    found = np.zeros(len(parsed.problem.tasks), dtype=bool)
+    if task.size:
+        found[task[last]] = attempt_shares(parsed)[last] >= 1.0 - slack(1.0)
+    return found
 
 
 def _found(parsed: ParsedSchedule, rule: str, task: Ints, bad: Bools, say: Say) -> Finding:

@@ -125,7 +125,7 @@ def work(parsed: ParsedSchedule) -> Iterator[Finding]:
     """The last attempt of a done task does all of it; no attempt does more than that."""
     runs = parsed.runs
     task = runs.rows.task[runs.attempt_row]
-    total = _attempt_shares(parsed)
+    total = attempt_shares(parsed)
     last = np.append(task[1:] != task[:-1], True)[: task.size]
     must = last & (parsed.status[task] == DONE)
     judged = parsed.clear[task] & (parsed.problem.tasks.scale[task] > 0.0)
@@ -144,7 +144,7 @@ def work(parsed: ParsedSchedule) -> Iterator[Finding]:
     yield found("excess-work", excess, "an attempt can do at most the whole task")
 
 
-def _attempt_shares(parsed: ParsedSchedule) -> Floats:
+def attempt_shares(parsed: ParsedSchedule) -> Floats:
     """Sum of shares of each attempt; a gang counts once."""
     runs, rows = parsed.runs, parsed.runs.rows
     if len(rows) == 0:

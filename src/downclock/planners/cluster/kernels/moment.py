@@ -51,9 +51,25 @@ from downclock.units import Floats, Ints
 LONGER = 0.1
 """A task that is overdue is believed to take this part of its run time so far longer."""
 
-FREED, GONE, RETURNED, CUT, AGAIN, SERVER_GONE, SERVER_BACK = range(7)
+FREED, GONE, RETURNED, CUT, AGAIN, SERVER_GONE, SERVER_BACK, CHANGED = range(8)
 """What a moment is told, rows (what, task, processor or server): a task is done there; a processor
-is down; is back; a task is no longer wanted; needs another place; a server is down; is back."""
+is down; is back; a task is no longer wanted; needs another place; a server is down; is back; a task
+has another deadline."""
+
+
+@inner
+def _woken_s(c: Cluster, p: int, now_s: float) -> float:
+    """When processor ``p`` of an awake server can start something: now, or when it is awake."""
+    j = c.processors.server[p]
+    return max(now_s, c.servers.since_s[j] + c.servers.wake_s[j])
+
+
+@inner
+def _unpromise(c: Cluster, p: int, now_s: float) -> None:
+    """Forget what was to begin on processor ``p`` once it is awake; it is told to need a place."""
+    if c.processors.running[p] >= 0 and c.processors.begun_s[p] > now_s:
+        c.processors.running[p] = -1
+        set_key(c.busy, 0, p, np.inf)
 
 
 @inner
@@ -66,7 +82,7 @@ def _freed(c: Cluster, p: int, now_s: float) -> None:
         return
     if c.processors.ready_s[p] != now_s:
         c.tally.settled[0] = 0
-        _free_from(c, p, now_s, now_s)
+        _free_from(c, p, _woken_s(c, p, now_s), now_s)
     if c.tally.priced[0] == 0:
         begin(c, p, now_s)
 
@@ -154,6 +170,7 @@ def _machine(c: Cluster, what: int, at: int, now_s: float) -> Ints:
     taken = np.empty(0, np.int64)
     if what == GONE:
         c.processors.up[at] = 0
+        _unpromise(c, at, now_s)
         taken = _take_all(c, at, now_s)
         if c.servers.awake[c.processors.server[at]] == 1:
             c.processors.ready_s[at] = c.processors.end_s[at] = now_s
@@ -164,13 +181,14 @@ def _machine(c: Cluster, what: int, at: int, now_s: float) -> Ints:
     elif what == RETURNED:
         c.processors.up[at] = 1
         if c.servers.awake[c.processors.server[at]] == 1:
-            c.processors.ready_s[at] = c.processors.end_s[at] = now_s
+            c.processors.ready_s[at] = c.processors.end_s[at] = _woken_s(c, at, now_s)
             changed(c, at, now_s)
         elif c.servers.works[c.processors.server[at]] == 1:
             set_asleep(c, c.processors.server[at], c.servers.wake_s[c.processors.server[at]])
     elif what == SERVER_GONE:
         c.servers.works[at] = 0
         for p in range(c.servers.first[at], c.servers.end[at]):
+            _unpromise(c, p, now_s)
             more = _take_all(c, p, now_s)
             taken = np.concatenate((taken, more))
             c.processors.ready_s[p] = c.processors.end_s[p] = now_s
@@ -208,6 +226,10 @@ def _follow(c: Cluster, told: Ints, now_s: float) -> None:
             _freed(c, at, now_s)
         elif what == CUT:
             _leave(c, i, at, now_s)
+        elif what == CHANGED:
+            if c.tasks.place[i] >= 0:
+                _leave(c, i, -1, now_s)
+                homeless = np.append(homeless, np.array([i]))
         elif what == AGAIN:
             if c.tasks.place[i] >= 0:
                 _leave(c, i, -1, now_s)

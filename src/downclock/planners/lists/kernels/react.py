@@ -36,9 +36,10 @@ LONGER = 0.1
 LOOK = 1024
 """Processors looked at for a task that could start on a free one."""
 
-FREED, OVER, GONE, RETURNED, CUT, MOVED, SERVER_GONE, SERVER_BACK = range(8)
+FREED, OVER, GONE, RETURNED, CUT, MOVED, SERVER_GONE, SERVER_BACK, CHANGED = range(9)
 """What a moment is told: (task, processor) is done there; does not end as believed; a processor is
-down; is back; a task is no longer wanted; wants another place; a server is down; is back."""
+down; is back; a task is no longer wanted; was lost; a server is down; is back; a task has another
+deadline."""
 
 
 @inner
@@ -95,7 +96,7 @@ def _revoke(answer: Answer, i: int) -> None:
 @inner
 def _free_at(board: Board, p: int, now_s: float) -> float:
     """Return when what runs on processor ``p`` is believed to end."""
-    return max(now_s, board.ready_s[p]) if board.running[p] >= 0 else now_s
+    return max(now_s, board.ready_s[p])
 
 
 @inner
@@ -321,8 +322,10 @@ def _machine(
         _evict(board, queue, jobs, at, lost, now_s, answer)
         _set_free(board, at, np.inf, now_s)
     elif what == RETURNED:
-        board.up[at], board.ready_s[at] = 1, now_s
-        _set_free(board, at, now_s, now_s)
+        j = board.server[at]
+        ready = max(now_s, board.on_since_s[j] + board.wake_s[j]) if board.awake[j] == 1 else now_s
+        board.up[at], board.ready_s[at] = 1, ready
+        _set_free(board, at, ready, now_s)
     elif what == SERVER_GONE:
         board.works[at] = 0
         for p in range(board.processor_offset[at], board.processor_offset[at + 1]):
@@ -334,21 +337,57 @@ def _machine(
 
 
 @inner
+def _drop(listed: Ints, i: int) -> bool:
+    """Take task ``i`` off a list with its number first; False: it is not there."""
+    for a in range(1, listed[0] + 1):
+        if listed[a] == i:
+            listed[a] = listed[listed[0]]
+            listed[0] -= 1
+            return True
+    return False
+
+
+@inner
 def _leave(
     board: Board, queue: Queue, jobs: Jobs, hopes: Ints, i: int, p: int, now_s: float,
     answer: Answer,
 ) -> None:  # fmt: skip
     """Task ``i`` is no longer wanted, wherever it is."""
-    for a in range(1, hopes[0] + 1):
-        if hopes[a] == i:
-            hopes[a] = hopes[hopes[0]]
-            hopes[0] -= 1
-            return
+    if _drop(hopes, i):
+        return
     if queue.place[i] >= 0 and queue.start_s[i] > now_s:
         q = _unlink(board, queue, i)
         _retime(board, queue, jobs, q, _free_at(board, q, now_s))
     elif p >= 0:
         _freed(board, queue, jobs, hopes, p, i, now_s, answer)
+
+
+@inner
+def _follow(
+    board: Board, queue: Queue, jobs: Jobs, rules: Rules, told: Ints, hopes: Ints, lost: Ints,
+    now_s: float, answer: Answer,
+) -> None:  # fmt: skip
+    """Take note of what happened; what has lost its place is listed in ``lost``."""
+    for a in range(told.shape[0]):
+        what, i, at = told[a, 0], told[a, 1], told[a, 2]
+        if what == FREED:
+            _freed(board, queue, jobs, hopes, at, i, now_s, answer)
+        elif what == OVER:
+            _overdue(board, queue, jobs, rules, at, i, now_s, answer)
+        elif what == CUT:
+            if not _drop(lost, i):
+                _leave(board, queue, jobs, hopes, i, at, now_s, answer)
+        elif what in (MOVED, CHANGED):
+            waits = queue.place[i] >= 0 and (what == MOVED or queue.start_s[i] > now_s)
+            if waits:
+                _leave(board, queue, jobs, hopes, i, -1, now_s, answer)
+                _revoke(answer, i)
+            if waits or what == MOVED:
+                _drop(lost, i)  # once is enough
+                lost[0] += 1
+                lost[lost[0]] = i
+        else:
+            _machine(board, queue, jobs, what, at, lost, now_s, answer)
 
 
 @compiled
@@ -362,22 +401,7 @@ def moment(
     place and may still get one, and ``lost`` those to place anew, both with their number first.
     Cost: log p a fact, p where a processor is left idle.
     """
-    for a in range(told.shape[0]):
-        what, i, at = told[a, 0], told[a, 1], told[a, 2]
-        if what == FREED:
-            _freed(board, queue, jobs, hopes, at, i, now_s, answer)
-        elif what == OVER:
-            _overdue(board, queue, jobs, rules, at, i, now_s, answer)
-        elif what == CUT:
-            _leave(board, queue, jobs, hopes, i, at, now_s, answer)
-        elif what == MOVED:
-            if queue.place[i] >= 0:
-                _leave(board, queue, jobs, hopes, i, -1, now_s, answer)
-                _revoke(answer, i)
-            lost[0] += 1
-            lost[lost[0]] = i
-        else:
-            _machine(board, queue, jobs, what, at, lost, now_s, answer)
+    _follow(board, queue, jobs, rules, told, hopes, lost, now_s, answer)
     kept = 0
     for a in range(1, lost[0] + 1):
         if not again(board, queue, jobs, rules, lost[a], now_s, answer):
