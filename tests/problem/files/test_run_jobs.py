@@ -228,7 +228,7 @@ BAD = {
         "name,run,kind\na,1h,v10\n",
         "kind='v10' is not a kind of the cluster; did you mean 'v100'?",
     ),
-    "no power": ("name,run,power_w\na,1h,0\n", "power_w=0.0 must be positive and finite"),
+    "no power": ("name,run,power_w\na,1h,0\n", "power_w=0.0 must be between 1e-06 and 1e+06"),
     "nan": ("name,run,power_w\na,1h,nan\n", "power_w='nan' must be a number"),
     "factor": (
         "name,run,deadline_factor\na,1h,-1\n",
