@@ -1,0 +1,392 @@
+"""The agent: locks and measures the GPUs of a job that starts, resets them and spools when it ends.
+
+Slurm waits for Prolog and Epilog, and a driver may take long to answer or hang. So `call` leaves
+the work to a process of its own and waits for it only a moment; that process goes on when the job
+runs already, and dies by itself when it takes much too long. Whatever it leaves behind stands in
+`State`, and the next agent undoes it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NoReturn
+
+from downclock.adapters.devices.device import Device, Setting, carry_out, nearest, undo
+from downclock.adapters.devices.meter import Source, counter_or_none
+from downclock.adapters.devices.sampler import read_samples, start_sampler
+from downclock.adapters.devices.slurm_job import JobRecord, SlurmJob, job_of, job_record
+from downclock.adapters.devices.state import MEASURE, Record, State, this_boot
+from downclock.errors import AdapterError, DownclockError
+from downclock.files import write_text_atomically
+
+PATIENCE_S = 0.5
+"""A job waits so long for its clocks, start of the programs not counted."""
+
+LONGEST_S = 30
+"""A worker that needs longer is stuck and ends itself."""
+
+CHECK_S = 600.0
+"""Slurm is asked at most so often whether a job still runs that an agent may have forgotten."""
+
+MODULE = "downclock.adapters.devices.agent"
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where the agent keeps its records, spools energy to, and finds scontrol."""
+
+    state: str = "/var/lib/downclock"
+    spool: str = "/var/lib/downclock/spool"
+    scontrol: str = "/usr/bin/scontrol"
+
+
+def call(verb: str, site: Site, environment: Mapping[str, str]) -> str:
+    """Do a job's Prolog or Epilog, waiting for it only a moment; return what it said."""
+    job, state = job_of(environment), State.opened(site.state)
+    if not (_announce(state, job) if verb == "prolog" else _withdraw(state, job)):
+        return ""
+    words = [sys.executable, "-P", "-m", MODULE, verb, site.state, site.spool, site.scontrol]
+    worker = subprocess.Popen(
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=dict(environment),
+        start_new_session=True,  # Slurm kills the group of a Prolog that has ended
+    )
+    assert worker.stdout is not None
+    said, ended = _heard(worker.stdout.fileno(), PATIENCE_S)
+    late = f"downclock agent: not done after {PATIENCE_S:g} s: goes on while the job does\n"
+    return said if ended else said + late
+
+
+def _announce(state: State, job: SlurmJob) -> bool:
+    """Say that a job starts; tell whether there is anything to do for it."""
+    if job.gpus:
+        state.announced(job.job).touch()
+    return bool(job.gpus)
+
+
+def _withdraw(state: State, job: SlurmJob) -> bool:
+    """Say that a job ended: a prolog that comes late finds nothing to do. Tell likewise."""
+    late = state.announced(job.job).exists()
+    state.announced(job.job).unlink(missing_ok=True)
+    return late or any(record.job == job.job for record in state.records())
+
+
+def _heard(pipe: int, for_s: float) -> tuple[str, bool]:
+    """Return what comes out of a pipe within a time, and whether it was closed."""
+    said, end_s = b"", time.monotonic() + for_s
+    while (left_s := end_s - time.monotonic()) > 0.0:
+        if select.select([pipe], [], [], left_s)[0]:
+            some = os.read(pipe, 65536)
+            if not some:
+                return said.decode("utf-8", "replace"), True
+            said += some
+    return said.decode("utf-8", "replace"), False
+
+
+def prolog(site: Site, environment: Mapping[str, str], say: Callable[[str], None]) -> None:
+    """Lock the clocks of a job's GPUs as its record asks, and read their meters."""
+    job, state = job_of(environment), State.opened(site.state)
+    asked, gpus = job_record(site.scontrol, job.job), _present(say)
+    named = [gpu for gpu in gpus.values() if {str(gpu.index), gpu.uuid} & set(job.gpus)]
+    mine = {gpu.uuid: gpu for gpu in named if gpu.label.startswith("gpu")}
+    if len(mine) < len(job.gpus):
+        say(f"job {job.job}: of its GPUs {', '.join(job.gpus)} {len(mine)} were found")
+    with state.held():
+        if state.announced(job.job).exists():
+            left = [record for record in state.records() if record.uuid in mine]
+            if any(record.job == MEASURE and _running(site, state, record) for record in left):
+                say(f"job {job.job}: a sweep of downclock measure has its GPUs: left alone")
+            else:
+                _end(site, state, left, mine, say)
+                _begin(state, job, asked, list(mine.values()), say)
+            state.announced(job.job).unlink(missing_ok=True)
+
+
+def _begin(
+    state: State,
+    job: SlurmJob,
+    asked: JobRecord,
+    mine: Sequence[Device],
+    say: Callable[[str], None],
+) -> None:
+    """Keep a record of each GPU, set what is asked, and see that all are measured."""
+    setting, why = asked.asked()
+    begun = [_first_record(gpu, job, asked, why) for gpu in mine]
+    for record in begun:
+        state.keep(record)
+    if setting:
+        _set_all(state, list(zip(mine, begun, strict=True)), setting, say)
+    start_sampler(state, [record.uuid for record in begun if record.counter_j is None])
+
+
+def _first_record(gpu: Device, job: SlurmJob, asked: JobRecord, why: str) -> Record:
+    return Record(
+        gpu.uuid,
+        gpu.index,
+        job.job,
+        job.node,
+        asked.attempt,
+        job.user,
+        asked.name,
+        started_s=time.time(),
+        counter_j=counter_or_none(gpu),
+        boot=this_boot(),
+        why=why,
+    )
+
+
+def _set_all(
+    state: State,
+    pairs: Sequence[tuple[Device, Record]],
+    setting: Setting,
+    say: Callable[[str], None],
+) -> None:
+    """Set all GPUs of a job, or none: a record is kept before, and all is undone on any failure."""
+    kept: list[tuple[Device, Record]] = []
+    try:
+        for gpu, record in pairs:
+            chosen, before_w = nearest(gpu, setting), None
+            if chosen.power_limit_w is not None:
+                before_w = gpu.power_limit_w()  # an owner may lower the site's limit, not raise it
+                chosen = replace(chosen, power_limit_w=min(chosen.power_limit_w, before_w))
+            kept.append((gpu, _with(record, chosen, before_w)))
+            state.keep(kept[-1][1])
+            carry_out(gpu, chosen)
+    except BaseException as error:
+        why = str(error) if isinstance(error, DownclockError) else f"stopped ({error!r})"
+        for gpu, record in kept:
+            with suppress(DownclockError):
+                undo(gpu, record.before_w, record.ranges)
+                state.keep(replace(_with(record, Setting(), None), why=why))
+        for _, record in pairs[len(kept) :]:
+            state.keep(replace(record, why=why))
+        if not isinstance(error, DownclockError):
+            raise
+        say(f"clocks are left as they are: {why}")
+
+
+def _with(record: Record, setting: Setting, before_w: float | None) -> Record:
+    return replace(
+        record,
+        core_mhz=setting.core_mhz,
+        memory_mhz=setting.memory_mhz,
+        power_limit_w=setting.power_limit_w,
+        before_w=before_w,
+    )
+
+
+def epilog(site: Site, environment: Mapping[str, str], say: Callable[[str], None]) -> None:
+    """Reset the GPUs of a job and spool its energy."""
+    job, state = job_of(environment), State.opened(site.state)
+    # Drivers may be slow: they are asked before others are kept from their work.
+    gpus = _present(say) if any(each.job == job.job for each in state.records()) else None
+    with state.held():
+        records = [record for record in state.records() if record.job == job.job]
+        if records:
+            _end(site, state, records, _present(say) if gpus is None else gpus, say)
+
+
+def recover(site: Site, say: Callable[[str], None], *, everything: bool = False) -> list[Record]:
+    """Reset what agents left behind that did not live to do it; return what could not be reset.
+
+    Args:
+        site: where things are.
+        say: told of what stands in the way.
+        everything: also GPUs of jobs that still run.
+    """
+    state = State.opened(site.state)
+    with state.held():
+        _forget_unfinished(site)
+        running = {r.uuid: not everything and _running(site, state, r) for r in state.records()}
+        over = [record for record in state.records() if running[record.uuid] is False]
+        unknown = [record for record in state.records() if running[record.uuid] is None]
+        if not over and not unknown:
+            return []
+        gpus = _present(say)
+        _end(site, state, over, gpus, say)
+        for record in unknown:  # full speed harms no job, and an Epilog may still want its energy
+            if _reset(record, gpus.get(record.uuid), say):
+                why = "reset by recover: nobody could say whether the job runs"
+                state.keep(replace(_with(record, Setting(), None), why=why))
+        kept = [record for record in state.records() if running[record.uuid] is not True]
+        return [record for record in kept if record.locked]
+
+
+def _running(site: Site, state: State, record: Record) -> bool | None:
+    """Tell whether somebody else is still to reset this; None where nobody can say."""
+    if record.job == MEASURE:
+        try:
+            with state.held(MEASURE, wait=False):
+                return False
+        except AdapterError:
+            return True
+    if not record.job or record.spooled:
+        return False
+    asked = job_record(site.scontrol, record.job)
+    return asked.running and asked.attempt == record.attempt
+
+
+def check_others(site: Site, say: Callable[[str], None]) -> None:
+    """Reset GPUs of jobs that ended without us, where nobody asked after them for a while."""
+    state = State.opened(site.state)
+    with state.held():
+        old = [record for record in state.records() if state.unasked(record, CHECK_S)]
+        ended = [record for record in old if _running(site, state, record) is False]
+        if ended:
+            _end(site, state, ended, _present(say), say)
+
+
+def _end(
+    site: Site,
+    state: State,
+    records: Sequence[Record],
+    gpus: Mapping[str, Device],
+    say: Callable[[str], None],
+) -> None:
+    """Read meters, reset, spool, forget; what cannot be reset is remembered for the next agent."""
+    measured = [_measured(state, record, gpus.get(record.uuid)) for record in records]
+    stuck = {record.uuid for record in records if not _reset(record, gpus.get(record.uuid), say)}
+    jobs: dict[tuple[str, int], list[tuple[Record, tuple[float | None, str]]]] = {}
+    for record, energy in zip(records, measured, strict=True):
+        if not record.spooled and record.job != MEASURE:
+            jobs.setdefault((record.job, record.attempt), []).append((record, energy))
+    for rows in jobs.values():
+        _spool(site, rows)
+    for record in records:
+        if record.uuid in stuck:
+            state.keep(replace(record, spooled=True))
+        else:
+            state.forget(record)
+
+
+def _reset(record: Record, gpu: Device | None, say: Callable[[str], None]) -> bool:
+    """Reset a GPU that was set; tell whether it is done."""
+    if not record.locked:
+        return True
+    if gpu is None:
+        say(f"gpu{record.index}: is not there ({record.uuid}): its clocks could not be reset")
+        return False
+    try:
+        undo(gpu, record.before_w, record.ranges)
+    except DownclockError as error:
+        say(f"{error}; its clocks may still be locked")
+        return False
+    return True
+
+
+def _measured(state: State, record: Record, gpu: Device | None) -> tuple[float | None, str]:
+    """Return the joules since the record, None where nobody knows, and what to know of them."""
+    if record.boot != this_boot():
+        return None, "the machine was restarted meanwhile"
+    if record.counter_j is None:
+        return read_samples(state.samples(record.uuid), gpu)
+    try:
+        if gpu is None:
+            return None, "the GPU is gone"
+        used_j = gpu.energy_j() - record.counter_j
+    except DownclockError as error:
+        return None, str(error)
+    return (used_j, "") if used_j >= 0.0 else (None, "the energy counter was reset meanwhile")
+
+
+def _spool(site: Site, rows: Sequence[tuple[Record, tuple[float | None, str]]]) -> None:
+    """Write what a job attempt used on this node, unless that was written before."""
+    first = rows[0][0]
+    folder = Path(site.spool)
+    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    path = folder / f"{first.job}-{first.node}-{first.attempt}.json"
+    if path.exists():
+        return
+    joules = [energy_j for _, (energy_j, _) in rows]
+    trapezoid = any(record.counter_j is None for record, _ in rows)
+    source: Source = "trapezoid" if trapezoid else "counter"
+    told = {
+        "job": first.job,
+        "node": first.node,
+        "attempt": first.attempt,
+        "user": first.user,
+        "job_name": first.job_name,
+        "started_s": first.started_s,
+        "ended_s": time.time(),
+        "gpus": [_told(record, *energy) for record, energy in rows],
+        "energy_j": None if None in joules else sum(joule or 0.0 for joule in joules),
+        "source": source,
+    }
+    write_text_atomically(path, json.dumps(told, allow_nan=False) + "\n")
+
+
+def _told(record: Record, energy_j: float | None, about: str) -> dict[str, Any]:
+    names = ("index", "uuid", "core_mhz", "memory_mhz", "power_limit_w")
+    row: dict[str, Any] = {name: getattr(record, name) for name in names}
+    why = "; ".join(text for text in (record.why, about) if text)
+    return {**row, "energy_j": energy_j, "set": record.locked, "why": why}
+
+
+def _forget_unfinished(site: Site) -> None:
+    """Delete announcements and half-written files of agents that are dead by now."""
+    state, spool = Path(site.state), Path(site.spool)
+    for path in (*state.glob("job-*"), *state.glob(".gpu-*.tmp"), *spool.glob(".*-*.tmp")):
+        with suppress(OSError):
+            if time.time() - path.stat().st_mtime > 2 * LONGEST_S:
+                path.unlink()
+
+
+def _present(say: Callable[[str], None]) -> dict[str, Device]:
+    """Return the devices that answer, by UUID."""
+    from downclock.adapters.devices.machine import devices
+
+    present: dict[str, Device] = {}
+    found, notes = devices()
+    for note in notes:
+        say(note)
+    for device in found:
+        try:
+            present[device.uuid] = device
+        except DownclockError as error:
+            say(str(error))
+    return present
+
+
+def _stop(number: int, _: Any) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Work for `call`: the verb and where things are; what goes wrong is said, and no failure."""
+    verb, site = arguments[0], Site(*arguments[1:4])
+    signal.pthread_sigmask(signal.SIG_SETMASK, [])  # Slurm may start programs with some blocked
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        # A prolog that is stopped resets what it has set; an epilog is about to do just that.
+        signal.signal(number, _stop if verb == "prolog" else signal.SIG_IGN)
+    signal.alarm(LONGEST_S)
+    try:
+        (prolog if verb == "prolog" else epilog)(site, os.environ, _say)
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for file in (1, 2):  # one pipe: the job need not wait any longer for either
+            os.dup2(nowhere, file)
+        check_others(site, _say)
+    except (DownclockError, OSError) as error:
+        _say(str(error))
+    return 0
+
+
+def _say(text: str) -> None:
+    with suppress(OSError):
+        os.write(1, f"downclock agent: {text}\n".encode("utf-8", "replace"))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

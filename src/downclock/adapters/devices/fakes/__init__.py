@@ -1,0 +1,1 @@
+"""Stand-ins for hardware that is not there."""
