@@ -1,0 +1,1 @@
+"""The outside: devices and clusters. Adapters translate; they decide nothing."""

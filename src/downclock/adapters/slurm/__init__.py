@@ -1,0 +1,1 @@
+"""Slurm as a world: facts read from its commands, decisions carried out on waiting jobs."""

@@ -1,0 +1,80 @@
+"""The spool: energy that the agent measured, one file for each attempt of a job on a node."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+MOST_BYTES = 1 << 20
+"""A larger file is none of the agent's."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One attempt of one job on one node.
+
+    Attributes:
+        job: its number in Slurm.
+        user, job_name, node: whose, what and where.
+        started_s, ended_s: seconds since 1970.
+        energy_j: of its GPUs there, ``gpus`` of them.
+        core_mhz, memory_mhz: clocks that were set; None: the default ones.
+        source: how it was measured: counter or trapezoid.
+        power_limit_w: limit that was set; None: the default one.
+    """
+
+    job: int
+    node: str
+    user: str
+    job_name: str
+    started_s: float
+    ended_s: float
+    energy_j: float
+    gpus: int
+    core_mhz: float | None
+    memory_mhz: float | None
+    source: str
+    power_limit_w: float | None = None
+
+    @property
+    def run_s(self) -> float:
+        """How long it ran."""
+        return self.ended_s - self.started_s
+
+    def data(self) -> dict[str, Any]:
+        """As plain values."""
+        return asdict(self)
+
+
+def read_spool(folder: Path) -> list[Measured]:
+    """All that was measured, by job; files that cannot be read are passed over."""
+    found = []
+    for file in sorted(folder.glob("*.json")) if folder.is_dir() else []:
+        try:
+            if file.stat().st_size <= MOST_BYTES:
+                found.append(_measured(json.loads(file.read_text("utf-8", "replace"))))
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
+    return sorted(found, key=lambda each: (each.ended_s, each.job))
+
+
+def _measured(row: dict[str, Any]) -> Measured:
+    gpus = row["gpus"]
+    set_ = [gpu for gpu in gpus if gpu.get("set")]
+    first = set_[0] if set_ else {}
+    return Measured(
+        int(row["job"]),
+        str(row["node"]),
+        str(row["user"]),
+        str(row["job_name"]),
+        float(row["started_s"]),
+        float(row["ended_s"]),
+        float(row["energy_j"]),
+        len(gpus),
+        first.get("core_mhz"),
+        first.get("memory_mhz"),
+        str(row["source"]),
+        first.get("power_limit_w"),
+    )

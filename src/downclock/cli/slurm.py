@@ -1,0 +1,180 @@
+"""``downclock slurm``: plans that a Slurm carries out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from downclock.cli import options
+
+if TYPE_CHECKING:
+    from downclock.adapters.slurm.planner import Planner, Step
+    from downclock.adapters.slurm.site import SlurmSite
+
+EPILOG = """\b
+Example:
+  downclock slurm plan site.toml
+  downclock slurm watch site.toml
+"""
+
+_site = click.argument("site", metavar="SITE", type=click.Path())
+
+
+@click.group("slurm", epilog=EPILOG)
+def command() -> None:
+    """Let a Slurm carry plans out: clocks, nodes and starts of its waiting jobs.
+
+    SITE is a TOML file that names the cluster file, which jobs are planned, and how; the guide
+    docs/guides/slurm.md has one to start from. Jobs that opted out (--comment=downclock=off) or
+    have no deadline are never touched; a job that cannot be planned is left to Slurm.
+    """
+
+
+def _read(path: str) -> SlurmSite:
+    from downclock.adapters.slurm.site import read_site
+
+    return read_site(path)
+
+
+def _planner(path: str, *, dry: bool) -> Planner:
+    from downclock.adapters.slurm.planner import Planner
+
+    return Planner(_read(path), dry=dry)
+
+
+def _sub(name: str) -> Callable[[Callable[..., Any]], None]:
+    """Add a subcommand that is given the session and the site."""
+
+    def add(function: Callable[..., Any]) -> None:
+        command.add_command(options.command(name, "")(function))
+
+    return add
+
+
+@_sub("plan")
+@_site
+@options.form
+def plan(session: options.Session, site: str, form: options.Form) -> None:
+    """Show what would happen, changing nothing.
+
+    Prints every job with its node, clock and start, and the exact commands.
+    """
+    from downclock.report.slurm import plan_page
+
+    with session.working("asking Slurm and planning"), _planner(site, dry=True) as planner:
+        page = plan_page(planner, planner.step(), dry=True)
+    session.show(page, form)
+
+
+@_sub("apply")
+@_site
+@options.form
+def apply(session: options.Session, site: str, form: options.Form) -> int:
+    """Plan once and carry it out. Exit code 1: Slurm refused some of it."""
+    from downclock.report.slurm import plan_page
+
+    with session.working("asking Slurm and planning"), _planner(site, dry=False) as planner:
+        step = planner.step()
+        page = plan_page(planner, step, dry=False)
+    session.show(page, form)
+    return 1 if step.trouble else 0
+
+
+@_sub("watch")
+@_site
+@click.option("--for", "until", type=float, metavar="SECONDS", help="Stop after so long.")
+def watch(session: options.Session, site: str, until: float | None) -> None:
+    """Plan and carry out, again and again, until it is stopped.
+
+    It may be killed at any time: the log has all that was decided, and the next one goes on.
+    """
+    from downclock.report.slurm import step_lines
+
+    with _planner(site, dry=False) as planner:
+
+        def heard(step: Step) -> None:
+            for line in (*planner.world.notes, *step_lines(step.todo, step.trouble)):
+                session.note(line)
+            planner.world.notes.clear()
+
+        session.note(f"watching Slurm for {site}; Ctrl-C stops it, and jobs go on")
+        with suppress(KeyboardInterrupt):
+            planner.watch(heard, until_s=float("inf") if until is None else until)
+
+
+@_sub("status")
+@_site
+@options.form
+def status(session: options.Session, site: str, form: options.Form) -> None:
+    """Show where every job stands and what energy was measured."""
+    from downclock.adapters.slurm.spool import read_spool
+    from downclock.report.slurm import status_page
+
+    with session.working("asking Slurm"), _planner(site, dry=True) as planner:
+        page = status_page(planner, planner.step(), read_spool(planner.site.spool))
+    session.show(page, form)
+
+
+@_sub("learn")
+@_site
+@options.output("Write the library (.json), and its errors beside it (.csv).", required=True)
+@options.form
+def learn(session: options.Session, site: str, output: str, form: options.Form) -> None:
+    """Refine applications by jobs that ended.
+
+    Time and energy that agents measured become profiles, and what estimates missed widens them:
+    name the library in the site file (learned = "...") and the next plan uses both.
+    """
+    from downclock.adapters.slurm.learn import learn, write_learnt
+    from downclock.adapters.slurm.log import Log
+    from downclock.adapters.slurm.spool import read_spool
+    from downclock.report.slurm import learnt_page
+
+    options.require_writable(output, (".json",))
+    told = _read(site)
+    with session.working("learning"):
+        library, found = learn(told, Log(told.log, dry=True), read_spool(told.spool))
+    write_learnt(library, found, output)
+    session.wrote(output)
+    session.show(learnt_page(found), form)
+
+
+@_sub("uninstall")
+@_site
+@click.option("--dry-run", is_flag=True, help="Only show the commands.")
+@click.option(
+    "--on-node",
+    metavar="COMMAND",
+    help="Reset clocks at once: run this for each {node}, such as"
+    " 'ssh {node} downclock agent recover --all'.",
+)
+def uninstall(session: options.Session, site: str, dry_run: bool, on_node: str | None) -> int:
+    """Put waiting jobs back and delete the log.
+
+    They are as they were submitted, and held ones are let go. Jobs that run keep their clocks
+    until their Epilog resets them, or until you have them reset with --on-node.
+    """
+    import shlex
+
+    from downclock.report.slurm import done_page, step_lines
+
+    planner = _planner(site, dry=dry_run)
+    step = planner.uninstall(shlex.split(on_node or ""))
+    text = "would be put back" if dry_run else "were put back, and the log is gone"
+    session.show(done_page(step, f"{len(step.todo)} jobs {text}"), "table")
+    for line in step_lines((), step.trouble):
+        session.note(line)
+    return 1 if step.trouble else 0
+
+
+@_sub("snippet")
+def snippet(session: options.Session) -> None:
+    """Print a job_submit.lua that tags and delays jobs."""
+    from importlib import resources
+
+    file = resources.files("downclock.adapters.slurm").joinpath("job_submit.lua")
+    if not session.quiet:
+        click.echo(file.read_text("utf-8"), nl=False)

@@ -1,0 +1,179 @@
+"""Pages about a Slurm under plan: what is planned, what would be done, what was measured."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from typing import Any
+
+from downclock.adapters.slurm.carry import Action
+from downclock.adapters.slurm.learn import Learnt
+from downclock.adapters.slurm.planner import Planner, Step
+from downclock.adapters.slurm.spool import Measured
+from downclock.adapters.slurm.world import Tracked
+from downclock.quantities import count, energy, instant, percent
+from downclock.report.tables import Page, Table
+from downclock.schedule.account.bill import Bill
+
+_HEAD = ("job", "application", "GPUs", "state", "nodes", "clock", "start", "end", "deadline")
+
+
+def plan_page(planner: Planner, step: Step, *, dry: bool) -> Page:
+    """What the plan says of every job, and the commands that follow from it."""
+    rows = [_job(planner, each) for each in _known(planner)]
+    left = planner.untouched(step.seen)
+    lines = [
+        f"{count(len(rows), 'job')} planned by {planner.site.policy}; "
+        f"{count(len(left), 'waiting job')} not touched"
+    ]
+    verb = "would be run" if dry else "were run"
+    commands = [command for action in step.todo for command in action.commands]
+    tables = [_table(rows)] if rows else []
+    if left:
+        told = tuple((str(job.number), why) for job, why in left)
+        tables.append(Table(("job", "not touched, as"), told, text=(0, 1)))
+    notes = [f"these commands {verb}:", *map(shown, commands)] if commands else ["nothing to do"]
+    return Page(
+        tuple(lines),
+        tuple(tables),
+        (*notes, *(f"failed: {line}" for line in step.trouble)),
+        data={"jobs": rows, "untouched": {job.number: why for job, why in left},
+              "commands": [list(words) for words in commands], "trouble": step.trouble},
+        records=rows,
+        names=("job",),
+    )  # fmt: skip
+
+
+def status_page(planner: Planner, step: Step, measured: Sequence[Measured]) -> Page:
+    """Where every job stands, and the energy that was measured of those that ended."""
+    page = plan_page(planner, step, dry=True)
+    by_job = {each.job: each for each in measured}
+    rows = tuple(
+        (str(each.job), each.node, f"{each.run_s:.0f} s", energy(each.energy_j), each.source)
+        for each in by_job.values()
+    )
+    total_j = sum(each.energy_j for each in measured)
+    head = ("job", "node", "ran", "energy", "measured by")
+    tables = [Table(head, rows, "Measured", text=(0, 1, 4))] if rows else []
+    lines = [*page.lines]
+    if measured:
+        lines.append(f"{count(len(measured), 'attempt')} measured, {energy(total_j)} in all")
+    todo = count(sum(len(action.commands) for action in step.todo), "command")
+    return Page(
+        tuple(lines),
+        (*page.tables, *tables),
+        (f"the next step would run {todo}", *planner.world.notes),
+        data={**page.data, "measured_j": total_j, "measured": [each.data() for each in measured]},
+        records=page.records,
+        names=page.names,
+    )
+
+
+def learnt_page(learnt: Sequence[Learnt]) -> Page:
+    """What was learnt of each application, with its errors."""
+    names = ("application", "kind", "runs", "clocks", "how", "time_error", "energy_error", "widen")
+    records = [{name: getattr(each, name) for name in names} for each in learnt]
+    rows = tuple(
+        (each.application, each.kind, f"{each.runs}", f"{each.clocks}", each.how,
+         percent(each.time_error), percent(each.energy_error), f"{each.widen:.2f}")
+        for each in learnt
+    )  # fmt: skip
+    head = ("application", "kind", "runs", "clocks", "how", "time error", "energy error", "widen")
+    table = Table(head, rows, text=(0, 1, 4))
+    runs = count(sum(each.runs for each in learnt), "run")
+    return Page((f"learnt from {runs}",), (table,), data={"learnt": records}, records=records)
+
+
+def beside_measured(page: Page, bill: Bill, measured: Sequence[Measured]) -> Page:
+    """A bill's page with what was measured of each task, by name; all attempts count."""
+    used_j: dict[str, float] = {}
+    for each in measured:
+        used_j[each.job_name] = used_j.get(each.job_name, 0.0) + each.energy_j
+    records: list[dict[str, Any]] = [
+        {"task": str(name), "planned_j": float(planned_j), "measured_j": used_j[str(name)]}
+        for name, planned_j in zip(bill.task_name, bill.task_j, strict=True)
+        if str(name) in used_j
+    ]
+    rows = tuple(
+        (row["task"], energy(row["planned_j"]), energy(row["measured_j"]),
+         percent(row["measured_j"] / row["planned_j"] - 1.0) if row["planned_j"] else "")
+        for row in records
+    )  # fmt: skip
+    planned_j, measured_j = (sum(row[k] for row in records) for k in ("planned_j", "measured_j"))
+    line = (
+        f"measured {count(len(records), 'task')}: {energy(measured_j)},"
+        f" planned {energy(planned_j)} to run"
+    )
+    table = Table(("task", "planned", "measured", "difference"), rows)
+    return Page(
+        (*page.lines, line),
+        (*page.tables, *([table] if rows else [])),
+        page.notes,
+        {**page.data, "measured": records},
+        page.records,
+        page.names,
+    )
+
+
+def done_page(step: Step, text: str) -> Page:
+    """What was done, as commands."""
+    commands = [command for action in step.todo for command in action.commands]
+    return Page((text,), (), tuple(map(shown, commands)), data={"commands": commands})
+
+
+def step_lines(actions: Sequence[Action], trouble: Sequence[str]) -> list[str]:
+    """One line for each thing that a step did, or could not do."""
+    return [f"{action.item}: {action.why}" for action in actions] + [
+        f"failed: {t}" for t in trouble
+    ]
+
+
+def shown(words: Sequence[str]) -> str:
+    """A command as a shell would take it, on one line of printable letters."""
+    text = shlex.join(words)
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
+
+
+def _known(planner: Planner) -> list[Tracked]:
+    return sorted(planner.world.tracked.values(), key=lambda each: each.task.job)
+
+
+def _job(planner: Planner, tracked: Tracked) -> dict[str, Any]:
+    """One job as a flat record."""
+    world = planner.world
+    assert world.scheduler is not None
+    if tracked.number < 0:
+        return {"job": tracked.task.job, "gpus": tracked.task.gpus,
+                "state": _state(tracked, False, False)}  # fmt: skip
+    page = world.scheduler.book.tasks[tracked.number]
+    row = page.running or (page.rows or page.log[-1:] or (None,))[0]
+    record: dict[str, Any] = {
+        "job": tracked.task.job,
+        "application": tracked.task.application_name,
+        "gpus": tracked.task.gpus,
+        "state": _state(tracked, page.running is not None, page.accepted),
+        "deadline": instant(tracked.deadline_s - world.epoch_s, world.epoch),
+    }
+    if row is None:
+        return record
+    kind = int(planner.site.cluster.platform.kind[row.processors[0]])
+    clock = " ".join(f"{k}={v}" for k, v in planner.site.settings(kind, row.point).items())
+    begin_s = row.start_s if page.running is None and not page.log else row.began_s
+    end_s = row.ended_s if row.ended_s < float("inf") else begin_s + row.end_s - row.start_s
+    return record | {
+        "nodes": ",".join(world.nodes_of(row.processors)),
+        "clock": clock,
+        "start": instant(begin_s, world.epoch),
+        "end": instant(end_s, world.epoch),
+    }
+
+
+def _state(tracked: Tracked, running: bool, accepted: bool) -> str:
+    if tracked.ended or tracked.left:
+        return tracked.ended or f"left to Slurm: {tracked.left}"
+    return "started" if running else "accepted" if accepted else "not decided"
+
+
+def _table(rows: Sequence[dict[str, Any]]) -> Table:
+    cells = tuple(tuple(str(row.get(key.lower(), "")) for key in _HEAD) for row in rows)
+    return Table(_HEAD, cells, text=(0, 1, 3, 4, 5, 6, 7, 8))

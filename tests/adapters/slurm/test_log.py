@@ -1,0 +1,73 @@
+"""The log: what was appended is there, whatever is killed; two writers are refused."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from downclock.adapters.slurm.log import MOMENT, Log
+from downclock.errors import InvalidInput
+
+WRITER = """
+import sys
+from pathlib import Path
+from downclock.adapters.slurm.log import MOMENT, Log
+log = Log(Path(sys.argv[1]))
+for k in range(100000):
+    log.append(float(k), [(MOMENT, {"k": k}), (MOMENT, {"k": k})])
+    print(k, flush=True)
+"""
+
+
+def test_rows_come_back_in_order(tmp_path: Path) -> None:
+    log = Log(tmp_path / "deep" / "log.db")
+    log.append(1.0, [(MOMENT, {"a": [1, None]}), ("decided", {})])
+    log.append(2.0, [])
+    assert list(log.rows()) == [(1, 1.0, MOMENT, {"a": [1, None]}), (2, 1.0, "decided", {})]
+    assert (log.last_two(MOMENT), log.last_two("begun")) == ((1, 1), (0, 0))
+    log.delete()
+    assert list((tmp_path / "deep").iterdir()) == []
+
+
+def test_a_kill_loses_nothing_that_was_said_to_be_written(tmp_path: Path) -> None:
+    file = tmp_path / "log.db"
+    with subprocess.Popen(
+        [sys.executable, "-c", WRITER, str(file)], stdout=subprocess.PIPE, env=os.environ
+    ) as writer:
+        assert writer.stdout is not None
+        said = [writer.stdout.readline() for _ in range(20)]
+        writer.send_signal(signal.SIGKILL)
+        said += writer.stdout.readlines()
+    last = int(said[-1] if said[-1].endswith(b"\n") else said[-2])
+    rows = [entry["k"] for *_, entry in Log(file).rows()]
+    assert rows[: 2 * last + 2] == [k for k in range(last + 1) for _ in range(2)]
+    assert len(rows) % 2 == 0  # a moment and its decisions are written together
+
+
+def test_another_writer_is_refused_and_a_reader_is_not(tmp_path: Path) -> None:
+    log = Log(tmp_path / "log.db")
+    log.append(0.0, [(MOMENT, {})])
+    with pytest.raises(InvalidInput, match="is in use"):
+        Log(tmp_path / "log.db")
+    reader = Log(tmp_path / "log.db", dry=True)
+    reader.append(1.0, [(MOMENT, {})])
+    assert len(list(reader.rows())) == 1
+    log.close()
+    Log(tmp_path / "log.db").close()
+
+
+def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "text").write_text("hello, I am no database\n" * 100)
+    for dry in (True, False):
+        with pytest.raises(InvalidInput, match="cannot be opened"):
+            Log(tmp_path / "text", dry=dry)
+    with sqlite3.connect(tmp_path / "later.db") as other:
+        other.execute("PRAGMA user_version=99")
+    with pytest.raises(InvalidInput, match="version 99"):
+        Log(tmp_path / "later.db")

@@ -1,0 +1,521 @@
+"""The world of Slurm, shown moment by moment: what it decides, and what its log makes of a kill."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from downclock.adapters.slurm.carry import Action, actions, carry_out
+from downclock.adapters.slurm.jobs import Task
+from downclock.adapters.slurm.log import Log
+from downclock.adapters.slurm.observed import Job, Node, Observed
+from downclock.adapters.slurm.site import SlurmSite, read_site
+from downclock.adapters.slurm.world import Moment, SlurmWorld
+from downclock.engine.facts import FINISHED, Fact
+from downclock.engine.snapshot import saved
+from tests.adapters.slurm.test_site import CLUSTER
+
+BEGIN_S = 1_794_880_000.0
+PENDING, RUNNING, DONE = (frozenset([word]) for word in ("PENDING", "RUNNING", "COMPLETED"))
+
+
+def _site(folder: Path, more: str = "") -> SlurmSite:
+    (folder / "cluster.toml").write_text(CLUSTER)
+    (folder / "site.toml").write_text(f'cluster = "cluster.toml"\ngrace_s = 60\n{more}')
+    return read_site(folder / "site.toml")
+
+
+@dataclass
+class Shown:
+    """What a Slurm would show that does at once what it is told, and nothing else."""
+
+    now_s: float = BEGIN_S
+    boot_s: float = BEGIN_S - 1e6
+    jobs: dict[int, Job] = field(default_factory=dict)
+    freq: dict[int, str] = field(default_factory=dict)
+    states: dict[str, frozenset[str]] = field(
+        default_factory=lambda: {"node1": frozenset(["IDLE"]), "node2": frozenset(["IDLE"])}
+    )
+
+    def submit(self, number: int, run: str = "60s", deadline: str = "+1h", **more: object) -> None:
+        words = f"downclock=app:mixed,run:{run},deadline:{deadline}"
+        job = Job(number, f"j{number}", "ann", "main", words, PENDING, held=True,
+                  submit_s=self.now_s, limit_s=3600.0, gpus=1)  # fmt: skip
+        self.jobs[number] = replace(job, **more)  # type: ignore[arg-type]
+
+    def seen(self) -> Observed:
+        nodes = {name: Node(name, states, {"a100": 4}) for name, states in self.states.items()}
+        return Observed(self.now_s, dict(self.jobs), nodes, self.boot_s)
+
+    def change(self, number: int, **more: object) -> None:
+        self.jobs[number] = replace(self.jobs[number], **more)  # type: ignore[arg-type]
+
+    def obey(self, command: Sequence[str]) -> str:
+        """Do what scontrol would do."""
+        _, verb, *words = command
+        if verb == "release":
+            self.change(int(words[0]), held=False)
+        elif words[0].startswith("JobId="):
+            told = dict(word.split("=", 1) for word in words)
+            self._update(int(told.pop("JobId")), told)
+        return ""
+
+    def _update(self, number: int, told: dict[str, str]) -> None:
+        names = {"Comment": "comment", "ReqNodeList": "required_nodes"}
+        self.change(number, **{names[k]: v for k, v in told.items() if k in names})
+        if "TimeLimit" in told:
+            self.change(number, limit_s=60.0 * int(told["TimeLimit"]))
+        if "NumNodes" in told:
+            self.change(number, node_count=int(told["NumNodes"]))
+        if "TresFreq" in told:
+            self.freq[number] = told["TresFreq"]
+        if "StartTime" in told:
+            start = told["StartTime"]
+            at_s = datetime.fromisoformat(f"{start}Z").timestamp() if start != "now" else self.now_s
+            self.change(number, eligible_s=at_s)
+
+    def start(self) -> list[int]:
+        """Start every job that was let go to start now; return their numbers."""
+        ready = [
+            job for job in self.jobs.values()
+            if job.waits and not job.held and job.eligible_s <= self.now_s
+        ]  # fmt: skip
+        for job in ready:
+            node = (job.required_nodes or "node1").split(",")[0]
+            self.change(job.number, states=RUNNING, nodes={node: job.gpus}, start_s=self.now_s)
+        return [job.number for job in ready]
+
+
+class Live:
+    """A world with its log, which may be killed and made again."""
+
+    def __init__(self, site: SlurmSite, shown: Shown) -> None:
+        self.site, self.shown = site, shown
+        self.open()
+
+    def open(self) -> None:
+        self.log = Log(self.site.log)
+        self.world = SlurmWorld(self.site, self.log, lambda job: "")
+
+    def kill(self) -> None:
+        self.log.close()
+        self.open()
+
+    def step(self, after_s: float = 1.0) -> list[Action]:
+        """Look, decide, and let Slurm do it."""
+        self.shown.now_s += after_s
+        seen = self.shown.seen()
+        self.world.step(seen)
+        todo = list(actions(self.world, seen))
+        assert carry_out(self.world, todo, self.shown.obey, seen.now_s) == []
+        return todo
+
+    def state(self) -> bytes:
+        assert self.world.scheduler is not None
+        return saved(self.world.scheduler)
+
+    def left(self, number: int) -> str:
+        return next(e.left for e in self.world.tracked.values() if e.task.job == number)
+
+
+@pytest.fixture
+def live(tmp_path: Path) -> Live:
+    return Live(_site(tmp_path), Shown())
+
+
+def test_a_job_is_let_go_with_node_clock_and_start(live: Live) -> None:
+    live.shown.submit(1)
+    (action,) = live.step()
+    update, release = action.commands
+    assert update[:3] == ("scontrol", "update", "JobId=1")
+    assert any(word.startswith("TresFreq=gpu:") for word in update)
+    assert release == ("scontrol", "release", "1")
+    assert live.step() == []  # its record says it all: nothing more to do
+    assert live.shown.start() == [1]
+    assert live.step() == []
+
+
+def test_ends_are_facts_and_the_next_job_starts(live: Live) -> None:
+    for number in range(1, 10):
+        live.shown.submit(number, run="600s", deadline="+15m" if number < 9 else "+2h")
+    live.step()
+    started = live.shown.start()
+    assert len(started) == 8
+    last = next(number for number in range(1, 10) if number not in started)
+    assert "start=" in live.shown.jobs[last].comment
+    assert not live.shown.jobs[last].held
+    live.step(300.0)
+    live.shown.change(started[0], states=DONE, end_s=live.shown.now_s)
+    live.step(2.0)
+    live.step(2.0)
+    assert live.shown.start() == [last]
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"states": RUNNING, "nodes": {"node9": 1}}, "Slurm started it outside the plan"),
+        ({"comment": "downclock=off"}, "its owner opted out"),
+    ],
+)
+def test_jobs_that_leave_the_plan_are_left_alone(live: Live, change, why: str) -> None:
+    live.shown.submit(1)
+    live.step()
+    live.shown.change(1, **change)
+    live.step()
+    assert live.left(1) == why
+    assert live.step() == []
+
+
+def test_a_hold_of_the_owner_is_kept_but_not_one_that_a_controller_forgot(live: Live) -> None:
+    live.shown.submit(1, deadline="+2h")
+    live.shown.submit(2, deadline="+2h")
+    live.step()
+    live.shown.change(1, held=True)
+    live.shown.boot_s = live.shown.now_s + 1.0  # the controller was killed and forgot
+    live.step(2.0)
+    assert not live.shown.jobs[1].held
+    live.step(2.0)
+    live.shown.change(2, held=True)
+    live.shown.change(1, states=RUNNING, nodes={live.shown.jobs[1].required_nodes: 1})
+    live.shown.boot_s = BEGIN_S
+    live.step(2.0)
+    assert live.left(2) == "its owner holds it"
+    assert live.shown.jobs[2].held
+    assert live.shown.jobs[2].comment == "downclock=app:mixed,run:60s,deadline:+2h"
+
+
+def test_a_job_that_is_not_started_is_planned_once_more_then_given_back(live: Live) -> None:
+    live.shown.submit(1)
+    live.step()
+    live.step(61.0)
+    live.step(1.0)
+    assert "core_mhz" in live.shown.jobs[1].comment
+    live.step(61.0)
+    assert live.left(1) == "Slurm did not start it for 60 s"
+    assert live.shown.jobs[1].required_nodes == ""
+    assert "left=1" in live.shown.jobs[1].comment
+
+
+def test_a_requeued_job_is_the_same_job_with_the_same_deadline(live: Live) -> None:
+    live.shown.submit(1)
+    live.step()
+    live.shown.start()
+    live.step(30.0)
+    live.shown.change(1, states=PENDING, nodes={}, restarts=1, submit_s=live.shown.now_s + 1)
+    live.step(5.0)
+    live.step(5.0)
+    (tracked,) = live.world.tracked.values()
+    assert (tracked.restarts, tracked.left) == (1, "")
+    assert tracked.deadline_s == pytest.approx(BEGIN_S + 3600.0)
+
+
+def test_a_changed_deadline_is_followed(live: Live) -> None:
+    for number in range(1, 10):
+        live.shown.submit(number, run="600s", deadline="+2h")
+    live.step()
+    live.shown.start()
+    waiting = next(job for job in live.shown.jobs.values() if job.waits)
+    live.shown.change(waiting.number, comment=waiting.comment.replace("+2h", "+3h"))
+    live.step()
+    tracked = next(e for e in live.world.tracked.values() if e.task.job == waiting.number)
+    assert tracked.deadline_s == pytest.approx(BEGIN_S + 3 * 3600.0)
+
+
+def test_gpus_of_others_and_nodes_that_drain_are_not_planned(live: Live) -> None:
+    other = Job(9, states=RUNNING, gpus=3, nodes={"node1": 3}, submit_s=BEGIN_S)
+    live.shown.jobs[9] = other
+    live.shown.states["node2"] = frozenset(["IDLE", "DRAIN"])
+    for number, deadline in ((1, "+15m"), (2, "+30m")):
+        live.shown.submit(number, run="600s", deadline=deadline)
+    live.step()
+    assert live.shown.start() == [1]
+    assert live.shown.jobs[1].nodes == {"node1": 1}
+    live.shown.submit(3, run="600s", deadline="+15m")
+    live.step()
+    assert "cannot end by its deadline" in live.left(3)
+    live.shown.start()
+    live.shown.states["node2"] = frozenset(["IDLE"])
+    live.shown.submit(4, run="600s", deadline="+15m")
+    live.step()
+    assert live.shown.start() == [4]
+    assert live.shown.jobs[4].nodes == {"node2": 1}
+
+
+def test_nodes_sleep_and_wake_by_the_plan_and_never_with_a_job(tmp_path: Path) -> None:
+    cluster = CLUSTER.replace(
+        'name = "node"', 'name = "node"\nhost_w = 100\nwake_j = 50\nwake_s = 5'
+    )
+    (tmp_path / "cluster.toml").write_text(cluster)
+    (tmp_path / "site.toml").write_text('cluster = "cluster.toml"\nsleep = true\n')
+    shown = Shown()
+    live = Live(read_site(tmp_path / "site.toml"), shown)
+    shown.submit(1)
+    (start, *switched) = live.step()
+    assert start.item == "1"
+    asleep = shown.jobs[1].required_nodes == "node1"
+    first, other = ("node1", "node2") if asleep else ("node2", "node1")
+    shown.start()
+    told = [*switched, *live.step(5.0), *live.step(5.0)]
+    assert {action.item for action in told} == {other}
+    assert all(action.why.startswith("power_down_asap") for action in told)
+    shown.states[other] = frozenset(["IDLE", "POWERED_DOWN"])
+    shown.change(1, states=DONE, end_s=shown.now_s)
+    told = [*live.step(5.0), *live.step(60.0)]
+    assert first in {action.item for action in told}
+    shown.states[first] = frozenset(["IDLE", "POWERED_DOWN"])
+    shown.submit(2)
+    told = live.step(1.0)
+    assert [action.why.partition(":")[0] for action in told if not action.key] == ["power_up"]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_world_that_was_killed_goes_on_as_if_it_had_not_been(tmp_path: Path, seed: int) -> None:
+    """Random days, shown to a world that is killed at any step and to one that never is."""
+    days = []
+    for name, kills in (("calm", 0.0), ("killed", 0.4)):
+        folder = tmp_path / name
+        folder.mkdir()
+        draw, shown = random.Random(seed), Shown()
+        live, chance = Live(_site(folder), shown), random.Random(99)
+        for k in range(60):
+            _happens(draw, shown, k)
+            live.step(draw.choice([1.0, 7.0, 40.0]))
+            shown.start()
+            if chance.random() < kills:
+                live.kill()
+        days.append((live.state(), shown.jobs))
+    assert days[0] == days[1]
+
+
+def _happens(draw: random.Random, shown: Shown, k: int) -> None:
+    """Something, as it comes on a cluster."""
+    running = [job for job in shown.jobs.values() if job.active]
+    what = draw.random()
+    if what < 0.5:
+        deadline = f"+{draw.choice([2, 10, 60])}m"
+        shown.submit(k + 1, run=f"{draw.choice([20, 90, 300])}s", deadline=deadline)
+    elif what < 0.8 and running:
+        job = draw.choice(running)
+        end = DONE if draw.random() < 0.8 else frozenset(["FAILED"])
+        shown.change(job.number, states=end, end_s=shown.now_s)
+    elif what < 0.9:
+        node = draw.choice(["node1", "node2"])
+        shown.states[node] = frozenset(draw.choice([["IDLE"], ["DOWN"], ["MIXED", "DRAIN"]]))
+    elif shown.jobs:
+        job = draw.choice(list(shown.jobs.values()))
+        if job.waits:
+            shown.change(job.number, states=frozenset(["CANCELLED"]))
+
+
+def test_another_site_file_begins_a_new_plan_and_forgets_no_comment(tmp_path: Path) -> None:
+    live = Live(_site(tmp_path), Shown())
+    live.shown.submit(1, deadline="+2h")
+    live.step()
+    live.log.close()
+    live.site = _site(tmp_path, "reserve = 0.5\n")
+    live.open()
+    assert live.world.scheduler is None
+    live.step()
+    (tracked,) = live.world.tracked.values()
+    assert tracked.task.comment == "downclock=app:mixed,run:60s,deadline:+2h"
+    assert live.world.as_submitted(live.shown.jobs[1]) == tracked.task
+
+
+def test_a_cluster_file_of_another_cluster_is_refused(tmp_path: Path) -> None:
+    shown = Shown()
+    del shown.states["node2"]
+    with pytest.raises(Exception, match="no node of Slurm"):
+        Live(_site(tmp_path), shown).step()
+
+
+# --- whose job it is ---------------------------------------------------------------------------
+
+
+def test_a_hold_on_a_job_that_was_never_held_for_us_is_kept(live: Live) -> None:
+    """Jobs that the submit plugin delays are not held: whoever holds them means it."""
+    live.shown.submit(1, deadline="+2h", held=False)
+    live.step()
+    live.shown.change(1, held=True)
+    live.step(200.0)
+    assert live.left(1) == "its owner holds it"
+    live.step()
+    assert live.shown.jobs[1].held
+    assert live.shown.jobs[1].required_nodes == ""
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_a_hold_on_a_job_that_was_left_to_slurm_is_kept(live: Live, held: bool) -> None:
+    words = "downclock=wait downclock=run:60s"  # no deadline
+    live.shown.submit(1, held=held, comment=words)
+    live.step()
+    assert live.left(1) == "it has no deadline"
+    assert not live.shown.jobs[1].held
+    live.shown.change(1, held=True)
+    live.kill()
+    assert live.step(3600.0) == []
+    assert live.shown.jobs[1].held
+
+
+def test_uninstall_releases_only_what_is_held_for_us(tmp_path: Path) -> None:
+    live = Live(_site(tmp_path), Shown())
+    live.shown.submit(1, deadline="+2h")
+    live.shown.submit(2, deadline="+2h")
+    live.step()
+    live.shown.change(1, held=True)
+    seen = live.shown.seen()
+    for number, job in seen.jobs.items():
+        task = live.world.as_submitted(job)
+        assert live.world.owner_holds(task, job, seen) == (number == 1)
+    untold = replace(seen.jobs[1], number=3)
+    assert live.world.owner_holds(live.world.as_submitted(untold), untold, seen)
+
+
+@pytest.mark.parametrize("how", ["replaced", "appended"])
+def test_an_owner_who_opts_out_has_the_job_back(tmp_path: Path, how: str) -> None:
+    live = Live(_site(tmp_path, 'policy = "edl"\n'), Shown())
+    live.shown.submit(1, run="58m", deadline="+2h")
+    live.step()
+    job = live.shown.jobs[1]
+    assert (job.required_nodes, live.shown.freq[1] != "") == ("node1", True)
+    assert job.limit_s > 3600.0
+    words = "downclock=off" if how == "replaced" else f"{job.comment} downclock=off"
+    live.shown.change(1, comment=words)
+    live.kill()
+    live.step(20.0)
+    job = live.shown.jobs[1]
+    assert (job.required_nodes, job.limit_s, live.shown.freq[1]) == ("", 3600.0, "")
+    submitted = "downclock=app:mixed,run:58m,deadline:+2h"
+    assert job.comment == ("downclock=off" if how == "replaced" else f"{submitted} downclock=off")
+    live.shown.change(1, limit_s=1800.0)  # from now on all of it is the owner's
+    assert live.step() == []
+
+
+def test_our_limit_moves_no_deadline_that_follows_the_limit(tmp_path: Path) -> None:
+    live = Live(_site(tmp_path, 'deadline = "factor"\npolicy = "edl"\n'), Shown())
+    live.shown.submit(1, comment="downclock=plan")
+    for _ in range(3):
+        live.step()
+    (tracked,) = live.world.tracked.values()
+    assert live.shown.jobs[1].limit_s > 3600.0
+    assert tracked.deadline_s == BEGIN_S + 3 * 3600.0
+
+
+def test_a_plan_begun_anew_estimates_by_the_owners_limit(tmp_path: Path) -> None:
+    live = Live(_site(tmp_path), Shown())
+    live.shown.submit(1, comment="downclock=deadline:+20h")
+    whole_s = []
+    for reserve in (0.1, 0.2, 0.3):
+        live.log.close()
+        live.site = _site(tmp_path, f"reserve = {reserve}\n")
+        live.open()
+        live.step()
+        (tracked,) = live.world.tracked.values()
+        whole_s.append((tracked.task.whole_s, tracked.task.limit_s))
+    assert live.shown.jobs[1].limit_s > 3600.0
+    assert set(whole_s) == {(3610.0, 3600.0)}
+
+
+def test_a_job_that_slurm_starts_on_time_is_in_the_plan(tmp_path: Path) -> None:
+    """Nine jobs on eight GPUs: the last is promised a start, and Slurm is there before the watch.
+
+    Slurm's whole seconds may be a little ahead of the promise.
+    """
+    for early_s in (0.0, -0.6):
+        folder = tmp_path / str(early_s)
+        folder.mkdir()
+        live = Live(_site(folder, 'policy = "edl"\n'), Shown())
+        for number in range(1, 10):
+            live.shown.submit(number, run="600s", deadline="+2h")
+        live.step()
+        started = live.shown.start()
+        (last,) = {*range(1, 10)} - {*started}
+        tracked = next(e for e in live.world.tracked.values() if e.task.job == last)
+        assert live.world.scheduler is not None
+        (row,) = live.world.scheduler.book.tasks[tracked.number].rows
+        promised_s = live.world.epoch_s + row.start_s
+        assert live.shown.jobs[last].eligible_s - promised_s < 1.0
+        for number in started:
+            live.shown.change(number, states=DONE, end_s=promised_s - 1.0)
+        there = {live.shown.jobs[last].required_nodes: 1}
+        live.shown.change(last, states=RUNNING, nodes=there, start_s=promised_s)
+        live.step(promised_s + 0.4 + early_s - live.shown.now_s)
+        assert live.left(last) == ""
+        assert all(live.world.scheduler.book.up)  # its GPU is its own, and no other's
+        live.step()
+        assert live.world.scheduler.book.tasks[tracked.number].running is row
+
+
+def test_nodes_that_anybody_waits_for_are_not_put_to_sleep(tmp_path: Path) -> None:
+    shown = Shown()
+    live = Live(_site(tmp_path, "sleep = true\n"), shown)
+    shown.jobs[9] = Job(9, states=PENDING, required_nodes="node[1-2]", gpus=8, node_count=2)
+    for _ in range(3):
+        assert live.step(60.0) == []
+    del shown.jobs[9]
+    assert {action.item for action in live.step(60.0)} == {"node1", "node2"}
+
+
+def test_a_start_that_is_taken_back_takes_its_clock_with_it(live: Live) -> None:
+    live.shown.submit(1, run="600s", deadline="+2h")
+    live.step()
+    assert live.shown.freq[1].startswith("gpu:")
+    for name in live.shown.states:
+        live.shown.states[name] = frozenset(["DOWN"])
+    live.step(5.0)
+    assert "nodes=any" in live.shown.jobs[1].comment
+    assert (live.shown.freq[1], live.shown.jobs[1].required_nodes) == ("", "")
+
+
+@pytest.mark.parametrize("policy", ["late", "edl"])
+def test_the_reserve_is_counted_once(tmp_path: Path, policy: str) -> None:
+    """``late`` keeps a reserve itself; estimates of policies that do not are widened by it."""
+    site = _site(tmp_path, f'policy = "{policy}"\nreserve = 0.2\noverhead_s = 0\n')
+    reader = SlurmWorld(site, Log(site.log), lambda job: "").reader
+    shown = Shown()
+    shown.submit(1, run="1000s", deadline="+2h")
+    task = reader.task_of(shown.jobs[1], shown.now_s)
+    assert isinstance(task, Task)
+    assert task.whole_s * site.unreserved == pytest.approx(1200.0)
+
+
+def test_a_log_that_no_longer_fits_begins_a_new_plan(tmp_path: Path) -> None:
+    live = Live(_site(tmp_path), Shown())
+    live.shown.submit(1, deadline="+2h")
+    live.step()
+    wrong = Moment(99.0, facts=[Fact(FINISHED, 3, at_s=99.0)])
+    live.log.append(live.shown.now_s, [("moment", wrong.entry())])
+    live.kill()
+    assert "the log cannot be gone on with" in live.world.notes[0]
+    live.step()
+    assert live.left(1) == ""
+    (tracked,) = live.world.tracked.values()
+    assert tracked.task.comment == "downclock=app:mixed,run:60s,deadline:+2h"
+
+
+@pytest.mark.parametrize(("gpus", "nodes"), [(2, 1), (4, 1), (8, 2)])
+@pytest.mark.parametrize("policy", ["late", "race", "edl"])
+def test_gangs_are_planned(tmp_path: Path, policy: str, gpus: int, nodes: int) -> None:
+    """On one node, or on whole ones: Slurm is told on how many (--gpus=8 asks for one or more)."""
+    live = Live(_site(tmp_path, f'policy = "{policy}"\n'), Shown())
+    live.shown.submit(1, gpus=gpus)
+    (action,) = live.step()
+    assert live.left(1) == ""
+    for _ in range(400):  # late may wait for others first
+        if live.shown.jobs[1].required_nodes:
+            break
+        action = next(iter(live.step(10.0)), action)
+    assert len(live.shown.jobs[1].required_nodes.split(",")) == nodes
+    assert ("NumNodes=2" in action.commands[0]) == (nodes == 2)
+    where = dict.fromkeys(live.shown.jobs[1].required_nodes.split(","), gpus // nodes)
+    live.shown.change(1, states=RUNNING, nodes=where)
+    live.step()
+    assert live.left(1) == ""
+    live.shown.change(1, states=DONE, end_s=live.shown.now_s)
+    live.step()
+    assert next(iter(live.world.tracked.values())).ended == "COMPLETED"

@@ -1,0 +1,412 @@
+"""A day in minutes: jobs with deadlines on a real Slurm with fake GPUs, planned, run and judged.
+
+    python -m tests.cluster.day --jobs 200 --kills 50 --race
+
+Jobs come over time, as others do; their GPUs are faked at the level of device files and of the NVML
+library, which knows how fast and how hungry each application is. With ``--kills`` the watch, the
+controller, a slurmd and agents are killed at random moments; with ``--race`` the same jobs are run
+again at full speed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import signal
+import sys
+import tempfile
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from downclock.adapters.devices.fakes.nvml import FakeGpus
+from downclock.adapters.slurm.log import DECIDED, Log
+from downclock.adapters.slurm.observed import Job
+from downclock.adapters.slurm.read import observe
+from downclock.adapters.slurm.spool import Measured, read_spool
+from tests.cluster.loopback import Loopback, wait_for
+from tests.conftest import ROOT
+
+NODES, GPUS = 8, 4
+IDLE_W = 45.0
+LAW = (0.5, 0.0, 0.5)
+APPS = {  # p0, gamma, c; d, delta, t0: a unit is a second at the highest clocks
+    "dense": (60.0, 30.0, 230.0, 0.95, 0.9, 0.05),
+    "both": (60.0, 40.0, 180.0, 0.95, 0.6, 0.05),
+    "sparse": (60.0, 60.0, 140.0, 0.95, 0.3, 0.05),
+}
+
+CLUSTER = """\
+applications = "library.json"
+
+[[kind]]
+name = "a100"
+idle_w = {idle_w}
+core_mhz = [{clocks}]
+memory_mhz = [1215, 810]
+default_core_mhz = 1410
+default_memory_mhz = 1215
+
+[[server]]
+name = "node"
+count = {nodes}
+processors = [{{ kind = "a100", count = {gpus} }}]
+wake_j = 200.0
+wake_s = 8.0
+"""
+
+SITE = """\
+cluster = "cluster.toml"
+policy = "{policy}"
+spool = "../energy"
+interval_s = 0.5
+overhead_s = 8.0
+reserve = 0.25
+grace_s = 30.0
+sleep = {sleep}
+"""
+
+HOOK = """\
+#!/bin/sh
+# Slurm's {verb}: the agent, with this node's own GPUs; whatever happens, the job goes on.
+export PATH=/usr/bin:/bin SLURM_CONF={folder}/slurm.conf PYTHONPATH={source}
+export LD_LIBRARY_PATH={library} FAKE_NVML={folder}/gpus/$SLURMD_NODENAME
+timeout 30 {python} -P -m downclock agent {verb} --scontrol {scontrol} --spool {folder}/energy \\
+  --state {folder}/agent/$SLURMD_NODENAME >>{folder}/log/{verb}.out 2>&1
+exit 0
+"""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """A job to submit: when, what, how long at full speed, on how many GPUs, by when."""
+
+    at_s: float
+    application: str
+    run_s: float
+    gpus: int
+    deadline_s: float
+
+    @property
+    def race_j(self) -> float:
+        """Least energy at full speed: its time at the highest clocks, and no more."""
+        p0, gamma, c, *_ = APPS[self.application]
+        volt = sum(LAW)
+        return self.gpus * self.run_s * (p0 + gamma + c * volt * volt)
+
+
+def drawn(count: int, seed: int, over_s: float) -> list[Wanted]:
+    """Jobs by a seed: nine of ten on one GPU, the others on two."""
+    draw = random.Random(seed)
+    jobs = []
+    for _ in range(count):
+        run_s = draw.uniform(6.0, 12.0)
+        slack_s = draw.uniform(60.0, 180.0)
+        gpus = 2 if draw.random() < 0.1 else 1
+        name = draw.choice(list(APPS))
+        jobs.append(Wanted(draw.uniform(0.0, over_s), name, run_s, gpus, round(run_s + slack_s)))
+    return sorted(jobs, key=lambda job: job.at_s)
+
+
+@dataclass
+class Day:
+    """A cluster with agents, and jobs that run there.
+
+    Attributes:
+        numbers: Slurm's numbers of the jobs, in the order of submission.
+        killed: what was killed, and when.
+    """
+
+    folder: Path
+    wanted: list[Wanted]
+    policy: str = "late"
+    sleeps: bool = False
+    kills: int = 0
+    seed: int = 1
+    numbers: list[str] = field(default_factory=list)
+    killed: list[str] = field(default_factory=list)
+
+    def run(self, longest_s: float) -> Day:
+        """Submit all jobs at their times, and wait until all have ended."""
+        self._prepare()
+        with self.cluster:
+            self._watch()
+            self.began_s = time.time()
+            try:
+                self._submit(self._moments_of_kills())
+                wait_for(self._over, longest_s, "jobs are left")
+                wait_for(lambda: not self._agents(), 60.0, "agents go on")
+            finally:
+                self._stop()
+            self.jobs = observe(lambda words: self.cluster.run(*words)).jobs
+            for node in self.cluster.nodes:
+                self._recover(node)
+        self.took_s = time.time() - self.began_s
+        return self
+
+    # --- what came of it -----------------------------------------------------------------------
+
+    def job(self, number: str) -> Job:
+        """What Slurm says of a job at the end."""
+        return self.jobs[int(number)]
+
+    @property
+    def measured(self) -> list[Measured]:
+        """What the agents measured."""
+        return read_spool(self.folder / "energy")
+
+    def accepted(self) -> set[str]:
+        """Numbers of the jobs whose deadline was accepted."""
+        log = Log(self.folder / "site" / "downclock.db", dry=True)
+        keys: set[str] = set()
+        for _, _, kind, entry in log.rows():
+            if kind == DECIDED:
+                keys |= {*entry.get("accept", ()), *(row[0] for row in entry.get("place", ()))}
+        return {key.split(".")[0] for key in keys}
+
+    def late(self) -> list[str]:
+        """Accepted jobs that ended after their deadline."""
+        found = []
+        for number, wanted in zip(self.numbers, self.wanted, strict=True):
+            job = self.jobs.get(int(number))
+            late_s = (float("inf") if job is None
+                      else job.end_s - job.submit_s - wanted.deadline_s)  # fmt: skip
+            if number in self.accepted() and late_s > 0.0:
+                found.append(f"{number} by {late_s:.0f} s")
+        return found
+
+    def twice(self) -> list[str]:
+        """Jobs that ran more than once."""
+        ran = (self.folder / "ran").read_text().split()
+        return sorted({number for number in ran if ran.count(number) > 1}, key=int)
+
+    def locked(self) -> list[str]:
+        """GPUs whose clocks are still locked, and records that agents keep of any."""
+        found = []
+        for node in self.cluster.nodes:
+            if (self.folder / "gpus" / node).exists():
+                gpus = FakeGpus(self.library, self.folder / "gpus" / node).read(GPUS)
+                found += [f"{node}/{k}" for k, gpu in enumerate(gpus) if gpu.locked]
+        return found
+
+    def planned_clocks(self, number: str) -> dict[str, int]:
+        """Clocks in a job's comment."""
+        words = self.job(number).comment.partition(" | ")[0].split()[1:]
+        pairs = dict(word.split("=", 1) for word in words if "=" in word)
+        return {key: int(pairs[key]) for key in ("core_mhz", "memory_mhz") if key in pairs}
+
+    # --- its parts -----------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        folder = self.folder
+        self.library = folder / "lib"
+        for name in ("lib", "gpus", "agent", "energy"):
+            (folder / name).mkdir(parents=True)
+        FakeGpus.built(self.library)
+        hooks = {verb: folder / f"{verb}.sh" for verb in ("prolog", "epilog")}
+        settings = (
+            f"Prolog={hooks['prolog']}\nEpilog={hooks['epilog']}\nPrologFlags=Alloc\n"
+            "PrologEpilogTimeout=60"
+        )
+        self.cluster = Loopback(
+            folder, NODES, GPUS, settings=settings, sleeps=self.sleeps, typed=False
+        )
+        scontrol = "/usr/bin/scontrol"
+        for verb, file in hooks.items():
+            file.write_text(HOOK.format(verb=verb, folder=folder, source=ROOT / "src",
+                                        library=self.library, python=sys.executable,
+                                        scontrol=scontrol))  # fmt: skip
+            file.chmod(0o755)
+        lines = [f"app {name} {' '.join(map(str, (*app, *LAW)))}" for name, app in APPS.items()]
+        for node in self.cluster.nodes:
+            FakeGpus(self.library, folder / "gpus" / node).configure(
+                f"gpus {GPUS}", "core 210 1410 15", "memory 1215 810", f"idle {IDLE_W}", *lines
+            )
+        self._site()
+
+    def _site(self) -> None:
+        folder = self.folder / "site"
+        folder.mkdir()
+        clocks = ", ".join(str(mhz) for mhz in range(510, 1411, 60))
+        text = CLUSTER.format(idle_w=IDLE_W, clocks=clocks, nodes=NODES, gpus=GPUS)
+        (folder / "cluster.toml").write_text(text)
+        names = ("p0_w", "gamma_w", "c_w", "d_s", "delta", "t0_s")
+        profiles = [
+            {
+                "name": name,
+                "profiles": {"a100": {"model": "gpu", **dict(zip(names, app, strict=True))}},
+            }
+            for name, app in APPS.items()
+        ]
+        basis = {"law": list(LAW), "default_core_mhz": 1410, "default_memory_mhz": 1215}
+        library = {
+            "format": "downclock-library/1",
+            "kinds": {"a100": basis},
+            "applications": profiles,
+        }
+        (folder / "library.json").write_text(json.dumps(library))
+        sleep = "true" if self.sleeps else "false"
+        (folder / "site.toml").write_text(SITE.format(policy=self.policy, sleep=sleep))
+
+    def _watch(self) -> None:
+        words = [
+            sys.executable,
+            "-m",
+            "downclock",
+            "slurm",
+            "watch",
+            str(self.folder / "site/site.toml"),
+        ]
+        self.cluster.start_program("watch", words)
+
+    def _stop(self) -> None:
+        self.cluster.kill("watch", signal.SIGINT)
+
+    def _recover(self, node: str) -> None:
+        """What a node does when it boots."""
+        gpus = FakeGpus(self.library, self.folder / "gpus" / node)
+        words = ["agent", "recover", "--state", str(self.folder / "agent" / node)]
+        spool = ["--spool", str(self.folder / "energy")]
+        self.cluster.run(sys.executable, "-m", "downclock", *words, *spool, more=gpus.environment)
+
+    def _over(self) -> bool:
+        try:
+            return not self.cluster.run("squeue", "-h")
+        except (OSError, RuntimeError, ValueError):
+            return False
+
+    def _submit(self, moments: list[float]) -> None:
+        for wanted in self.wanted:
+            self._kill_until(moments, wanted.at_s)
+            time.sleep(max(self.began_s + wanted.at_s - time.time(), 0.0))
+            self.numbers.append(self._sent(wanted))
+        self._kill_until(moments, float("inf"))
+
+    def _sent(self, wanted: Wanted) -> str:
+        """Submit a job; a controller that is away is asked again, as people do."""
+        tag = f"app:{wanted.application},run:{wanted.run_s:.2f}s,deadline:+{wanted.deadline_s:.0f}s"
+        fake = FakeGpus(self.library, self.folder / "gpus" / "$SLURMD_NODENAME")
+        script = (
+            f"export LD_LIBRARY_PATH={self.library} FAKE_NVML={fake.state}\n"
+            f"echo $SLURM_JOB_ID >> {self.folder}/ran\n"
+            f"exec {fake.job} {wanted.application} {wanted.run_s:.3f}"
+        )
+        for _ in range(30):
+            try:
+                return self.cluster.submit(
+                    "-H", f"--gres=gpu:{wanted.gpus}", "-t", "5", f"--comment=downclock={tag}",
+                    script=script,
+                )  # fmt: skip
+            except OSError:
+                time.sleep(1.0)
+        raise TimeoutError("the controller does not take jobs")
+
+    # --- kills ---------------------------------------------------------------------------------
+
+    def _moments_of_kills(self) -> list[float]:
+        draw = random.Random(self.seed)
+        last_s = self.wanted[-1].at_s + 30.0
+        return sorted(draw.uniform(5.0, last_s) for _ in range(self.kills))
+
+    def _kill_until(self, moments: list[float], at_s: float) -> None:
+        while moments and moments[0] <= at_s:
+            time.sleep(max(self.began_s + moments.pop(0) - time.time(), 0.0))
+            self._kill(len(self.killed))
+
+    def _kill(self, k: int) -> None:
+        """Kill one after the other, and start again what would be started again."""
+        what = ("watch", "slurmctld", random.Random(k).choice(self.cluster.nodes), "agent")[k % 4]
+        if what == "agent":
+            found = self._any_agent()
+            for number in found:
+                with suppress(ProcessLookupError):
+                    os.kill(number, signal.SIGKILL)
+            what = f"{len(found)} agents"
+        else:
+            if what == "slurmctld":
+                self.cluster.saved()
+            self.cluster.kill(what)
+            if what == "watch":
+                self._watch()
+            else:
+                time.sleep(0.5)
+                self.cluster.start(what)
+        self.killed.append(f"{what} at {time.time() - self.began_s:.0f} s")
+
+    def _agents(self) -> list[int]:
+        """Agents at work."""
+        mine, found = os.fsencode(str(self.folder / "agent")), []
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdecimal() and int(entry.name) != os.getpid():
+                try:
+                    words = (entry / "cmdline").read_bytes()
+                except OSError:
+                    continue
+                if mine in words and not words.startswith(b"timeout"):
+                    found.append(int(entry.name))
+        return found
+
+    def _any_agent(self) -> list[int]:
+        """Agents at work, waiting a moment for one."""
+        for _ in range(100):
+            found = self._agents()
+            if found:
+                return found
+            time.sleep(0.05)
+        return []
+
+
+def report(day: Day, title: str) -> float:
+    """Print what came of a day; return the energy of its jobs."""
+    ran = [day.jobs.get(int(number)) for number in day.numbers]
+    done = sum(job is not None and "COMPLETED" in job.states for job in ran)
+    total_j = sum(each.energy_j for each in day.measured)
+    exact = [_as_planned(day, each) for each in day.measured]
+    print(f"{title}: {done} of {len(day.numbers)} jobs done in {day.took_s:.0f} s")
+    print(f"  accepted {len(day.accepted() & set(day.numbers))}, late {day.late()}")
+    print(f"  measured {len(day.measured)}, energy {total_j:.0f} J, clocks as planned"
+          f" {sum(exact)} of {len(exact)}")  # fmt: skip
+    print(f"  ran twice: {day.twice()}, requeued:"
+          f" {[job.number for job in ran if job is not None and job.restarts]}")  # fmt: skip
+    print(f"  locked at the end: {day.locked()}; killed: {len(day.killed)} {day.killed}")
+    return total_j
+
+
+def _as_planned(day: Day, each: Measured) -> bool:
+    planned = day.planned_clocks(str(each.job))
+    found = {"core_mhz": each.core_mhz, "memory_mhz": each.memory_mhz}
+    return {key: value for key, value in found.items() if value is not None} == planned
+
+
+def main() -> int:
+    """Run a day, and print it."""
+    options = argparse.ArgumentParser()
+    options.add_argument("--jobs", type=int, default=200)
+    options.add_argument("--over", type=float, default=150.0, help="seconds in which they come")
+    options.add_argument("--kills", type=int, default=0)
+    options.add_argument("--seed", type=int, default=1)
+    options.add_argument("--race", action="store_true", help="the same jobs at full speed too")
+    options.add_argument("--sleep", action="store_true", help="nodes sleep and wake")
+    given = options.parse_args()
+    wanted = drawn(given.jobs, given.seed, given.over)
+    how = {"sleeps": given.sleep, "kills": given.kills, "seed": given.seed}
+    folder = Path(tempfile.mkdtemp(prefix="dcd"))
+    day = Day(folder / "late", wanted, **how).run(900.0)
+    used_j = report(day, "late")
+    least_j = sum(job.race_j for job in wanted)
+    print(
+        f"  beside {least_j:.0f} J at full speed by the law: {100 * (1 - used_j / least_j):.1f} %"
+    )
+    if given.race:
+        race = Day(folder / "race", wanted, policy="race", **how).run(900.0)
+        race_j = report(race, "race")
+        print(f"  late used {100 * (1 - used_j / race_j):.1f} % less than race")
+    print(folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
