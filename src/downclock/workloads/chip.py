@@ -26,20 +26,21 @@ def chip_problem(
     c3: float = 0.0,
     alpha: float = 3.0,
     chip_wide: bool = True,
+    islands: int = 1,
     clocks: Clocks = ANY_CLOCK,
 ) -> Problem:
     """Ask for a graph on one chip of equal cores by one deadline (gerards section 3).
 
-    Clock 1 is one cycle a second. ``chip_wide``: one clock for all cores (global DVFS); else
-    each core is its own chip (local DVFS) and draws c3 + c2 f by itself.
+    Clock 1 is one cycle a second. ``chip_wide``: one clock for all cores (global DVFS), or for
+    each of several ``islands`` of ``cores / islands``; else each core is its own chip (local DVFS).
+    Every chip draws c3 + c2 f by itself.
     """
     one = np.ones(1)
     profile = CpuProfiles(one, c1 * one, alpha * one, 0.0 * one)
     library = Library.of_one_kind(np.array(["cycles"], dtype=object), "core", profile)
     kind = Kind("core", clocks, clock="free")
-    server = ServerSpec(
-        "chip", (("core", cores),), chip_wide=chip_wide, shared_w=c3, shared_w_per_clock=c2
-    )
+    chips = (("core", cores // islands),) * islands
+    server = ServerSpec("chip", chips, chip_wide=chip_wide, shared_w=c3, shared_w_per_clock=c2)
     tasks = Tasks.of(
         np.zeros(len(graph), dtype=np.int64),
         deadline_s=np.full(len(graph), float(deadline_s)),

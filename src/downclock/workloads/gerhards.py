@@ -7,7 +7,7 @@ of 1 to 10 slots; the structured families are for stress.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
@@ -89,6 +89,38 @@ def _fork_join(tasks: int, width: int) -> list[tuple[int, int]]:
     return pairs
 
 
+def near_barrier_graph(
+    *, stages: int = 4, width: int = 10, beside: int = 4, seed: int = 0
+) -> TaskGraph:
+    """Draw stages of up to ``width`` parallel tasks, each ended by a join, and tasks beside joins.
+
+    Real workflows look so: almost all waits for a join, but some tasks do not. A task beside the
+    join of a stage waits for one task of the stage, or for the join before it; two of three are
+    waited for by the join after the next stage, the others by nobody.
+    """
+    random = np.random.default_rng(seed)
+    pairs: list[tuple[int, int]] = []
+    members: list[list[int]] = []
+    tasks = 0
+    for _ in range(stages):
+        count = int(random.integers(max(2, width // 2), width + 1))
+        members.append(list(range(tasks, tasks + count)))
+        pairs += [(tasks - 1, i) for i in members[-1] if tasks]
+        tasks += count + 1
+        pairs += [(i, tasks - 1) for i in members[-1]]
+    for i in range(tasks, tasks + beside if stages > 1 else tasks):
+        stage = int(random.integers(0, stages - 1))
+        if random.random() < 0.5:
+            pairs.append((int(random.choice(members[stage])), i))
+        elif stage:
+            pairs.append((members[stage][0] - 1, i))
+        if random.random() < 2.0 / 3.0:
+            pairs.append((i, members[stage + 1][-1] + 1))
+    work = random.integers(1, 11, tasks + (beside if stages > 1 else 0)).astype(np.float64)
+    name = f"near-barriers-{work.size}-{seed}"
+    return _graph(name, work, [p[0] for p in pairs], [p[1] for p in pairs])
+
+
 def _graph(name: str, work: Floats, before: list[int], after: list[int]) -> TaskGraph:
     names: Names = np.array([f"t{i}" for i in range(work.size)], dtype=object)
     edges = Edges(np.array(before, dtype=np.int64), np.array(after, dtype=np.int64))
@@ -124,17 +156,22 @@ class Machines:
         frequencies: clocks besides off, rising, the last one 1.
         static: part s of the power at clock 1 that does not depend on the clock.
         pause: a task may stay off on its machine for a slot.
+        watts: power at clock 1.
+        alpha: power is s + (1 - s) f^alpha of it; 2 without static power and 3 with it, as in
+            section 3, where it is not given.
     """
 
     count: int
     frequencies: tuple[float, ...] = FREQUENCIES
     static: float = 0.0
     pause: bool = True
+    watts: float = 1.0
+    alpha: float | None = None
 
     @property
     def exponent(self) -> float:
-        """power(f) is f² without static power and s + (1 - s) f³ with it (section 3)."""
-        return 3.0 if self.static > 0.0 else 2.0
+        """The alpha that holds."""
+        return self.alpha or (3.0 if self.static > 0.0 else 2.0)
 
 
 def slotted_problem(
@@ -148,19 +185,42 @@ def slotted_problem(
     slots = price.size if deadline_slots is None else deadline_slots
     if price.size < slots:
         raise InvalidInput(f"has {price.size} slots, and {slots} are needed", item="price")
-    watts = J_PER_KWH / SLOT_S
-    one, static = np.ones(1), machines.static
+    curve = Curve(SLOT_S * np.arange(price.size, dtype=np.float64), price, SLOT_S * price.size)
+    return slotted_workflow(
+        replace(graph, work=SLOT_S * graph.work),
+        replace(machines, watts=J_PER_KWH / SLOT_S),
+        SLOT_S,
+        deadline_s=SLOT_S * slots,
+        prices=Prices((("default", ZonePrices(price=curve)),)),
+    )
+
+
+def slotted_workflow(
+    graph: TaskGraph,
+    machines: Machines,
+    slot_s: float,
+    *,
+    deadline_s: float | None = None,
+    prices: Prices | None = None,
+) -> Problem:
+    """Ask for a graph, whose work is seconds at clock 1, on machines with slots of any length.
+
+    Without a deadline it is what any list schedule at clock 1 meets (Graham 1969): the longest
+    path, and the other work shared by all machines.
+    """
+    if deadline_s is None:
+        deadline_s = slot_s * _surely_enough(graph, machines.count, slot_s)
+    one, static, watts = np.ones(1), machines.static, machines.watts
     profile = CpuProfiles(
         one, (1.0 - static) * watts * one, machines.exponent * one, static * watts * one
     )
     interrupt: Interrupt = "pause" if machines.pause else "none"
     clocks = ClockTable(np.array(machines.frequencies), np.ones(1), 1.0, 1.0)
-    curve = Curve(SLOT_S * np.arange(price.size, dtype=np.float64), price, SLOT_S * price.size)
     n = len(graph)
     tasks = Tasks.of(
         np.zeros(n, dtype=np.int64),
-        deadline_s=np.full(n, SLOT_S * slots),
-        scale=SLOT_S * graph.work,
+        deadline_s=np.full(n, deadline_s),
+        scale=graph.work,
         name=graph.task,
     )
     return Problem(
@@ -169,9 +229,16 @@ def slotted_problem(
         Platform.build(
             (Kind("pe", clocks, interrupt=interrupt),),
             (ServerSpec("machine", (("pe", machines.count),), initially_on=True),),
-            SLOT_S,
+            slot_s,
         ),
         graph.edges,
-        Prices((("default", ZonePrices(price=curve)),)),
+        Prices() if prices is None else prices,
         name=graph.name,
     )
+
+
+def _surely_enough(graph: TaskGraph, machines: int, slot_s: float) -> int:
+    """Slots that a list schedule takes at most, whatever its order."""
+    slots = replace(graph, work=np.ceil(graph.work / slot_s - 1e-9))
+    path = slots.critical_path
+    return int(np.ceil(path + (slots.total_work - path) / machines))

@@ -140,15 +140,6 @@ class Box:
         )
 
 
-def gpu_power_w(top_w: float, other_w: Floats) -> Floats:
-    """Power of an OpenCL application at every level from another application's (section 7.1).
-
-    The paper measured its own applications at the top level only, and took those below from an
-    application that ran at all of them: P(v, A_CL) = P(top, A_CL) / P(top, A) P(v, A).
-    """
-    return np.asarray(top_w / other_w[-1] * other_w)
-
-
 def job_set(
     seed: int,
     *,
@@ -173,7 +164,10 @@ def job_set(
             far apart, so that loads (Def. 3) are lower than those of uniform lengths.
         actual: range of actual / measured time, kept as the tasks' spread.
     """
-    rng = np.random.default_rng([seed, sorted(FAMILIES).index(_known(family))])
+    if family not in FAMILIES:
+        rule = f"must be one of {', '.join(FAMILIES)}"
+        raise InvalidInput(rule, field="family", value=family)
+    rng = np.random.default_rng([seed, sorted(FAMILIES).index(family)])
     cap = LOADS[load] if isinstance(load, str) else load
     used, gpu_s, ratio = _draws(rng, cap, FAMILIES[family], lengths)
     n, gpu_s = used.size, gpu_s * margin
@@ -181,9 +175,8 @@ def job_set(
     window_s = np.minimum(cpu_s, gpu_s) / used
     arrival_s = np.sort(rng.uniform(0.0, arrivals_s, n)) if arrivals_s else np.zeros(n)
     chosen = box or Box()
-    spread = Spread(
-        np.full(n, UNIFORM), np.full(n, actual[0] / margin), np.full(n, actual[1] / margin)
-    )
+    least, most = (np.full(n, end / margin) for end in actual)
+    spread = Spread(np.full(n, UNIFORM), least, most)
     names = np.array([f"{family.lower()}{i + 1}" for i in range(n)], dtype=object)
     tasks = Tasks(
         names,
@@ -196,13 +189,6 @@ def job_set(
     )
     library = chosen.library(cpu_s, gpu_s)
     return Problem(tasks, library, chosen.platform(), name=f"liu-{family}-{load}-{seed}")
-
-
-def _known(family: str) -> str:
-    if family not in FAMILIES:
-        rule = f"must be one of {', '.join(FAMILIES)}"
-        raise InvalidInput(rule, field="family", value=family)
-    return family
 
 
 def _draws(

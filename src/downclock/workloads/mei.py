@@ -179,7 +179,11 @@ def _problem(
         application, unit_s = np.arange(n), MINUTE_S
     else:
         application = rng.integers(len(library), size=n)
-        unit_s = MINUTE_S / _mean_unit_s(library, cluster.clocks)
+        # A library's applications get the papers' mean run time of about 5.2 units.
+        every = np.arange(len(library))
+        points = np.tile(cluster.clocks.default, (every.size, 1))
+        mean_s = float(np.mean(library.at(every, library.kinds[0], points)[0]))
+        unit_s = MINUTE_S / (mean_s / MEAN_UNITS)
     kind = library.kinds[0]
     scale = rng.integers(10, 51, n).astype(np.float64) * unit_s
     point = np.tile(cluster.clocks.default, (n, 1))
@@ -199,11 +203,3 @@ def _range(task_utilisation: str | tuple[float, float]) -> tuple[float, float]:
         rule = f"must be one of {', '.join(TASK_UTILISATION)} or a pair of numbers"
         raise InvalidInput(rule, field="task_utilisation", value=task_utilisation)
     return TASK_UTILISATION[task_utilisation]
-
-
-def _mean_unit_s(library: Library, clocks: Clocks) -> float:
-    """Scale that gives a library's applications the papers' mean run time of about 5.2 units."""
-    every = np.arange(len(library))
-    point = np.tile(clocks.default, (every.size, 1))
-    time, _ = library.at(every, library.kinds[0], point)
-    return float(np.mean(time)) / MEAN_UNITS

@@ -44,12 +44,11 @@ class TaskGraph:
     @property
     def critical_path(self) -> float:
         """Cycles on the longest path."""
-        end = np.array(self.work)
-        order = self.edges.order(len(self))
-        rank = np.empty(len(self), dtype=np.int64)
-        rank[order] = np.arange(len(self))
-        by_rank = np.argsort(rank[self.edges.before], kind="stable")
-        before, after = self.edges.before[by_rank], self.edges.after[by_rank]
-        for i, j in zip(before.tolist(), after.tolist(), strict=True):
-            end[j] = max(end[j], end[i] + self.work[j])
-        return float(end.max(initial=0.0))
+        from downclock.kernels.graph_order import longest_from
+
+        before, order = self.edges.before, self.edges.order(len(self))
+        by_before = np.argsort(before, kind="stable")
+        at = np.searchsorted(before[by_before], np.arange(len(self) + 1))
+        return float(
+            longest_from(self.work, order, at, self.edges.after[by_before]).max(initial=0.0)
+        )

@@ -7,6 +7,7 @@ took no measurable time have no work and only order others.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -77,7 +78,7 @@ def _run_times(runs: list[Any], place: Mapping[str, int]) -> Floats:
             raise InvalidInput(
                 "must be a number", item=item, field="runtimeInSeconds", value=seconds
             )
-        if not 0.0 <= seconds < np.inf:
+        if not 0.0 <= seconds <= sys.float_info.max:  # an integer may be larger
             rule = "must be finite and not negative"
             raise InvalidInput(rule, item=item, field="runtimeInSeconds", value=seconds)
         if not np.isnan(work[place[name]]):

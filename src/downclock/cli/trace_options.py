@@ -1,0 +1,131 @@
+"""Options on how a trace is read and what it does not say, shared by the commands that take one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from downclock.cli import options
+
+if TYPE_CHECKING:
+    from downclock.problem.files.read_cluster import Cluster
+    from downclock.workloads.traces.to_problem import Choices
+    from downclock.workloads.traces.trace import Trace
+
+FORMATS = (
+    *("philly", "philly-slo", "alibaba", "eagle", "helios", "sacct", "sacct-json", "swf"),
+    "batsim",
+)
+
+
+def read_duration(ctx: click.Context, param: click.Parameter, text: str | None) -> float | None:
+    """Read a length of time above 0."""
+    if text is None:
+        return None
+    from downclock.problem.calendar import seconds_of
+
+    try:
+        seconds = seconds_of(text)
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r} {error}.", ctx, param) from None
+    if seconds <= 0.0 and param.name != "grace_s":
+        raise click.BadParameter(f"{text!r} is no length of time.", ctx, param)
+    return seconds
+
+
+_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    options.file("--cluster", help="Where the trace ran. [default: as many servers as hold it]"),
+    click.option(
+        "--trace-format", type=click.Choice(FORMATS), metavar="NAME",
+        help=f"One of {', '.join(FORMATS)}. [default: found by the columns]",
+    ),
+    options.file("--map", help="Which column is what (.toml), for any CSV or Parquet file."),
+    click.option(
+        "--count", type=click.Choice(["gpus", "nodes", "cpus"]),
+        help="What counts as a processor. [default: the first that the file has]",
+    ),
+    click.option("--timezone", metavar="NAME", help="Of stamps without an offset. [default: UTC]"),
+    click.option("--begin", metavar="WHEN", help="Only jobs submitted from then on."),
+    click.option(
+        "--length", "length_s", callback=read_duration, metavar="DURATION",
+        help="Only jobs submitted in so long a time, such as 7d.",
+    ),
+    click.option(
+        "--deadlines", type=click.Choice(["run", "limit"]), default="run", show_default=True,
+        help="What a job's deadline follows where the trace has none: run time or time limit.",
+    ),
+    click.option(
+        "--deadline-factor", type=click.FloatRange(1.0, 1e6), callback=options.finite,
+        default=2.0, show_default=True, help="So many times that, after its start.",
+    ),
+    click.option(
+        "--grace", "grace_s", callback=read_duration, default="10m", show_default=True,
+        metavar="DURATION", help="A deadline is at least so long after the job's own end.",
+    ),
+    click.option(
+        "--fractions", type=click.Choice(["up", "pack", "drop"]), default="up", show_default=True,
+        help="Jobs with a part of a GPU: rounded up, packed together or left out.",
+    ),
+    click.option(
+        "--archetype", type=click.Choice(["compute-bound", "mixed", "memory-bound"]),
+        metavar="NAME", help="What jobs are like: compute-bound, mixed or memory-bound.",
+    ),
+    click.option(
+        "--pools/--one-pool", default=None,
+        help="Queues have machines of their own, or share them. [default: by the format]",
+    ),
+    click.option("--card", default="v100", show_default=True, help="Of a cluster that is made."),
+    click.option(
+        "--per-server", type=click.IntRange(1, 1024), default=8, show_default=True,
+        help="Its GPUs a server.",
+    ),
+    click.option("--strict", is_flag=True, help="The first malformed row is an error."),
+)  # fmt: skip
+
+_READING = ("cluster", "trace_format", "map", "count", "timezone", "begin", "length_s", "strict")
+_CHOICES = (
+    *("deadlines", "deadline_factor", "grace_s", "fractions", "archetype", "pools", "card"),
+    "per_server",
+)
+
+
+def trace_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options of a trace; the command gets them as one dictionary, ``trace``."""
+
+    @wraps(function)
+    def given(session: options.Session, /, **rest: Any) -> Any:
+        told = {name: rest.pop(name) for name in (*_READING, *_CHOICES)}
+        return function(session, trace=told, **rest)
+
+    for decorate in reversed(_OPTIONS):
+        given = decorate(given)
+    return given
+
+
+def read_told(path: str, told: dict[str, Any]) -> tuple[Trace, Cluster | None, Choices]:
+    """Read a trace, its cluster and what it does not say, as the options say."""
+    from downclock.problem.calendar import zone_of
+    from downclock.problem.files.read_cluster import read_cluster
+    from downclock.workloads.traces.read import read_trace
+    from downclock.workloads.traces.to_problem import Choices, window_begin
+
+    zone = None if told["timezone"] is None else zone_of(told["timezone"])
+    cluster = None if told["cluster"] is None else read_cluster(Path(told["cluster"]))
+    found = read_trace(
+        path,
+        format=told["trace_format"],
+        mapping=told["map"],
+        count=told["count"],
+        zone=zone,
+        strict=told["strict"],
+    )
+    begin_s = None if told["begin"] is None else window_begin(found, told["begin"], zone)
+    length_s = float("inf") if told["length_s"] is None else told["length_s"]
+    choices = Choices(
+        **{name: told[name] for name in _CHOICES}, begin_s=begin_s, length_s=length_s, zone=zone
+    )
+    return found, cluster, choices

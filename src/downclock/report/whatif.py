@@ -1,0 +1,218 @@
+"""What a trace would have cost otherwise: the page for the terminal, and the one for a meeting."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from dataclasses import asdict
+from html import escape
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from downclock.files import write_text_atomically
+from downclock.quantities import count, duration, energy, money, percent, prefixed
+from downclock.report.converted import coverage_line, malformed_notes, row_records
+from downclock.report.page.write import asset, card_html, energy_bars, filled
+from downclock.report.tables import Page, Table
+from downclock.study.as_it_ran import NAME as AS_IT_RAN
+from downclock.study.whatif import CAPPED, RACE, Case, Figures, WhatIf
+from downclock.units import J_PER_KWH
+
+OTHERS = (AS_IT_RAN, RACE, CAPPED)
+
+
+def whatif_page(asked: WhatIf) -> Page:
+    """Every case as tables, coverage first, assumptions last."""
+    tables = [
+        Table(
+            head,
+            tuple(row for _, row in rows),
+            f"{knob}: part saved (money, CO2: beside as-it-ran)",
+        )
+        for knob, head, rows in _tables(asked)
+    ]
+    records = [
+        {"knob": case.knob, "setting": case.setting, **asdict(each)}
+        for case in (asked.usual, *asked.cases)
+        for each in case.figures
+    ]
+    ledger = asked.found.trace.ledger
+    notes = (*malformed_notes(ledger), *(f"assumed: {line}" for line in asked.assumptions))
+    data = {
+        "trace": str(ledger.source),
+        "covered": ledger.covered,
+        "rows": row_records(ledger),
+        "policy": asked.policy,
+        "cases": records,
+        "malformed": ledger.complaints,
+        "assumptions": list(asked.assumptions),
+    }
+    lines = (coverage_line(asked.found), _headline(asked))
+    return Page(lines, tuple(tables), notes, data, records)
+
+
+def write_whatif(asked: WhatIf, path: str | Path, *, command: Sequence[str] | None = None) -> None:
+    """Write the page for a meeting: one HTML file that needs no network."""
+    write_text_atomically(path, whatif_html(asked, command=command))
+
+
+def whatif_html(asked: WhatIf, *, command: Sequence[str] | None = None) -> str:
+    """Return the page; the same input gives the same text."""
+    ledger = asked.found.trace.ledger
+    told = (*asked.assumptions, *malformed_notes(ledger))
+    parts = {
+        "title": escape(Path(ledger.source).name),
+        "subtitle": escape(_subtitle(asked)),
+        "style": asset("page.css"),
+        "coverage": escape(coverage_line(asked.found) + "."),
+        "rows": _rows(asked),
+        "headline": escape(_headline(asked)),
+        "cards": "".join(card_html(*card) for card in _cards(asked)),
+        "bars": energy_bars(list(asked.bills.items())),
+        "knobs": "".join(_knob(asked, *each) for each in _tables(asked)),
+        "assumptions": "".join(f"<li>{escape(line)}</li>" for line in told),
+        "reproduce": _reproduce(command),
+    }
+    return filled("whatif.html", parts)
+
+
+def _headline(asked: WhatIf) -> str:
+    ran, ours = asked.usual.figures[0], asked.usual.figures[-1]
+    said = [f"{_saved(asked.usual, each)} than {_called(each)}" for each in OTHERS]
+    kwh = (prefixed(1000.0 * each.energy_j / J_PER_KWH, "Wh") for each in (ran, ours))
+    return (
+        f"As it ran, these jobs took {next(kwh)}; planned by {asked.policy} they would have taken"
+        f" {next(kwh)}: {', '.join(said)}.{_better(asked)}"
+    )
+
+
+def _better(asked: WhatIf) -> str:
+    """Say plainly who costs less than the plan, in the usual case or in others."""
+    beaten = [each for each in OTHERS if (asked.usual.saved(each) or 0.0) < 0.0]
+    said = [f"The plan is no saving here: {_called(each)} costs less." for each in beaten]
+    if RACE not in beaten:
+        worse = sum((case.saved(RACE) or 0.0) < 0.0 for case in asked.cases)
+        said += [f"In {worse} of the other cases {_called(RACE)} costs less."] if worse else []
+    return "".join(f" {sentence}" for sentence in said)
+
+
+def _called(other: str) -> str:
+    return {
+        AS_IT_RAN: "as it ran",
+        RACE: "at full speed with idle servers asleep",
+        CAPPED: "at the best single clock, asleep when idle",
+    }[other]
+
+
+def _saved(case: Case, other: str, what: str = "energy_j") -> str:
+    saved = case.saved(other, what)
+    if saved is None:
+        return "not known"
+    return f"{percent(saved)} less" if saved >= 0.0 else f"{percent(-saved)} more"
+
+
+def _subtitle(asked: WhatIf) -> str:
+    problem, trace = asked.found.problem, asked.found.trace
+    length = duration(float(trace.submit_s[-1] - trace.submit_s[0]))
+    since = "" if problem.epoch is None else f" from {problem.epoch:%Y-%m-%d %H:%M}"
+    where = count(problem.platform.server_count, "server")
+    gpus = count(problem.platform.processor_count, "processor")
+    return f"{count(len(problem.tasks), 'job')} of {length}{since}, on {where} ({gpus})"
+
+
+def _cards(asked: WhatIf) -> list[tuple[str, str, str]]:
+    usual, ours = asked.usual, asked.usual.figures[-1]
+    found = []
+    for title, what, words in (
+        ("Energy saved", "energy_j", _energy),
+        ("Money saved", "money", lambda each: money(each.money or 0.0, _currency(asked))),
+        ("CO2 saved", "carbon_kg", lambda each: _mass(each.carbon_kg or 0.0)),
+    ):
+        if getattr(ours, what) is None:
+            found.append((title, "not known", "give --prices, or --flat-price and --flat-carbon"))
+            continue
+        saved = [percent(usual.saved(each, what) or 0.0) for each in OTHERS]
+        note = f"{words(ours)} instead of {words(usual.figures[0])}; {saved[1]} of race's,"
+        found.append((title, saved[0], f"{note} {saved[2]} of the best static cap's"))
+    found.append(
+        ("Deadlines broken", f"{ours.late:,}", f"of {len(asked.found.problem.tasks):,} jobs")
+    )
+    return found
+
+
+def _mass(kg: float) -> str:
+    """Kilograms, or tonnes as people say them."""
+    return f"{kg / 1000.0:.4g} t" if kg >= 1000.0 else f"{kg:.4g} kg"
+
+
+def _energy(each: Figures) -> str:
+    return energy(each.energy_j)
+
+
+def _currency(asked: WhatIf) -> str:
+    return asked.found.problem.prices.currency
+
+
+def _tables(
+    asked: WhatIf,
+) -> list[tuple[str, tuple[str, ...], list[tuple[Case, tuple[str, ...]]]]]:
+    """What is changed, headings, and rows of cells with the case they are of; the usual first."""
+    ours = asked.usual.figures[-1]
+    priced = [
+        (title, what)
+        for title, what in (("money", "money"), ("CO2", "carbon_kg"))
+        if getattr(ours, what) is not None
+    ]
+    head = ("", "energy", *(f"beside {each}" for each in OTHERS))
+    head += (*(title for title, _ in priced), "left out", "late")
+    found = []
+    for knob in dict.fromkeys(case.knob for case in asked.cases):
+        mine = [asked.usual, *(case for case in asked.cases if case.knob == knob)]
+        rows = [(case, _cells(case, case.setting or asked.usually[knob], priced)) for case in mine]
+        found.append((knob, head, rows))
+    return found
+
+
+def _cells(case: Case, setting: str, priced: list[tuple[str, str]]) -> tuple[str, ...]:
+    ours = case.figures[-1]
+    saved = [case.saved(each) for each in OTHERS]
+    saved += [case.saved(AS_IT_RAN, what) for _, what in priced]
+    said = ["not known" if part is None else percent(part) for part in saved]
+    return setting, energy(ours.energy_j), *said, f"{ours.left_out:,}", f"{ours.late:,}"
+
+
+def _knob(
+    asked: WhatIf, knob: str, head: tuple[str, ...], rows: list[tuple[Case, tuple[str, ...]]]
+) -> str:
+    """One table; a bar beside each saving over the best static cap."""
+    top = "".join(f'<th scope="col">{escape(name)}</th>' for name in (knob, *head[1:]))
+    body = []
+    for case, (setting, *cells) in rows:
+        kind = ' class="usual"' if case is asked.usual else ""
+        bar = f'<span class="less" style="width:{_bar(case):.1f}px"></span>'
+        told = [f"<td>{escape(cell)}{bar if k == 3 else ''}</td>" for k, cell in enumerate(cells)]
+        body.append(f'<tr{kind}><th scope="row">{escape(setting)}</th>{"".join(told)}</tr>')
+    table = f"<thead><tr>{top}</tr></thead><tbody>{''.join(body)}</tbody>"
+    return f'<div class="scroll"><table class="plain knobs">{table}</table></div>'
+
+
+def _bar(case: Case) -> float:
+    """Length of the bar beside a saving over the best static cap, in pixels."""
+    return 200.0 * min(0.4, max(0.0, case.saved(CAPPED) or 0.0))
+
+
+def _rows(asked: WhatIf) -> str:
+    records: list[dict[str, Any]] = row_records(asked.found.trace.ledger)
+    body = "".join(
+        f'<tr><th scope="row">{escape(str(each["what"]))}</th><td>{each["rows"]:,}</td>'
+        f"<td>{each['gpu_hours']:,.1f}</td></tr>"
+        for each in records
+    )
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("rows that", "number", "GPU-hours"))
+    return f'<table class="plain"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+
+
+def _reproduce(command: Sequence[str] | None) -> str:
+    shown = "" if command is None else f"<pre><code>{escape(shlex.join(command))}</code></pre>"
+    return f'{shown}<p class="note">Downclock {escape(version("downclock"))}</p>'

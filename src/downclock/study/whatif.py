@@ -1,0 +1,378 @@
+"""What a trace would have cost otherwise: as it ran, at full speed, at one clock, planned.
+
+Around one usual case a single thing is changed at a time: how much time jobs have, whether servers
+sleep, how many jobs may be slowed down, how well run times are known, what electricity costs.
+
+All plans of a case are billed over the same time: until the trace as it ran ended, a server with a
+later job until that. A job that a plan leaves out is charged to it at what it ran for in the trace,
+and counted; jobs that the policy cannot run in the usual case are left out of all of it beforehand.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from downclock.engine.policy import Policy
+from downclock.errors import InvalidInput
+from downclock.planners.catalog import CATALOG, policy, with_parameter
+from downclock.planners.lists.policy import ListPolicy
+from downclock.planners.lists.static_cap import best_cap
+from downclock.planners.portfolio import planned
+from downclock.power.library import Library
+from downclock.power.profiles import MeasuredProfiles
+from downclock.problem.platform import Platform
+from downclock.problem.price import CURVES, Prices, ZonePrices
+from downclock.problem.problem import Problem
+from downclock.schedule.account.account import account
+from downclock.schedule.account.bill import Bill
+from downclock.schedule.schedule import DONE, Schedule
+from downclock.schedule.verify.verify import require_valid
+from downclock.simulate.chances import Chances
+from downclock.simulate.simulate import simulate
+from downclock.study.as_it_ran import NAME as AS_IT_RAN
+from downclock.study.as_it_ran import as_it_ran
+from downclock.study.baselines import BASELINES, require_able
+from downclock.study.summary import Progress
+from downclock.units import Bools, Floats, Ints, Names, slack
+from downclock.workloads.traces.to_problem import Choices, Converted, due
+from downclock.workloads.traces.trace import Trace
+
+SLACK = (1.25, 1.5, 3.0, 5.0)
+SHARES = (0.75, 0.5, 0.25, 0.0)
+ERRORS = (0.2, 0.5)
+
+TIME, SLEEP, CLOCKS = "time that jobs have", "servers", "jobs that may be slowed down"
+ESTIMATES, PRICES = "run times", "prices"
+"""What is changed, one at a time."""
+
+NO_PLACE = "had no place in the cluster as it ran"
+REASONS = 5
+"""So many reasons for jobs left out are named."""
+
+RACE, CAPPED = BASELINES
+_CAPPED = ListPolicy(CAPPED)
+
+
+@dataclass(frozen=True, slots=True)
+class Knobs:
+    """Settings that are tried beside the usual ones, and the prices.
+
+    Attributes:
+        slack: deadlines so many run times after the start.
+        shares: parts of the jobs that may be slowed down.
+        errors: actual run times differ from the estimate by up to so much.
+        prices: names and prices to bill by; the first are the usual ones.
+        seed: of the jobs that may not be slowed down, and of run times.
+    """
+
+    slack: tuple[float, ...] = SLACK
+    shares: tuple[float, ...] = SHARES
+    errors: tuple[float, ...] = ERRORS
+    prices: tuple[tuple[str, Prices], ...] = ()
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What a plan costs, jobs it leaves out charged as they ran, and deadlines it breaks."""
+
+    policy: str
+    energy_j: float
+    money: float | None
+    carbon_kg: float | None
+    left_out: int
+    late: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """One setting: what is changed, to what, and what every way to run it costs, ours last."""
+
+    knob: str
+    setting: str
+    figures: tuple[Figures, ...]
+
+    def saved(self, other: str, what: str = "energy_j") -> float | None:
+        """Part of the other's cost that our plan saves; None where it is not known."""
+        theirs = next(each for each in self.figures if each.policy == other)
+        ours, total = getattr(self.figures[-1], what), getattr(theirs, what)
+        return None if ours is None or not total else 1.0 - ours / total
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class WhatIf:
+    """Everything that was asked of a trace.
+
+    Attributes:
+        found: the trace as a problem, only with jobs that the policy can run.
+        policy: who plans.
+        usual: the case the others differ from, and ``bills`` of it by policy.
+        usually: what the usual case is called where one thing is changed.
+        cases: the others.
+        assumptions: of all of it, a sentence each.
+    """
+
+    found: Converted
+    policy: str
+    usual: Case
+    bills: dict[str, Bill]
+    usually: dict[str, str]
+    cases: tuple[Case, ...]
+    assumptions: tuple[str, ...]
+
+
+def whatif(
+    trace: Trace,
+    convert: Callable[[Trace], Converted],
+    choices: Choices,
+    *,
+    spec: str = "late",
+    knobs: Knobs | None = None,
+    progress: Progress | None = None,
+) -> WhatIf:
+    """Ask what a trace would have cost otherwise.
+
+    Args:
+        trace: what ran.
+        convert: makes a problem of a trace, with ``choices``.
+        choices: what the trace does not say, in the usual case.
+        spec: the policy that plans; online, it knows a job when it arrives.
+        knobs: what else is tried.
+        progress: told of each case.
+
+    Raises:
+        InvalidInput: the policy can run no job of the trace.
+    """
+    knobs = Knobs() if knobs is None else knobs
+    tell = progress or (lambda what, done, of: None)
+    tell("planning the trace", 0, 1)
+    found = _runnable(convert(trace), convert, spec)
+    for _, prices in knobs.prices[:1]:
+        found = replace(found, problem=priced(found.problem, prices))
+    work = _Work(found, as_it_ran(found), spec)
+    bills = {name: work.bill(found.problem, plan) for name, plan in work.all()}
+    usual = work.case("usual", "", found.problem)
+    cases = []
+    asked = list(_asked(work, knobs, choices))
+    for k, (knob, setting, make) in enumerate(asked):
+        tell(f"{knob}: {setting}", k, len(asked))
+        cases.append(make(knob, setting))
+    usually = {
+        TIME: f"{choices.deadline_factor:g} x {choices.deadlines}",
+        SLEEP: "sleep when idle",
+        CLOCKS: "100 %",
+        ESTIMATES: "as estimated",
+        PRICES: f"{knobs.prices[0][0]}, by energy" if knobs.prices else "none",
+    }
+    told = (*found.problem.assumptions, *_NOTES)
+    return WhatIf(found, spec, usual, bills, usually, tuple(cases), told)
+
+
+_NOTES = (
+    "as it ran: default clocks, every server on from the first job to the last",
+    "race: default clocks; static-cap: the best single clock, found in hindsight; both let servers"
+    " sleep when idle",
+    "the policy learns of a job when it arrives and knows its run time then",
+    "all are billed from the first submission to the last end in the trace, a server with a later"
+    " job until that",
+    "a job that a plan leaves out is charged to it at the energy it ran for in the trace",
+)
+
+
+def _runnable(found: Converted, convert: Callable[[Trace], Converted], spec: str) -> Converted:
+    """Leave out the jobs that did not fit as it ran, or that the policy cannot run in time."""
+    require_able(found.problem, policy(spec))
+    schedule = planned(found.problem, policy(spec))[0]
+    fits = found.placement.placed & (schedule.outcomes.status == DONE)
+    if fits.all():
+        return found
+    if not fits.any():
+        rule = f"{spec} can run no job of it: {schedule.outcomes.reason[0]}"
+        raise InvalidInput(rule, source=found.trace.ledger.source)
+    told = [f"{spec} cannot run it: {reason}" for reason in schedule.outcomes.reason.tolist()]
+    why = np.where(found.placement.placed, np.array(told, dtype=object), NO_PLACE)
+    return convert(_without(found.trace, fits, why, spec))
+
+
+def _without(trace: Trace, fits: Bools, why: Names, spec: str) -> Trace:
+    """Leave out what does not fit, by reason; rare reasons are counted as one."""
+    common = [reason for reason, _ in Counter(why[~fits].tolist()).most_common(REASONS)]
+    why = np.array([each if each in common else f"{spec} cannot run it" for each in why.tolist()])
+    for reason in [*common, f"{spec} cannot run it"]:
+        stays = fits | (why != reason)
+        trace, fits, why = trace.where(stays, reason), fits[stays], why[stays]
+    return trace
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Work:
+    """What every case of one trace is made with."""
+
+    found: Converted
+    ran: Schedule
+    spec: str
+
+    def all(self) -> Iterator[tuple[str, Schedule]]:
+        """The usual case as schedules, by name."""
+        yield AS_IT_RAN, self.ran
+        yield from self.plans(self.found.problem, self.spec)
+
+    def plans(self, problem: Problem, spec: str) -> Iterator[tuple[str, Schedule]]:
+        """Full speed, the best single clock by our bill, and the policy, each verified."""
+        for each in (RACE, CAPPED, policy(spec).name):
+            if problem is self.found.problem:  # what other cases are beside: planned once
+                yield each, problem.once(f"plan {each}", partial(self._planned, problem, each))
+            else:
+                yield each, self._planned(problem, each)
+
+    def _planned(self, problem: Problem, spec: str) -> Schedule:
+        chosen: Policy = policy(spec)
+        if spec == CAPPED:
+            cap = problem.once("cap", lambda: best_cap(problem, _CAPPED, self.ran.makespan_s))
+            chosen = replace(_CAPPED, lengths=cap)
+        schedule = planned(problem, chosen)[0]
+        require_valid(problem, schedule)
+        return schedule
+
+    def bill(self, problem: Problem, schedule: Schedule) -> Bill:
+        """Bill a schedule over the time of the trace."""
+        return account(problem, schedule, boundary=self.ran.makespan_s)
+
+    def case(self, knob: str, setting: str, problem: Problem, spec: str | None = None) -> Case:
+        """Plan a problem every way; ``spec`` plans it instead of the usual policy."""
+        every = [(AS_IT_RAN, self.ran), *self.plans(problem, spec or self.spec)]
+        return Case(knob, setting, tuple(self.figures(problem, plan, name) for name, plan in every))
+
+    def figures(self, problem: Problem, schedule: Schedule, name: str) -> Figures:
+        """Bill a schedule; jobs that never ran are charged as they ran in the trace."""
+        bill = self.bill(problem, schedule)
+        left = np.ones(len(problem.tasks), dtype=bool)
+        left[schedule.segments.task] = False
+        ran = (
+            problem.once("as it ran", lambda: self.bill(problem, self.ran)) if left.any() else bill
+        )
+
+        def with_left(total: float | None, of_task: Floats | None) -> float | None:
+            return None if total is None or of_task is None else total + float(of_task[left].sum())
+
+        return Figures(
+            name,
+            bill.total_j + float(ran.task_j[left].sum()),
+            with_left(bill.money, ran.task_money),
+            with_left(bill.carbon_kg, ran.task_carbon_kg),
+            int(left.sum()),
+            _late(problem, schedule),
+        )
+
+    def erring(self, error: float, seed: int) -> Callable[[str, str], Case]:
+        """Our plan where run times differ from what was known, with a reserve for it."""
+        problem = self.found.problem
+        spec = with_parameter(self.spec, "reserve", f"{error:g}")
+        chances = Chances(actual=f"uniform:{1.0 - error:g}:{1.0 + error:g}")
+
+        def make(knob: str, setting: str) -> Case:
+            run = simulate(problem, policy(spec), chances=chances, seed=seed)
+            others = [self.figures(problem, plan, name) for name, plan in self.all()][:-1]
+            return Case(knob, setting, (*others, self.figures(problem, run.realised, self.spec)))
+
+        return make
+
+
+def _late(problem: Problem, schedule: Schedule) -> int:
+    """Jobs that end after their deadline."""
+    segments, deadline_s = schedule.segments, problem.tasks.deadline_s
+    over = segments.end_s > deadline_s[segments.task] + slack(segments.end_s)
+    return int(np.unique(segments.task[over]).size)
+
+
+def _asked(
+    work: _Work, knobs: Knobs, choices: Choices
+) -> Iterator[tuple[str, str, Callable[[str, str], Case]]]:
+    """Every case: what is changed, to what, and how it is made."""
+    problem, trace = work.found.problem, work.found.trace
+
+    def of(other: Problem, spec: str | None = None) -> Callable[[str, str], Case]:
+        return lambda knob, setting: work.case(knob, setting, other, spec)
+
+    for factor in knobs.slack if not np.isfinite(trace.deadline_s).all() else ():
+        due_s, _ = due(trace, replace(choices, deadline_factor=factor))
+        tasks = replace(problem.tasks, deadline_s=due_s - work.found.zero_s)
+        yield (
+            TIME,
+            f"{factor:g} x {choices.deadlines}",
+            of(replace(problem, tasks=tasks)),
+        )
+    yield SLEEP, "never sleep", of(replace(problem, platform=sleepless(problem.platform)))
+    order = np.random.default_rng(knobs.seed).permutation(len(problem.tasks))
+    for share in knobs.shares:
+        fixed = order[round(share * order.size) :]
+        yield CLOCKS, f"{100 * share:.0f} %", of(at_default(problem, fixed))
+    for error in knobs.errors if "reserve" in CATALOG[work.spec.partition(":")[0]].defaults else ():
+        setting = f"off by up to {100 * error:.0f} %, reserve {100 * error:.0f} %"
+        yield ESTIMATES, setting, work.erring(error, knobs.seed)
+    for k, (name, prices) in enumerate(knobs.prices):
+        other = priced(problem, prices) if k else problem  # which has the first prices already
+        if k:
+            yield PRICES, f"{name}, by energy", of(other)
+        if any(curves.price is not None for _, curves in prices.zones):
+            yield PRICES, f"{name}, by cost", of(other, "thrifty:objective=cost")
+
+
+def sleepless(platform: Platform) -> Platform:
+    """The platform whose servers draw the same asleep as awake and idle: sleeping saves nothing."""
+    idle_w = {kind.name: kind.idle_w for kind in platform.kinds}
+    specs = [
+        replace(
+            spec,
+            sleep_w=spec.host_w + sum(number * idle_w[kind] for kind, number in spec.processors),
+            wake_j=0.0,
+            wake_s=0.0,
+        )
+        for spec in platform.specs
+    ]
+    return Platform.build(platform.kinds, specs, platform.slot_s)
+
+
+def at_default(problem: Problem, fixed: Ints) -> Problem:
+    """The problem whose tasks ``fixed`` run at default clocks only: their owners want it so."""
+    if not fixed.size:
+        return problem
+    library, used = problem.library, np.unique(problem.tasks.application[fixed])
+    points: list[tuple[float, float, float, float]] = []
+    group = np.full((used.size, len(library.kinds)), -1, dtype=np.int64)
+    row = np.zeros_like(group)
+    for kind in problem.platform.kinds:
+        k, point = library.kinds.index(kind.name), kind.clocks.default
+        time_s, power_w = library.at(used, kind.name, np.tile(point, (used.size, 1)))
+        for a in np.flatnonzero(np.isfinite(time_s)).tolist():
+            group[a, k], row[a, k] = len(library.groups), len(points)
+            points.append((float(point[0]), float(point[1]), float(time_s[a]), float(power_w[a])))
+    table = MeasuredProfiles(np.arange(len(points) + 1), *np.array(points).T)
+    grown = Library(
+        np.concatenate([library.names, [f"{library.names[a]} at default clocks" for a in used]]),
+        library.kinds,
+        (*library.groups, table),
+        np.concatenate([library.group, group]),
+        np.concatenate([library.row, row]),
+        library.basis,
+        library.source,
+    )
+    application = problem.tasks.application.copy()
+    application[fixed] = len(library) + np.searchsorted(used, application[fixed])
+    return replace(problem, library=grown, tasks=replace(problem.tasks, application=application))
+
+
+def priced(problem: Problem, prices: Prices) -> Problem:
+    """The problem under other prices, which are repeated to its last deadline."""
+    last_s = problem.tasks.deadline_s[np.isfinite(problem.tasks.deadline_s)].max(initial=0.0)
+    zones = []
+    for name, curves in prices.zones:
+        told = {curve: getattr(curves, curve) for curve in CURVES}
+        longer = {c: each.repeated(2.0 * last_s) for c, each in told.items() if each is not None}
+        zones.append((name, ZonePrices(**longer)))
+    return replace(problem, prices=Prices(tuple(zones), prices.currency))

@@ -1,0 +1,82 @@
+"""What became of a trace's rows: kept, left out and why, malformed and where; in GPU-hours too."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from downclock.errors import InvalidInput
+
+MALFORMED = "malformed"
+OUTSIDE = "outside the window"
+"""Why rows are left out that nobody asked about: they do not count against the coverage."""
+
+LISTED = 20
+"""Malformed rows that are named; the others are counted."""
+
+
+class BadCell(ValueError):
+    """A cell that says nothing sensible: the row is malformed."""
+
+    def __init__(self, field: str, value: Any, rule: str) -> None:
+        super().__init__(rule)
+        self.field, self.value, self.rule = field, value, rule
+
+
+@dataclass(slots=True)
+class Ledger:
+    """Counts the rows of one file.
+
+    Attributes:
+        source: the file.
+        strict: the first malformed row is an error.
+        kept: (rows, GPU-seconds) that became jobs.
+        dropped: the same of rows left out, by reason.
+        complaints: the first malformed rows, a sentence each.
+    """
+
+    source: str | Path
+    strict: bool = False
+    kept: tuple[int, float] = (0, 0.0)
+    dropped: dict[str, tuple[int, float]] = field(default_factory=dict)
+    complaints: list[str] = field(default_factory=list)
+
+    def keep(self, gpu_s: float) -> None:
+        """Count a row that becomes a job."""
+        rows, total_s = self.kept
+        self.kept = rows + 1, total_s + gpu_s
+
+    def drop(self, reason: str, gpu_s: float = 0.0, *, rows: int = 1) -> None:
+        """Count rows that are left out on purpose; what they ran for as far as it is known."""
+        before, total_s = self.dropped.get(reason, (0, 0.0))
+        self.dropped[reason] = before + rows, total_s + gpu_s
+
+    def without(self, reason: str, gpu_s: float, *, rows: int) -> Ledger:
+        """Return the ledger where rows that were kept are left out after all."""
+        kept = self.kept[0] - rows, self.kept[1] - gpu_s
+        other = replace(self, kept=kept, dropped=dict(self.dropped))
+        other.drop(reason, gpu_s, rows=rows)
+        return other
+
+    def malformed(
+        self, line: int | None, rule: str, field: str | None = None, value: Any = ...
+    ) -> None:
+        """Count a row that cannot be understood, and name the first few.
+
+        Raises:
+            InvalidInput: the reading is strict.
+        """
+        error = InvalidInput(rule, field=field, value=value, source=self.source, line=line)
+        if self.strict:
+            raise error
+        self.drop(MALFORMED)
+        if len(self.complaints) < LISTED:
+            self.complaints.append(str(error))
+
+    @property
+    def covered(self) -> float:
+        """Part of the GPU-hours asked about, as far as they are known, that became jobs."""
+        left_s = sum(gpu_s for why, (_, gpu_s) in self.dropped.items() if why != OUTSIDE)
+        total_s = self.kept[1] + left_s
+        return self.kept[1] / total_s if total_s > 0.0 else 1.0

@@ -1,0 +1,135 @@
+"""Slurm's accounting: ``sacct -P`` with a header, and ``sacct --json`` of 22.05 up to 24.11.
+
+    sacct -aXP -S 2026-01-05 -E 2026-01-12 --format
+        JobID,Submit,Start,End,ElapsedRaw,TimelimitRaw,AllocTRES,NNodes,AllocCPUS,Partition,NodeList
+
+Steps are left out. JSON writes a number as such, or (since 23.02) as whether it is set and what.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from downclock.workloads.traces.cells import NAN, duration, known, quantity, text
+from downclock.workloads.traces.rows import Rows, Sheet
+from downclock.workloads.traces.trace import Column, Format, Job
+
+_GPUS = re.compile(r"(?:^|,)(?:gres/)?gpu[=:](?:[^=:,()]+:)?(\d+)(?:\(|,|$)")
+
+_TYPED = re.compile(r"(?:^|,)gres/gpu:[^=,]+=(\d+)")
+
+
+def gpus_of(cell: Any) -> float:
+    """Return the GPUs of a list such as ``cpu=8,gres/gpu=2,gres/gpu:v100=2``."""
+    listed = text(cell)
+    found = _GPUS.search(listed)
+    if found is not None:
+        return float(found[1])
+    return float(sum(map(int, _TYPED.findall(listed))))
+
+
+def _limit(cell: Any) -> float:
+    """Return a time limit: minutes, or days, hours, minutes and seconds with colons."""
+    spelt = isinstance(cell, str) and ":" in cell
+    return duration(cell) if spelt else quantity(cell, factor=60.0)
+
+
+def _amend(job: Job) -> str | None:
+    """Array tasks are jobs, steps are not; a job that never started has a start of 0 in JSON."""
+    if "." in job["name"]:
+        return "is a step of a job"
+    for field in ("start", "end"):
+        job[field] = NAN if job[field] == 0.0 else job[field]
+    if job["start"] != job["start"]:
+        return "never started"
+    if job["end"] != job["end"]:
+        return "still runs"
+    job["submit"] = min(job["submit"], job["start"])  # a requeued job's submission is its last
+    return None
+
+
+SACCT = Format(
+    "sacct",
+    {
+        "name": Column(("JobID", "JobIDRaw")),
+        "submit": Column(("Submit",), "stamp"),
+        "start": Column(("Start",), "stamp"),
+        "end": Column(("End",), "stamp"),
+        "run": Column(("ElapsedRaw",), "seconds"),
+        "limit": Column(("TimelimitRaw", "Timelimit"), _limit),
+        "gpus": Column(("AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES"), gpus_of),
+        "nodes": Column(("NNodes", "AllocNodes"), "count"),
+        "cpus": Column(("AllocCPUS", "NCPUS"), "count"),
+        "queue": Column(("Partition",)),
+        "hosts": Column(("NodeList",)),
+    },
+    signature=("JobID", "Start", "End"),
+    notes=("every job that ran counts, whatever its state at the end",),
+    amend=_amend,
+)
+
+HEADER = (
+    *("JobID", "Submit", "Start", "End", "ElapsedRaw", "TimelimitRaw", "AllocTRES", "NNodes"),
+    *("AllocCPUS", "Partition", "NodeList"),
+)
+
+SACCT_JSON = Format(
+    "sacct-json",
+    {
+        **SACCT.columns,
+        **{name: Column((name.title(),), "unix") for name in ("submit", "start", "end")},
+    },
+    notes=SACCT.notes,
+    amend=_amend,
+)
+
+
+def sacct_sheet(document: Mapping[str, Any]) -> Sheet:
+    """Return the jobs of ``sacct --json`` as the rows that ``sacct -P`` would print."""
+    return Sheet(HEADER, _rows(document["jobs"]))
+
+
+def _rows(jobs: list[Any]) -> Rows:
+    for job in jobs:
+        said = job if isinstance(job, dict) else {}
+        time, tres = _table(said, "time"), _tres(_table(said, "tres").get("allocated"))
+        times = (
+            _number(time.get(name)) for name in ("submission", "start", "end", "elapsed", "limit")
+        )
+        gpus = tres.get(
+            "gres/gpu", sum(n for name, n in tres.items() if name.startswith("gres/gpu:"))
+        )
+        counts = (
+            f"gres/gpu={gpus:.0f}",
+            tres.get("node", said.get("allocation_nodes")),
+            tres.get("cpu"),
+        )
+        where = said.get("partition"), said.get("nodes")
+        yield None, (text(said.get("job_id")), *times, *counts, *where)
+
+
+def _table(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    value = parent.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def _number(value: Any) -> Any:
+    """A number, or what an object with ``set``, ``infinite`` and ``number`` says."""
+    if isinstance(value, dict):
+        return value.get("number") if value.get("set") and not value.get("infinite") else None
+    return value
+
+
+def _tres(listed: Any) -> dict[str, float]:
+    """What was allocated, by name: ``cpu``, ``node``, ``gres/gpu``."""
+    found: dict[str, float] = {}
+    for each in listed if isinstance(listed, list) else []:
+        if isinstance(each, dict) and known(each.get("type")):
+            name = each.get("name")
+            key = f"{each['type']}/{name}" if name else str(each["type"])
+            count = each.get("count")
+            if isinstance(count, int | float) and not isinstance(count, bool) and abs(count) < 1e7:
+                found[key] = float(count)
+    return found

@@ -1,0 +1,233 @@
+"""What a trace would have cost otherwise: same jobs, same time, every plan verified."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import downclock as dc
+from downclock.errors import InvalidInput
+from downclock.problem.price import Curve, Prices, ZonePrices
+from downclock.report.whatif import whatif_html, whatif_page
+from downclock.study import whatif as module
+from downclock.study.as_it_ran import as_it_ran
+from downclock.study.whatif import Knobs, WhatIf, at_default, priced, sleepless, whatif
+from downclock.workloads.traces.read import read_trace
+from downclock.workloads.traces.to_problem import Choices, converted
+from downclock.workloads.traces.trace import Trace
+
+HEAD = "timestamp,duration,num_gpus,gpu_time,cluster\n"
+KNOBS = Knobs(slack=(1.5,), shares=(0.5, 0.0), errors=(0.2,))
+
+
+@pytest.fixture(scope="module")
+def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
+    """Forty jobs of one GPU, in five hours of the night and five of the day, seeded."""
+    draw = np.random.default_rng(7)
+    rows = [
+        f"2017-10-09 {k // 4 + 7 * (k // 20):02d}:{15 * (k % 4):02d}:00,"
+        f"{draw.integers(300, 7200)},1,1,vc\n"
+        for k in range(40)
+    ]
+    path = tmp_path_factory.mktemp("trace") / "philly.csv"
+    path.write_text(HEAD + "".join(rows))
+    return read_trace(path)
+
+
+def asked(trace: Trace, choices: Choices | None = None, **knobs: object) -> WhatIf:
+    choices = replace(Choices() if choices is None else choices, per_server=2)
+    fresh = replace(trace, ledger=replace(trace.ledger, dropped=dict(trace.ledger.dropped)))
+    return whatif(
+        fresh, lambda each: converted(each, None, choices), choices, knobs=replace(KNOBS, **knobs)
+    )
+
+
+@pytest.fixture(scope="module")
+def found(trace: Trace) -> WhatIf:
+    return asked(trace)
+
+
+def by_policy(case, name: str):
+    return next(each for each in case.figures if each.policy == name)
+
+
+def test_all_ways_run_the_same_jobs_and_are_billed_over_the_same_time(found):
+    problem = found.found.problem
+    ran = as_it_ran(found.found)
+    for name in ("race", "late"):
+        bill = dc.account(problem, dc.plan(problem, name), boundary=ran.makespan_s)
+        assert by_policy(found.usual, name).energy_j == pytest.approx(bill.total_j)
+    assert by_policy(found.usual, "as-it-ran").energy_j == pytest.approx(
+        dc.account(problem, ran).total_j
+    )
+    assert [each.left_out for each in found.usual.figures] == [0, 0, 0, 0]
+
+
+def test_a_plan_saves_beside_all_others_and_more_time_saves_more(found):
+    saved = [found.usual.saved(each) for each in ("as-it-ran", "race", "static-cap")]
+    assert min(saved) > 0.0
+    assert saved[0] == max(saved)
+    tight = next(case for case in found.cases if case.setting == "1.5 x run")
+    assert tight.figures[-1].energy_j >= found.usual.figures[-1].energy_j
+
+
+def test_nobody_lets_a_job_be_slowed_down(found):
+    """All jobs at default clocks: their run energy is that of race."""
+    case = next(case for case in found.cases if case.setting == "0 %")
+    problem = at_default(found.found.problem, np.arange(len(found.found.problem.tasks)))
+    plan, race = dc.plan(problem, "late"), dc.plan(found.found.problem, "race")
+    assert dc.verify(problem, plan).ok
+    run_j = dc.account(found.found.problem, race).energy_j["run"]
+    assert dc.account(problem, plan).energy_j["run"] == pytest.approx(run_j)
+    assert case.saved("as-it-ran") < found.usual.saved("as-it-ran")
+    half = next(case for case in found.cases if case.setting == "50 %")
+    assert case.saved("race") <= half.saved("race") <= found.usual.saved("race")
+
+
+def test_servers_that_never_sleep_save_nothing_by_sleeping(found):
+    """Asleep or idle is the same draw: full speed costs what the trace did."""
+    case = next(case for case in found.cases if case.setting == "never sleep")
+    ran, race = by_policy(case, "as-it-ran"), by_policy(case, "race")
+    assert race.energy_j == pytest.approx(ran.energy_j, rel=1e-3)
+    assert 0.0 < case.saved("as-it-ran") < found.usual.saved("as-it-ran")
+    platform = sleepless(found.found.problem.platform)
+    idle_w = platform.host_w + np.bincount(platform.server, platform.idle_w)
+    assert platform.sleep_w == pytest.approx(idle_w)
+
+
+def test_wrong_estimates_are_met_with_a_reserve(found):
+    """Twenty per cent more work than known, and a reserve for that: nothing is late."""
+    case = next(case for case in found.cases if case.knob == "run times")
+    assert case.figures[-1].late == 0
+    assert case.figures[-1].energy_j != found.usual.figures[-1].energy_j
+    assert by_policy(case, "race").energy_j == by_policy(found.usual, "race").energy_j
+
+
+def test_prices_are_repeated_and_planned_by(trace):
+    """Eight dear hours, eight cheap ones, again and again: planned by cost, money goes down."""
+    curve = Curve(np.array([0.0, 28800.0]), np.array([0.5, 0.1]), 57600.0)
+    prices = Prices((("default", ZonePrices(price=curve, carbon=Curve.constant(400.0))),))
+    found = asked(trace, Choices(deadline_factor=8.0), prices=(("day", prices),))
+    by_cost = next(case for case in found.cases if case.setting == "day, by cost")
+    assert by_cost.figures[-1].money < found.usual.figures[-1].money
+    usual = found.usual.figures[-1]
+    assert usual.carbon_kg == pytest.approx(usual.energy_j / 3.6e6 * 0.4)
+    longer = priced(found.found.problem, prices).prices.of("default").price
+    assert longer.at(np.array([0.0, 30000.0, 57600.0, 90000.0])).tolist() == [0.5, 0.1, 0.5, 0.1]
+    assert found.usually["prices"] == "day, by energy"
+
+
+def test_a_job_that_a_plan_leaves_out_is_charged_as_it_ran(trace):
+    """One server woken for 20 minutes cannot do short jobs in time without a grace."""
+    found = asked(trace, Choices(grace_s=600.0), slack=(1.0,))
+    tight = next(case for case in found.cases if case.knob == "time that jobs have")
+    ours = tight.figures[-1]
+    assert ours.energy_j > found.usual.figures[-1].energy_j
+    assert ours.late == 0
+
+
+def test_jobs_the_policy_cannot_run_are_left_out_first_and_told(tmp_path):
+    rows = "2017-10-09 00:00:00,3600,1,1,vc\n2017-10-09 00:10:00,60,1,1,vc\n"
+    path = tmp_path / "philly.csv"
+    path.write_text(HEAD + rows)
+    late = Choices(grace_s=0.0, deadline_factor=1.0)
+    found = asked(read_trace(path), late, slack=())
+    kept = len(found.found.problem.tasks)
+    assert kept + sum(rows for rows, _ in found.found.trace.ledger.dropped.values()) == 2
+    path.write_text(HEAD + "2017-10-09 00:00:00,60,1,1,vc\n")
+    assert len(asked(read_trace(path), slack=()).found.problem.tasks) == 1
+
+
+def test_the_page_begins_with_coverage_and_ends_with_assumptions(found):
+    text = whatif_html(found, command=["downclock", "whatif", "a b.csv"])
+    titles = re.findall(r"<h2[^>]*>(.*?)</h2>", text)
+    assert titles[0] == "How much of the trace this is about"
+    assert titles[-1] == "Everything that was assumed"
+    assert "40 of 40 rows" in text
+    assert all(line.split(":")[0] in text for line in found.assumptions)
+    assert "downclock whatif &#x27;a b.csv&#x27;" in text
+    assert "{{" not in text
+    assert "<script" not in text
+    assert not re.findall(r"https?://", text)
+    assert text == whatif_html(found, command=["downclock", "whatif", "a b.csv"])
+
+
+def test_where_others_cost_less_the_page_says_so(found):
+    assert "costs less" not in whatif_page(replace(found, cases=())).lines[1]
+    ran, race, cap, ours = found.usual.figures
+    worse = replace(ours, energy_j=1.1 * race.energy_j)
+    beaten = replace(found.usual, figures=(ran, race, cap, worse))
+    other = replace(found.cases[0], figures=beaten.figures)
+    said = "at full speed with idle servers asleep costs less."
+    for page in (whatif_html(replace(found, usual=beaten)),
+                 whatif_page(replace(found, usual=beaten)).lines[1]):  # fmt: skip
+        assert f"The plan is no saving here: {said}" in page
+    assert f"In 1 of the other cases {said}" in whatif_html(replace(found, cases=(other,)))
+
+
+def test_the_usual_case_is_planned_once(trace, monkeypatch):
+    seen = Counter()
+    real = module.planned
+
+    def counted(problem, chosen):
+        seen[chosen.name] += 1
+        return real(problem, chosen)
+
+    monkeypatch.setattr(module, "planned", counted)
+    asked(trace, slack=(), shares=(), errors=(0.2, 0.5))
+    assert seen["race"] == 2, "the usual case, and servers that never sleep"
+    assert seen["late"] == 3, "which jobs it can run, beside these"
+
+
+def test_a_job_left_out_is_counted_by_the_policys_own_reason(trace):
+    fits = np.ones(len(trace), dtype=bool)
+    fits[:9] = False
+    why = np.array([f"reason {k}" for k in (0, 0, 0, 1, 1, 2, 3, 4, 5)] + [""] * (len(trace) - 9))
+    left = module._without(trace, fits, why.astype(object), "late")
+    assert len(left) == len(trace) - 9
+    named = {reason: rows for reason, (rows, _) in left.ledger.dropped.items()}
+    assert named == {**dict.fromkeys([f"reason {k}" for k in range(5)], 1), "reason 0": 3,
+                     "reason 1": 2, "late cannot run it": 1}  # fmt: skip
+
+
+def test_every_figure_is_in_the_json_too(found):
+    data = whatif_page(found).data
+    assert len(data["cases"]) == 4 * (1 + len(found.cases))
+    assert data["covered"] == 1.0
+    assert {each["policy"] for each in data["cases"]} == {"as-it-ran", "race", "static-cap", "late"}
+
+
+def test_names_in_a_trace_cannot_break_the_page(tmp_path):
+    path = tmp_path / "<b>&.csv"
+    path.write_text(
+        HEAD + "2017-10-09 00:00:00,3600,1,1,<i>\n2017-10-09 00:00:00,<script>,1,1,vc\n"
+    )
+    text = whatif_html(asked(read_trace(path), slack=(), shares=(), errors=()))
+    assert "<b>&" not in text
+    assert "<script>" not in text
+    assert "&lt;script&gt;" in text
+
+
+def test_the_command_writes_the_page(tmp_path, capsys):
+    from downclock.cli import main
+
+    path, page = tmp_path / "t.csv", tmp_path / "w.html"
+    path.write_text(HEAD + "2017-10-09 00:00:00,3600,1,1,vc\n2017-10-09 01:00:00,1800,1,1,vc\n")
+    words = ["whatif", str(path), "-o", str(page), "--flat-price", "0.2", "--flat-carbon", "380"]
+    assert main(words) == 0
+    out = capsys.readouterr().out
+    assert "2 of 2 rows, 100.0 % of their GPU-hours" in out
+    assert "Money saved" in page.read_text()
+    assert main(["whatif", str(path), "--policy", "nobody", "-o", str(page)]) == 2
+    assert "is not a policy" in capsys.readouterr().err
+    assert main(["whatif", str(Path("none.csv")), "-o", str(page)]) == 2
+
+
+def test_a_policy_that_plans_nothing_is_refused(trace):
+    with pytest.raises(InvalidInput, match="policy 'graph:rule=lpt'"):
+        whatif(trace, converted, Choices(), spec="graph:rule=lpt", knobs=KNOBS)
