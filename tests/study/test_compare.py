@@ -15,7 +15,7 @@ from downclock.problem.files.files import write_problem
 from downclock.report.comparison import comparison_page
 from downclock.report.tables import rendered
 from downclock.study.compare import compare
-from downclock.study.planned import planned
+from downclock.study.planned import Judge
 from downclock.workloads import mei
 from tests.conftest import ROOT
 from tests.generated import random_problem
@@ -53,7 +53,7 @@ def test_no_policy_is_below_the_bound(small) -> None:
 def test_figures_are_those_of_the_plan_alone(day) -> None:
     problem, _ = day
     (row,) = compare(problem, ["edl:theta=0.9"]).records()
-    alone = planned(problem, "edl:theta=0.9").bill
+    alone = Judge.of(problem).planned(policy("edl:theta=0.9")).bill
     assert row["total_j"] == alone.total_j
     assert row["money"] == alone.money
     assert row["carbon_kg"] == alone.carbon_kg

@@ -57,9 +57,13 @@ def plans(calls: Counter[str]) -> list[str]:
     )
 
 
+ALL = ["bin", "edf-bf", "edf-wf", "edl", "late", "lpt-ff", "prompt", "race", "static-cap"]
+"""What is tried where all of a cluster's day is known."""
+
+
 def test_a_day_on_a_cluster(calls: Counter[str]) -> None:
     assert main(["plan", *DAY]) == 0
-    assert plans(calls) == ["edl", "late", "prompt", "race", "static-cap"]
+    assert plans(calls) == ALL
     for what in ("cluster bound", "chip question"):
         assert calls[what] == 1, what
     assert set(calls.values()) == {1}
@@ -67,8 +71,7 @@ def test_a_day_on_a_cluster(calls: Counter[str]) -> None:
 
 def test_prices_of_a_day(calls: Counter[str]) -> None:
     assert main(["plan", *DAY, "--objective", "cost"]) == 0
-    names = ["edl", "late", "prompt", "race", "thrifty", "thrifty:dvfs=off"]
-    assert plans(calls) == names
+    assert plans(calls) == [*ALL, "thrifty", "thrifty:dvfs=off"]
     assert calls["cluster bound"] == 1
     assert {count for key, count in calls.items() if key.startswith("curves")} == {1}
 

@@ -89,9 +89,11 @@ def test_baselines_search_as_long_and_sleep_as_late_as_the_plan(day) -> None:
 
 
 def test_the_policy_is_chosen_by_what_the_problem_is(day) -> None:
-    assert chosen_policy(day[0]).name == "late"
-    assert chosen_policy(day[0], objective="carbon").name == "thrifty:objective=carbon"
-    assert chosen_policy(day[0], effort=2.0).name == "late:effort=2"
+    assert chosen_policy(day[0]).name == "known"
+    assert chosen_policy(day[0], effort=0.0).name == "late"
+    assert chosen_policy(day[0], known=False).name == "late"
+    assert chosen_policy(day[0], objective="carbon").name == "known:objective=carbon"
+    assert chosen_policy(day[0], effort=0.1).name == "known:effort=0.1"
     graph = problem_of(2, "graph")
     assert chosen_policy(graph, seed=7).name == "graph:seed=7"
     assert chosen_policy(graph, "graph:seed=3", seed=7).name == "graph:seed=3"

@@ -11,7 +11,9 @@ from downclock.planners.catalog import (
     policy,
     with_objective,
     with_parameter,
+    with_seed,
 )
+from downclock.planners.portfolio import Progress
 from downclock.problem.objective import Objective
 from downclock.problem.problem import Problem
 from downclock.study.objective_value import ENERGY
@@ -59,6 +61,7 @@ def chosen_policy(
     seed: int | None = None,
     effort: float | None = None,
     known: bool = True,
+    progress: Progress | None = None,
 ) -> Policy:
     """The policy to plan with: the one given, or the usual one for such a problem.
 
@@ -71,14 +74,12 @@ def chosen_policy(
     require_type(problem, Problem, "a Problem (dc.load_problem reads one)", field="problem")
     if given is not None and not isinstance(given, str):
         return as_policy(given)
-    made = default_policy(problem, objective or "energy", known=known) if given is None else None
-    name = wanted = given or (made.name if made is not None else DEFAULT)
-    if objective is not None:
-        wanted = with_objective(wanted, objective)
-    wanted = _with_seed(wanted, seed)
-    if effort is not None:
-        wanted = with_parameter(wanted, "effort", f"{effort:g}")
-    return made if made is not None and wanted == name else policy(wanted)
+    if given is None:
+        return default_policy(
+            problem, objective, known=known, effort=effort, seed=seed, progress=progress
+        )
+    wanted = with_seed(given if objective is None else with_objective(given, objective), seed)
+    return policy(wanted if effort is None else with_parameter(wanted, "effort", f"{effort:g}"))
 
 
 def usual_baselines(
@@ -114,13 +115,3 @@ def with_limits_of(spec: str, baseline: str) -> str:
         if name in given and entry is not None and name in entry.defaults:
             baseline = with_parameter(baseline, name, given[name])
     return baseline
-
-
-def _with_seed(spec: str, seed: int | None) -> str:
-    """Return the spec with a seed, where its policy has one and the spec does not give it."""
-    name, _, given = spec.partition(":")
-    if seed is None or name not in CATALOG or "seed" not in CATALOG[name].defaults:
-        return spec
-    if any(part.startswith("seed=") for part in given.split(",")):
-        return spec
-    return f"{name}:{given},seed={seed}" if given else f"{name}:seed={seed}"

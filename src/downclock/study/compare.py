@@ -12,6 +12,7 @@ from downclock.planners.catalog import CATALOG, with_objective
 from downclock.problem.objective import Objective, parse_objective
 from downclock.problem.problem import Problem
 from downclock.schedule.account.bill import Boundary
+from downclock.schedule.schedule import Schedule
 from downclock.study.baselines import as_policy
 from downclock.study.planned import Judge, Planned
 from downclock.study.summary import Progress, counted, plans_of
@@ -64,6 +65,7 @@ def compare(
     boundary: Boundary = "last-task",
     progress: Progress | None = None,
     objective: Objective | str | None = None,
+    beside: Sequence[Schedule] = (),
 ) -> Comparison: ...
 @overload
 def compare(
@@ -81,6 +83,7 @@ def compare(
     boundary: Boundary = "last-task",
     progress: Progress | None = None,
     objective: Objective | str | None = None,
+    beside: Sequence[Schedule] = (),
 ) -> Comparison | list[Comparison]:
     """Plan a problem, or each of several, with many policies.
 
@@ -91,6 +94,7 @@ def compare(
         progress: told before each policy.
         objective: what is to be least; policies named here that can plan by it do. Energy when not
             given.
+        beside: of a single problem: schedules that somebody made, such as a trace as it ran.
 
     Raises:
         InvalidInput: a policy that does not exist.
@@ -98,10 +102,11 @@ def compare(
     by = parse_objective(objective) if isinstance(objective, str) else objective
     made = _made(CATALOG if policies is None else policies, by)
     if isinstance(problems, Problem):
-        return _compared(problems, made, boundary, progress, by)
+        judge = Judge.of(problems, boundary, by)
+        return _compared(judge, made, progress, [judge.given(each) for each in beside])
     asked = list(problems)
     return [
-        _compared(problem, made, boundary, _offset(progress, k, len(asked)), by)
+        _compared(Judge.of(problem, boundary, by), made, _offset(progress, k, len(asked)))
         for k, problem in enumerate(asked)
     ]
 
@@ -118,16 +123,11 @@ def _made(given: Iterable[str | Policy], objective: Objective | None) -> list[Po
 
 
 def _compared(
-    problem: Problem,
-    policies: list[Policy],
-    boundary: Boundary,
-    progress: Progress | None,
-    objective: Objective | None,
+    judge: Judge, policies: list[Policy], progress: Progress | None, given: Sequence[Planned] = ()
 ) -> Comparison:
-    judge = Judge.of(problem, boundary, objective)
     plans, without = plans_of(judge, counted(policies, progress))
-    found = Comparison(problem, tuple(plans), tuple(without), objective)
-    return replace(found, plans=tuple(sorted(plans, key=found.rank)))
+    found = Comparison(judge.problem, (*given, *plans), tuple(without), judge.objective)
+    return replace(found, plans=tuple(sorted(found.plans, key=found.rank)))
 
 
 def _offset(progress: Progress | None, problem: int, problems: int) -> Progress | None:

@@ -20,7 +20,7 @@ from downclock.schedule.account.bill import Bill, Boundary
 from downclock.schedule.schedule import DONE, REJECTED, Schedule
 from downclock.schedule.verify.verdict import Verdict
 from downclock.schedule.verify.verify import require_valid, verify
-from downclock.study.baselines import as_policy, require_able
+from downclock.study.baselines import require_able
 from downclock.study.objective_value import ObjectiveValue, objective_or_none
 from downclock.units import TOLERANCE, Floats, Ints, slack
 
@@ -176,8 +176,8 @@ class Judge:
             *self._figures(schedule, self.objective, None),
         )
 
-    def planned(self, policy: Policy) -> Planned:
-        """Plan with a policy; its plan is valid.
+    def planned(self, policy: Policy, *, prove: bool = False) -> Planned:
+        """Plan with a policy; its plan is valid. ``prove``: spend time on a better bound.
 
         Raises:
             InvalidInput: the policy cannot plan such problems.
@@ -188,6 +188,8 @@ class Judge:
         verdict = require_valid(self.problem, schedule)
         own = objective_or_none(objective_of(policy.name))
         objective = self.objective or own
+        if prove:
+            self.bounds.prove(schedule, objective, max(1.0, getattr(policy, "effort", 1.0)))
         figures = self._figures(schedule, objective, proof if own == objective else None)
         hopeless = None
         if proof is not None and proof.status == "infeasible" and len(self.problem.tasks):
@@ -205,25 +207,3 @@ class Judge:
             return bill, bound_j, None
         bound = self.bounds.value_below(schedule, objective, proof)
         return bill, bound_j, ObjectiveValue.of(bill, objective, bound)
-
-
-def planned(
-    problem: Problem,
-    policy: str | Policy,
-    *,
-    boundary: Boundary = "last-task",
-    objective: Objective | None = None,
-) -> Planned:
-    """Plan, verify, bill and bound.
-
-    Args:
-        problem: what is asked.
-        policy: the policy or its spec, see `downclock.planners.catalog`.
-        boundary: where the energy window of a server ends.
-        objective: what the plan is valued by; the policy's own where it has one, else energy.
-
-    Raises:
-        InvalidInput: an unknown policy, or one that cannot plan such problems.
-        InvalidSchedule: the policy's plan breaks a rule; that is a bug.
-    """
-    return Judge.of(problem, boundary, objective).planned(as_policy(policy))

@@ -75,6 +75,7 @@ def judged_runs(runs: Sequence[Run], boundary: Boundary = "last-task") -> Simula
         InvalidSchedule: a promised or realised schedule breaks a rule; that is a bug.
     """
     problem, promised = runs[0].problem, runs[0].promised
+    names = problem.tasks.name
     require_valid(problem, promised)
     return SimulatedRuns(
         problem,
@@ -82,7 +83,10 @@ def judged_runs(runs: Sequence[Run], boundary: Boundary = "last-task") -> Simula
         _bill(problem, promised, boundary).total_j,
         boundary,
         tuple(_row(run, boundary) for run in runs),
-        tuple(_failures(run) for run in runs),
+        tuple(
+            tuple((str(names[i]), str(run.realised.outcomes.reason[i])) for i in run.failed)
+            for run in runs
+        ),
     )
 
 
@@ -176,8 +180,3 @@ def _lost_attempts(schedule: Schedule) -> int:
     ended = np.unique(segments.task[schedule.outcomes.status[segments.task] == DONE]).size
     late = np.array([str(r).startswith("done at") for r in schedule.outcomes.reason], dtype=bool)
     return len(tries) - ended - int(late.sum())
-
-
-def _failures(run: Run) -> tuple[tuple[str, str], ...]:
-    outcomes, names = run.realised.outcomes, run.problem.tasks.name
-    return tuple((str(names[i]), str(outcomes.reason[i])) for i in run.failed)

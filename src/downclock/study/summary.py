@@ -80,12 +80,14 @@ def summarise(
     boundary: Boundary = "last-task",
     baselines: Sequence[str] | None = None,
     objective: Objective | None = None,
+    beside: Sequence[Schedule] = (),
     progress: Progress | None = None,
 ) -> Summary:
     """Plan with a policy (the usual one) and with the baselines, under the same sleep rule.
 
     The baselines are the usual ones for such a problem unless they are given; all are valued by
-    the objective, which is that of the policy where none is given.
+    the objective, which is that of the policy where none is given. ``beside`` are schedules that
+    somebody made, such as a trace as it ran: baselines too, valid or not.
 
     Raises:
         InvalidInput: an unknown policy, or one that cannot plan such problems.
@@ -96,7 +98,7 @@ def summarise(
     judge = Judge.of(problem, boundary, objective)
     others = _baselines(judge, made.name, baselines)
     told = counted([made, *others], progress)
-    return _beside(judge, judge.planned(next(told)), told)
+    return _beside(judge, judge.planned(next(told), prove=True), beside, told)
 
 
 def judge(
@@ -105,11 +107,13 @@ def judge(
     *,
     boundary: Boundary = "last-task",
     baselines: Sequence[str] | None = None,
+    beside: Sequence[Schedule] = (),
     progress: Progress | None = None,
 ) -> Summary:
     """Judge a schedule that somebody made, and plan the (usual) baselines for it.
 
-    All are valued by the objective of the policy that the schedule names.
+    All are valued by the objective of the policy that the schedule names; ``beside`` are other
+    schedules that somebody made.
 
     Raises:
         InvalidSchedule: the schedule cannot be billed.
@@ -118,7 +122,7 @@ def judge(
     objective = objective_or_none(objective_of(schedule.policy))
     by = Judge.of(problem, boundary, objective)
     others = _baselines(by, schedule.policy, baselines)
-    return _beside(by, by.given(schedule), counted(others, progress))
+    return _beside(by, by.given(schedule), beside, counted(others, progress))
 
 
 def _baselines(judge: Judge, plan: str, named: Sequence[str] | None) -> list[Policy]:
@@ -127,9 +131,12 @@ def _baselines(judge: Judge, plan: str, named: Sequence[str] | None) -> list[Pol
     return named_baselines(plan, tuple(named))
 
 
-def _beside(judge: Judge, plan: Planned, baselines: Iterator[Policy]) -> Summary:
+def _beside(
+    judge: Judge, plan: Planned, given: Sequence[Schedule], baselines: Iterator[Policy]
+) -> Summary:
+    made = [judge.given(each) for each in given]
     others, without = plans_of(judge, baselines)
-    return Summary(plan, tuple(others), tuple(without))
+    return Summary(plan, (*made, *others), tuple(without))
 
 
 def counted(policies: Sequence[Policy], progress: Progress | None) -> Iterator[Policy]:

@@ -1,0 +1,112 @@
+"""``downclock sweep``: many runs from one file, on this machine, on Dask or on Slurm."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from downclock.cli import options
+from downclock.errors import InvalidInput, MissingExtra
+
+if TYPE_CHECKING:
+    from downclock.study.sweep.grid import Grid
+    from downclock.study.sweep.sweep import Sweep, Workers
+
+EPILOG = """\b
+Examples:
+  downclock sweep slack.toml
+  downclock sweep slack.toml --dask tcp://10.0.0.1:8786 --output /shared/slack
+  downclock sweep slack.toml --slurm --jobs 40
+"""
+
+FIGURE, SUMMARY = "sweep.svg", "summary.csv"
+FAILED = 3
+
+
+@options.command("sweep", EPILOG)
+@click.argument("file", type=click.Path(), metavar="FILE.toml")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(),
+    metavar="FOLDER",
+    help="Where results are, and are found again. [default: the file's name without .toml]",
+)
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes, or Slurm jobs.")
+@click.option("--dask", metavar="ADDRESS", help="Run on the workers of this Dask scheduler.")
+@click.option("--slurm", is_flag=True, help="Run on Slurm jobs; the file's [slurm] describes them.")
+@click.option("--fresh", is_flag=True, help="Run again what the folder holds already.")
+@options.form
+def command(
+    session: options.Session,
+    file: str,
+    output: str | None,
+    jobs: int | None,
+    dask: str | None,
+    slurm: bool,
+    fresh: bool,
+    form: options.Form,
+) -> int:
+    """Run problems × policies × seeds × parameters, and compare.
+
+    The file lists them; a list in it is an axis of the grid. Results are on disk as they come: a
+    sweep that was stopped, or whose file has grown, goes on with what is missing. The folder then
+    holds runs.parquet (a row a run, with version, seed, machine and seconds), summary.csv (means
+    and paired differences with 95 % intervals) and sweep.svg.
+    """
+    from downclock.files import write_text_atomically
+    from downclock.report.sweep import sweep_page
+    from downclock.report.tables import rendered
+    from downclock.study.sweep.grid import read_grid
+    from downclock.study.sweep.sweep import LOG, TABLE, sweep
+
+    if dask is not None and (slurm or jobs is not None):
+        raise click.UsageError("--dask is another engine than --slurm and --jobs")
+    folder = Path(output) if output is not None else Path(file).with_suffix("")
+    if folder.exists() and not folder.is_dir():
+        raise InvalidInput("is a file, not a folder", source=folder)
+    grid = read_grid(file)
+    session.saved.append(str(folder / LOG))
+    with session.progress("running") as bar:
+        done = sweep(
+            grid,
+            folder,
+            lambda left: _workers(grid, folder, left, jobs, dask, slurm),
+            fresh=fresh,
+            progress=bar,
+        )
+    session.wrote(folder / TABLE)
+    page = sweep_page(done)
+    write_text_atomically(folder / SUMMARY, rendered(page, "csv"))
+    session.wrote(folder / SUMMARY)
+    _draw(session, done, folder / FIGURE)
+    session.show(page, form)
+    return FAILED if any(row["status"] == "failed" for row in done.rows) else 0
+
+
+def _workers(
+    grid: Grid, folder: Path, left: int, jobs: int | None, dask: str | None, slurm: bool
+) -> Workers:
+    """Who does the runs that are left."""
+    from downclock.study import executor
+
+    if dask is not None:
+        return executor.dask(dask)
+    if slurm:
+        return executor.slurm(min(jobs or 1, left), grid.slurm, folder)
+    return executor.pool(jobs, most=left)
+
+
+def _draw(session: options.Session, done: Sweep, path: Path) -> None:
+    """Draw the figure, where matplotlib is there."""
+    from downclock.report.figures import save_figure
+    from downclock.report.sweep import sweep_figure
+
+    try:
+        save_figure(sweep_figure(done), path)
+    except MissingExtra as error:
+        session.note(f"no figure: {error}")
+    else:
+        session.wrote(path)

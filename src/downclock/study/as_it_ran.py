@@ -1,0 +1,60 @@
+"""A trace as it ran: its own starts, run times and nodes as a schedule that can be judged.
+
+Jobs run at default clocks. Servers are on from time 0 (those that begin asleep wake first) to the
+end of the last job: that is what clusters without power saving do.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from downclock.problem.platform import Platform
+from downclock.schedule.schedule import (
+    DONE,
+    ON,
+    REJECTED,
+    WAKING,
+    Outcomes,
+    PowerSpans,
+    Schedule,
+    Segments,
+)
+from downclock.workloads.traces.to_problem import Converted
+
+NAME = "as-it-ran"
+NO_PLACE = "as it ran: too few processors of the given cluster were free at its start"
+
+
+def as_it_ran(found: Converted) -> Schedule:
+    """Return the trace as a schedule of its problem.
+
+    A job that found no place on the given cluster counts as rejected; one that ended after its
+    deadline is left as it was, and `verify` says so.
+    """
+    problem, placement = found.problem, found.placement
+    job, processor = placement.job, placement.processor
+    platform = problem.platform
+    kind = platform.kind[processor]
+    points = np.array([each.clocks.default for each in platform.kinds]).reshape(-1, 3)[kind]
+    start_s = (found.trace.start_s - found.zero_s)[job]
+    run_s, _ = problem.at(job, kind, points)
+    segments = Segments.of(job, processor, start_s, start_s + run_s, points)
+    status = np.where(placement.placed, DONE, REJECTED)
+    reason = np.where(placement.placed, "", NO_PLACE).astype(object)
+    outcomes = Outcomes(status, reason, np.ones(status.size))
+    spans = _always_on(platform, float(segments.end_s.max(initial=0.0)))
+    return Schedule(segments, spans, outcomes, NAME)
+
+
+def _always_on(platform: Platform, end_s: float) -> PowerSpans:
+    """All servers on until the end, after a wake where they begin asleep."""
+    servers = np.arange(platform.server_count)
+    ready_s = np.where(platform.initially_on, 0.0, platform.wake_s)
+    waking = np.flatnonzero(ready_s > 0.0)
+    on = np.flatnonzero(ready_s < end_s)
+    return PowerSpans(
+        np.concatenate([waking, servers[on]]),
+        np.concatenate([np.full(waking.size, WAKING), np.full(on.size, ON)]),
+        np.concatenate([np.zeros(waking.size), ready_s[on]]),
+        np.concatenate([ready_s[waking], np.full(on.size, end_s)]),
+    )
