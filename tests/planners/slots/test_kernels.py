@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from downclock.planners.slots.bounds import CapacityPrices, liquid_bound
 from downclock.planners.slots.cost_quantum import CostQuantum
+from downclock.planners.slots.fluid import Fluid, fluid_bound
 from downclock.planners.slots.model import (
     SlotGraph,
     SlotGraphIndex,
@@ -18,13 +18,13 @@ from downclock.planners.slots.model import (
     levels,
     plan_cost,
 )
+from downclock.planners.slots.multipliers import CapacityMultipliers
 from downclock.planners.slots.order import best_intervals, machines_of, order_edges
 from downclock.planners.slots.program import solve_intervals
 from downclock.planners.slots.proof import surviving
 from downclock.planners.slots.search import CostSearch
 from downclock.planners.slots.separable_bound import SeparableBound
 from downclock.planners.slots.solve import solve_slots
-from downclock.planners.slots.stages import stage_bound, stages
 from downclock.planners.slots.start import list_schedule
 from downclock.problem.graph import Edges
 from downclock.workloads.gerhards import random_graph
@@ -87,10 +87,10 @@ def test_every_bound_is_below_the_optimum_and_the_proof_meets_it(name: str, paus
         if np.isinf(best):
             continue
         index = SlotGraphIndex.of(graph)
-        assert liquid_bound(graph) <= best + 1e-12
-        assert SeparableBound.of(index, cost_table(index, graph.slots)).bound <= best + 1e-12
-        assert stage_bound(index) <= best + 1e-12
-        found = solve_slots(graph, seconds=5.0, rounds=20, proof_s=10.0)
+        fluid, table = Fluid.of(graph), cost_table(index, graph.slots)
+        assert fluid_bound(graph, fluid) <= best + 1e-12
+        assert SeparableBound.of(index, table, fluid).bound <= best + 1e-12
+        found = solve_slots(graph, rounds=20, proof_s=np.inf)
         assert found.bound <= best + 1e-9
         assert found.cost == pytest.approx(best, abs=1e-9)
 
@@ -106,9 +106,9 @@ def test_levels_do_all_the_work_at_the_cost_of_the_table() -> None:
             continue
         for i, chosen in enumerate(levels(graph, plan)):
             on = np.flatnonzero(chosen >= 0)
-            assert graph.units[chosen[on]].sum() >= graph.work[i]
-            assert graph.units[chosen[on[:-1]]].sum() < graph.work[i]
-            cost = float(graph.price[on] @ graph.power[chosen[on]])
+            assert graph.units[0, chosen[on]].sum() >= graph.work[i]
+            assert graph.units[0, chosen[on[:-1]]].sum() < graph.work[i]
+            cost = float(graph.price[on] @ graph.power[0, chosen[on]])
             assert cost == pytest.approx(table[index.row[i], 0, graph.slots - 1], abs=1e-12)
 
 
@@ -171,23 +171,9 @@ def test_placing_on_machines_never_overlaps_and_its_order_allows_the_plan() -> N
             assert np.all(plan.last[queue[:-1]] < plan.first[queue[1:]])
 
 
-def test_stages_are_split_at_barriers_only() -> None:
-    # 0 -> {1, 2} -> 3 -> {4, 5}, but 5 also waits for 1 alone, which changes nothing.
-    edges = Edges(np.array([0, 0, 1, 2, 3, 3, 1]), np.array([1, 2, 3, 3, 4, 5, 5]))
-    graph = SlotGraph(np.ones(6), edges, 2, np.ones(9), np.array([1]), np.array([1.0]))
-    split = [sorted(part.tolist()) for part in stages(SlotGraphIndex.of(graph))]
-    assert split == [[0], [1, 2], [3], [4, 5]]
-    free = replace(graph, edges=Edges(np.array([0]), np.array([5])))
-    assert len(stages(SlotGraphIndex.of(free))) == 1
-
-
-def test_the_stage_bound_sees_what_capacity_prices_cannot() -> None:
-    # Three unit tasks between two barriers on two machines need two slots: 4 slots in all.
-    edges = Edges(np.array([0, 0, 0, 1, 2, 3]), np.array([1, 2, 3, 4, 4, 4]))
-    price = np.array([1.0, 1.0, 5.0, 1.0])
-    graph = SlotGraph(np.ones(5), edges, 2, price, np.array([1]), np.array([1.0]))
-    index = SlotGraphIndex.of(graph)
-    assert stage_bound(index) == pytest.approx(brute_force(graph), rel=1e-6)
+def capacity_multipliers(search: CostSearch) -> CapacityMultipliers:
+    assert search.separable is not None
+    return CapacityMultipliers(search.index, search.table, search.separable.multiplier)
 
 
 def test_dropping_labels_keeps_the_best_plan() -> None:
@@ -197,12 +183,10 @@ def test_dropping_labels_keeps_the_best_plan() -> None:
         if not search.open() or search.best is None:
             continue
         best = brute_force(graph)
-        prices = CapacityPrices(
-            search.index, search.table, SeparableBound.of(search.index, search.table).price
-        )
+        multipliers = capacity_multipliers(search)
         for _ in range(12):
-            prices.step(search.best, search.best.cost)
-        assert prices.bound <= best + 1e-9
+            multipliers.step(search.best, search.best.cost)
+        assert multipliers.bound <= best + 1e-9
 
 
 def test_fixing_keeps_every_interval_of_the_best_plan_and_drops_others() -> None:
@@ -210,16 +194,14 @@ def test_fixing_keeps_every_interval_of_the_best_plan_and_drops_others() -> None
     dropped = 0
     for seed in range(40):
         graph = tiny_graph(seed, levels=3)
-        found = solve_slots(graph, seconds=5.0, rounds=60, proof_s=10.0)
+        found = solve_slots(graph, rounds=60, proof_s=np.inf)
         if found.plan is None:
             continue
         search = CostSearch.of(graph)
-        prices = CapacityPrices(
-            search.index, search.table, SeparableBound.of(search.index, search.table).price
-        )
+        multipliers = capacity_multipliers(search)
         upper = found.cost * (1.0 + 1e-6)
-        prices.step(found.plan, upper)
-        columns, bound = surviving(prices, upper, search.table)
+        multipliers.step(found.plan, upper)
+        columns, bound = surviving(multipliers, upper, search.table)
         assert bound <= found.cost * (1.0 + 1e-9)
         cheapest = [columns.cost[columns.task == i].min() for i in range(len(graph))]
         assert sum(cheapest) <= found.cost * (1.0 + 1e-9)
@@ -230,7 +212,7 @@ def test_fixing_keeps_every_interval_of_the_best_plan_and_drops_others() -> None
     assert dropped > 10
 
 
-def test_prices_of_machines_reach_the_bound_of_the_linear_program() -> None:
+def test_machine_multipliers_reach_the_bound_of_the_linear_program() -> None:
     for seed in (3, 5):
         drawn = random_graph(8, seed=seed)
         work = (3 * drawn.work).astype(np.int64)
@@ -239,24 +221,22 @@ def test_prices_of_machines_reach_the_bound_of_the_linear_program() -> None:
         assert search.open()
         best = search.best
         assert best is not None
-        prices = CapacityPrices(
-            search.index, search.table, SeparableBound.of(search.index, search.table).price
-        )
+        multipliers = capacity_multipliers(search)
         for _ in range(30):
-            prices.step(best, 2.0 * best.cost)
-        columns, _ = surviving(prices, 2.0 * best.cost, search.table)
+            multipliers.step(best, 2.0 * best.cost)
+        columns, _ = surviving(multipliers, 2.0 * best.cost, search.table)
         relaxed = solve_intervals(graph, columns, integral=False)
-        assert prices.bound == pytest.approx(relaxed.bound, rel=2e-4)
-        assert prices.bound <= relaxed.bound * (1.0 + 1e-9)
+        assert multipliers.bound == pytest.approx(relaxed.bound, rel=2e-4)
+        assert multipliers.bound <= relaxed.bound * (1.0 + 1e-9)
 
 
 def test_round_prices_make_costs_multiples_of_a_quantum() -> None:
     graph = SlotGraph(
         np.array([3, 4]), Edges(), 1, np.full(6, 2.0), np.array([1, 2]), np.array([0.25, 1.0])
     )
-    lattice = CostQuantum.of(graph)
+    quantum = CostQuantum.of(graph)
     # Seven unit steps of 2 x 0.25 or 2 x 0.75: 3.5 plus whole multiples of 1.
-    assert lattice.quantum == pytest.approx(1.0)
-    assert lattice.least_from(3.6) == pytest.approx(4.5)
-    assert lattice.least_from(4.5) == pytest.approx(4.5)
+    assert quantum.quantum == pytest.approx(1.0)
+    assert quantum.least_from(3.6) == pytest.approx(4.5)
+    assert quantum.least_from(4.5) == pytest.approx(4.5)
     assert CostQuantum.of(replace(graph, price=np.sqrt(np.arange(1.0, 7.0)))).quantum == 0.0

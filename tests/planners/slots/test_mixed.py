@@ -91,12 +91,12 @@ def two_sites(hours: int = 60) -> Problem:
 
 def test_a_problem_on_unequal_machines_is_planned_and_billed_as_promised() -> None:
     problem = two_sites()
-    result = plan_least_cost(problem, "cost", seconds=20.0, rounds=60)
+    result = plan_least_cost(problem, "cost", rounds=60)
     verdict = verify(problem, result.schedule)
     assert verdict.ok, str(verdict)
     assert account(problem, result.schedule).money == pytest.approx(result.objective, rel=1e-9)
     assert 0.0 < result.bound <= result.objective
-    first = plan_least_cost(problem, "cost", seconds=20.0, rounds=1)
+    first = plan_least_cost(problem, "cost", rounds=1)
     assert result.objective < first.objective
     assert set(problem.platform.kind[result.schedule.segments.processor]) == {0, 1}
 
@@ -109,7 +109,7 @@ def test_equal_machines_planned_as_unequal_cost_no_less_than_the_optimum() -> No
         if np.isinf(best):
             continue
         mixed = MixedMachines.of([graph] * graph.machines, np.arange(graph.machines))
-        found = solve_mixed(mixed, seconds=5.0, rounds=80)
+        found = solve_mixed(mixed, rounds=80)
         assert found is not None
         assert mixed.bound() <= best + 1e-9
         assert best - 1e-9 <= found.plan.cost <= 1.05 * best + 1e-9

@@ -9,7 +9,7 @@ import pytest
 
 from downclock.cli import main
 from downclock.planners.slots.plan import plan_least_cost
-from downclock.planners.slots.question import question, undominated
+from downclock.planners.slots.question import as_slot_question, undominated
 from downclock.power.library import Library
 from downclock.power.points import ClockTable
 from downclock.power.profiles import CpuProfiles
@@ -49,10 +49,10 @@ def nearly_equal_speeds() -> Problem:
 def test_levels_of_equal_speed_are_merged() -> None:
     problem, by_energy = nearly_equal_speeds(), Objective(energy=1.0)
     for relaxed in (False, True):
-        graph = question(problem, by_energy, relaxed=relaxed).graph
+        graph = as_slot_question(problem, by_energy, relaxed=relaxed).graph
         assert np.all(np.diff(graph.units) > 0)
         assert np.all(np.diff(graph.power) > 0)
-    assert question(problem, by_energy, relaxed=True).graph.units.tolist() == [120, 240]
+    assert as_slot_question(problem, by_energy, relaxed=True).graph.units.tolist() == [[120, 240]]
     result = plan_least_cost(problem, "energy", rounds=10)
     assert verify(problem, result.schedule).ok
     # Ten slots at half the clock do all five slots of work at an eighth of the power.

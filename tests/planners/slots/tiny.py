@@ -33,7 +33,13 @@ def tiny_graph(
 def interval_costs(graph: SlotGraph, task: int) -> dict[tuple[int, int], float]:
     """Least cost of a task in every interval, by trying every level in every slot."""
     choices = [(0, 0.0)] if graph.pause else []
-    choices += list(zip(graph.units.tolist(), graph.power.tolist(), strict=True))
+    choices += list(
+        zip(
+            graph.units[graph.curve[task]].tolist(),
+            graph.power[graph.curve[task]].tolist(),
+            strict=True,
+        )
+    )
     found: dict[tuple[int, int], float] = {}
     for first in range(int(graph.release[task]), int(graph.due[task]) + 1):
         for last in range(first, int(graph.due[task]) + 1):

@@ -78,4 +78,4 @@ def _arguments(graph: SlotGraph, start: Ints):  # type: ignore[no-untyped-def]
     index = SlotGraphIndex.of(graph)
     given = SlotPlan(start, start + index.length - 1, np.nan)
     before, after = order_edges(index, machines_of(index, given), start)
-    return start, before, after, graph.work, graph.price, graph.units, graph.power
+    return start, before, after, graph.work, graph.price, graph.units[0], graph.power[0]

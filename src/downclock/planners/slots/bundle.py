@@ -1,4 +1,4 @@
-"""The model of the Lagrangian bound that `CapacityPrices` climbs."""
+"""The model of the Lagrangian bound that `CapacityMultipliers` climbs."""
 
 from __future__ import annotations
 
@@ -73,13 +73,13 @@ class Bundle:
             )
         )  # fmt: skip
 
-    def next_prices(
+    def next_multipliers(
         self, centre: Floats, pace: float, close: float, sweeps: int
     ) -> tuple[Floats, float]:
-        """Best prices of the model that are not far from ``centre``, and the model there."""
-        from downclock.planners.slots.kernels.bundle import next_prices
+        """Best multipliers of the model that are not far from ``centre``, and the model there."""
+        from downclock.planners.slots.kernels.bundle import next_multipliers
 
-        return next_prices(
+        return next_multipliers(
             self.cost, self.load, self.weight, self.size, centre, self.index.graph.machines,
             pace, close, sweeps,
         )  # fmt: skip

@@ -30,11 +30,11 @@ class CostQuantum:
     def of(cls, graph: SlotGraph) -> CostQuantum:
         """Find the greatest quantum.
 
-        For even levels of convex power a plan is a choice of as many unit steps as there is work,
-        so only differences of steps count; else it is a sum of slots at some power.
+        For even levels of one convex curve a plan is a choice of as many unit steps as there is
+        work, so only differences of steps count; else it is a sum of slots at some power.
         """
         need = int(graph.work.sum())
-        if graph.monge and graph.pause:
+        if graph.monge and graph.pause and len(graph.units) == 1:
             value = np.unique(np.multiply.outer(graph.price, graph.unit_steps()))
             base = need * float(value[0])
             return cls(base, _divisor(value[1:] - value[0], need))

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.planners.slots.bounds import SAFE
+from downclock.planners.slots.fluid import SAFE, Fluid
 from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, SlotPlan, cost_table
 from downclock.planners.slots.order import best_intervals, order_edges
 from downclock.planners.slots.separable_bound import STEPS
@@ -66,24 +66,29 @@ class MixedMachines:
         return best_intervals(own, self.table, nowhere, before, after)
 
     def bound(self) -> float:
-        """No plan costs less: every task apart, in its window, at prices of machines.
+        """No plan costs less: the separable bound, every task in its window.
 
-        The prices are those of liquid work of some worth (see `SeparableBound`), 0 among them.
+        The multipliers are those of fluid work of some worth (see `SeparableBound`), 0 among them.
         """
         soonest = replace(self.index, length=np.ascontiguousarray(self.least.min(axis=0)))
         early, late, fits = soonest.windows(self.index.before, self.index.after)
         if not fits:
             return np.inf
-        value = [np.multiply.outer(graph.price, graph.unit_steps()) for graph in self.graphs]
-        ratio = [self.graphs[0].work.sum() / graph.work.sum() for graph in self.graphs]
-        top = max(float(each.max()) / r for each, r in zip(value, ratio, strict=True))
+        fluids = [Fluid.of(graph) for graph in self.graphs]
+        seen = list(zip(self.graphs, fluids, strict=True))
+        # A value of each class is worth as many of the first class as there are for all work.
+        ratio = [fluids[0].need / fluid.need for fluid in fluids]
+        top = max(
+            float(graph.price.max() * fluid.slope.max()) / r
+            for (graph, fluid), r in zip(seen, ratio, strict=True)
+        )
 
         def at(worth: float) -> float:
-            price = [
-                np.maximum(worth * r - each, 0.0).sum(axis=1)
-                for each, r in zip(value, ratio, strict=True)
+            multiplier = [
+                fluid.machine_multipliers(graph.price, worth * r)
+                for (graph, fluid), r in zip(seen, ratio, strict=True)
             ]
-            return self._apart(price, early, late)
+            return self._separable(multiplier, early, late)
 
         best, worth, step = max((at(x * top), x * top, top / 8) for x in np.linspace(0.0, 1.0, 9))
         for _ in range(STEPS):
@@ -91,12 +96,12 @@ class MixedMachines:
             best, worth, step = (better, x, step) if better > best else (best, worth, 0.5 * step)
         return best
 
-    def _apart(self, price: list[Floats], early: Ints, late: Ints) -> float:
-        """Bound at prices of the machines of each class (classes of (slots,))."""
+    def _separable(self, multiplier: list[Floats], early: Ints, late: Ints) -> float:
+        """Bound at multipliers of the machines of each class (classes of (slots,))."""
         from downclock.planners.slots.kernels.tables import cheapest_held
 
         least, promised = np.full(len(self.index.graph), np.inf), 0.0
-        for group, (each, row) in enumerate(zip(price, self.row, strict=True)):
+        for group, (each, row) in enumerate(zip(multiplier, self.row, strict=True)):
             toll = np.concatenate([[0.0], np.cumsum(each)])
             promised += float(np.sum(self.machine_class == group) * toll[-1])
             start, end = cheapest_held(self.table[row.min() : row.max() + 1], toll)

@@ -29,8 +29,8 @@ class MixedPlan:
 def solve_mixed(
     mixed: MixedMachines,
     *,
-    seconds: float = 1.0,
-    rounds: int = 1 << 30,
+    seconds: float = np.inf,
+    rounds: int = 2000,
     seed: int = 0,
     clock: Callable[[], float] = time.perf_counter,
 ) -> MixedPlan | None:

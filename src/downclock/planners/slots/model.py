@@ -29,10 +29,12 @@ class SlotGraph:
         edges: precedence.
         machines: equal machines.
         price: cost of one slot at power 1 (slots,), not negative; its size is the deadline.
-        units, power: units done and power drawn in a slot at each level (k,), rising; "off" is
-            not listed and draws nothing.
+        units, power: units done and power drawn in a slot at each level of each power curve
+            (curves, k), rising; (k,) where there is one. "Off" is not listed and draws nothing. A
+            curve of fewer levels repeats its highest.
         pause: a task may hold its machine in a slot without running.
         release, due: first and last slot each task may use (n,); all slots by default.
+        curve: power curve of each task (n,); its work is counted in units of that curve.
     """
 
     work: Ints
@@ -44,15 +46,20 @@ class SlotGraph:
     pause: bool = True
     release: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     due: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    curve: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def __post_init__(self) -> None:
-        for name in ("work", "units", "release", "due"):
+        for name in ("work", "units", "release", "due", "curve"):
             column = np.ascontiguousarray(getattr(self, name), dtype=np.int64)
             object.__setattr__(self, name, column)
         for name in ("price", "power"):
             column = np.ascontiguousarray(getattr(self, name), dtype=np.float64)
             object.__setattr__(self, name, column)
+        for name in ("units", "power"):
+            object.__setattr__(self, name, np.atleast_2d(getattr(self, name)))
         n = self.work.size
+        if self.curve.size == 0:
+            object.__setattr__(self, "curve", np.zeros(n, dtype=np.int64))
         if self.release.size == 0:
             object.__setattr__(self, "release", np.zeros(n, dtype=np.int64))
         if self.due.size == 0:
@@ -65,10 +72,11 @@ class SlotGraph:
             raise InvalidInput("must be at least 1", field="work", value=self.work[row], row=row)
         if not np.all(np.isfinite(self.price) & (self.price >= 0.0)):
             raise InvalidInput("must be finite and not negative: clip it", field="price")
-        if np.any(np.diff(self.units) <= 0) or np.any(np.diff(self.power) < 0.0):
-            raise InvalidInput("levels must rise in units and power", item="levels")
-        if self.units.size == 0 or self.units[0] < 1 or self.units.size != self.power.size:
+        if self.units.size == 0 or self.units.shape != self.power.shape or self.units.min() < 1:
             raise InvalidInput("needs a power for every level of at least one unit", item="levels")
+        more, hungrier = np.diff(self.units), np.diff(self.power)
+        if np.any(more < 0) or np.any(hungrier < 0.0) or np.any((more == 0) & (hungrier > 0.0)):
+            raise InvalidInput("levels must rise in units and power", item="levels")
 
     def __len__(self) -> int:
         return self.work.size
@@ -81,33 +89,37 @@ class SlotGraph:
     @property
     def least_slots(self) -> Ints:
         """Slots each task needs at the highest level (n,)."""
-        return np.asarray(-(-self.work // self.units[-1]))
+        return np.asarray(-(-self.work // self.units[self.curve, -1]))
+
+    def levels_of(self, curve: int) -> tuple[Ints, Floats]:
+        """Units and power of the levels of one curve, none twice."""
+        rising = np.append(True, np.diff(self.units[curve]) > 0)
+        return self.units[curve, rising], self.power[curve, rising]
 
     @property
     def monge(self) -> bool:
-        """Levels are evenly spaced and every further unit costs at least as much.
+        """Levels are evenly spaced and every further unit costs at least as much, on every curve.
 
         Where tasks may pause, off counts as a level. The cost table is then Monge, and cuts with
         it are exact.
         """
-        units = np.concatenate([[0], self.units]) if self.pause else self.units
-        power = np.concatenate([[0.0], self.power]) if self.pause else self.power
-        return bool(np.all(np.diff(units) == 1) and np.all(np.diff(power, 2) >= -1e-15))
+        return all(_even(*self.levels_of(c), self.pause) for c in range(len(self.units)))
 
-    def unit_steps(self) -> Floats:
+    def unit_steps(self, curve: int = 0) -> Floats:
         """Power of each further unit in a slot under the convex envelope of power, off included.
 
         Equal to the true steps for evenly spaced levels of convex power; a lower bound else.
         """
-        x = np.concatenate([[0], self.units])
-        return np.diff(_lower_hull(x, np.concatenate([[0.0], self.power])))
+        units, power = self.levels_of(curve)
+        return np.diff(lower_hull(np.append(0, units), np.append(0.0, power)))
 
-    def running_hull(self) -> tuple[Ints, Floats]:
+    def running_hull(self, curve: int = 0) -> tuple[Ints, Floats]:
         """Every number of units between the levels and the convex envelope of power there.
 
         Off is no level here: this is for tasks that may not pause.
         """
-        return np.arange(self.units[0], self.units[-1] + 1), _lower_hull(self.units, self.power)
+        units, power = self.levels_of(curve)
+        return np.arange(units[0], units[-1] + 1), lower_hull(units, power)
 
     def full_speed_cost(self, first: Ints) -> float:
         """Cost of running every task at the highest level from ``first`` (n,), as S does.
@@ -115,26 +127,41 @@ class SlotGraph:
         The last slot runs at the least sufficient level (gerhards section 3).
         """
         total = 0.0
-        for i in range(len(self)):
-            whole, rest = divmod(int(self.work[i]), int(self.units[-1]))
-            total += self.power[-1] * self.price[first[i] : first[i] + whole].sum()
+        for i, curve in enumerate(self.curve):
+            units, power = self.units[curve], self.power[curve]
+            full, rest = divmod(int(self.work[i]), int(units[-1]))
+            total += power[-1] * self.price[first[i] : first[i] + full].sum()
             if rest:
-                level = int(np.searchsorted(self.units, rest))
-                total += self.power[level] * self.price[first[i] + whole]
+                total += power[np.searchsorted(units, rest)] * self.price[first[i] + full]
         return float(total)
 
 
-def _lower_hull(x: Ints, y: Floats) -> Floats:
+def _even(units: Ints, power: Floats, pause: bool) -> bool:
+    """Tell whether levels are a unit apart and ever dearer, from off on where there are pauses."""
+    if pause:
+        units, power = np.append(0, units), np.append(0.0, power)
+    return bool(np.all(np.diff(units) == 1) and np.all(np.diff(power, 2) >= -1e-15))
+
+
+def lower_hull(x: Ints, y: Floats) -> Floats:
     """Greatest convex function below points with rising x, at every whole number of their range."""
+    kept = hull_points(x, y)
+    return np.interp(np.arange(x[0], x[-1] + 1), x[kept], y[kept])
+
+
+def hull_points(x: Ints | Floats, y: Floats) -> Ints:
+    """Points (by x, then y) on the lower convex hull, first and last in x among them."""
     hull = [0]
     for k in range(1, x.size):
+        if x[k] == x[hull[-1]]:
+            continue
         while len(hull) > 1 and _above(x, y, hull[-2], hull[-1], k):
             hull.pop()
         hull.append(k)
-    return np.interp(np.arange(x[0], x[-1] + 1), x[hull], y[hull])
+    return np.array(hull)
 
 
-def _above(x: Ints, y: Floats, a: int, b: int, c: int) -> bool:
+def _above(x: Ints | Floats, y: Floats, a: int, b: int, c: int) -> bool:
     return bool((y[b] - y[a]) * (x[c] - x[a]) >= (y[c] - y[a]) * (x[b] - x[a]))
 
 
@@ -147,7 +174,8 @@ class SlotGraphIndex:
         pred_at, pred, succ_at, succ: neighbours, ragged.
         bits: ancestors (see `planners.slots.kernels.lists.ancestor_bits`).
         length: least slots of each task.
-        works, row: distinct amounts of work and the one of each task.
+        row, row_curve, row_work: distinct (curve, work) of tasks (rows,): which one each task has
+            (n,), its curve and its work.
     """
 
     graph: SlotGraph
@@ -160,8 +188,9 @@ class SlotGraphIndex:
     succ: Ints
     bits: np.ndarray[tuple[int, ...], np.dtype[np.uint64]]
     length: Ints
-    works: Ints
     row: Ints
+    row_curve: Ints
+    row_work: Ints
 
     @classmethod
     def of(cls, graph: SlotGraph) -> SlotGraphIndex:
@@ -176,7 +205,9 @@ class SlotGraphIndex:
         before, after = graph.edges.before[by_rank], graph.edges.after[by_rank]
         pred_at, pred = _ragged(n, after, before)
         succ_at, succ = _ragged(n, before, after)
-        works, row = np.unique(graph.work, return_inverse=True)
+        pairs, row = np.unique(
+            np.column_stack([graph.curve, graph.work]), axis=0, return_inverse=True
+        )
         return cls(
             graph,
             order,
@@ -188,8 +219,8 @@ class SlotGraphIndex:
             succ,
             ancestor_bits(order, pred_at, pred),
             graph.least_slots,
-            works,
-            np.ascontiguousarray(row, dtype=np.int64),
+            np.ravel(row).astype(np.int64),
+            *np.ascontiguousarray(pairs.T),
         )
 
     def windows(self, before: Ints, after: Ints) -> tuple[Ints, Ints, bool]:
@@ -206,20 +237,28 @@ def _ragged(n: int, key: Ints, value: Ints) -> tuple[Ints, Ints]:
 
 
 def cost_table(index: SlotGraphIndex, longest: int, *, envelope: bool = False) -> Floats:
-    """Least cost of each distinct work in each interval of at most ``longest`` slots.
+    """Least cost of each distinct (curve, work) in each interval of at most ``longest`` slots.
 
-    Shape (works, slots, longest). With ``envelope`` power is replaced by its convex envelope: a
+    Shape (rows, slots, longest). With ``envelope`` power is replaced by its convex envelope: a
     lower bound, and always Monge.
     """
+    table = np.empty((index.row_work.size, index.graph.slots, longest))
+    for curve in np.unique(index.row_curve):
+        mine = index.row_curve == curve
+        table[mine] = _curve_table(index.graph, curve, index.row_work[mine], longest, envelope)
+    return table
+
+
+def _curve_table(graph: SlotGraph, curve: int, works: Ints, longest: int, envelope: bool) -> Floats:
+    """Return the table of amounts of work on one curve."""
     from downclock.planners.slots.kernels.tables import any_tables, step_tables
 
-    graph = index.graph
-    if graph.pause and (envelope or graph.monge):
-        return step_tables(graph.price, graph.unit_steps(), index.works, longest, 1)
+    units, power = graph.levels_of(curve)
+    if graph.pause and (envelope or _even(units, power, pause=True)):
+        return step_tables(graph.price, graph.unit_steps(curve), works, longest, 1)
     if envelope:
-        units, power = graph.running_hull()
-        return any_tables(graph.price, units, power, index.works, longest, False)
-    return any_tables(graph.price, graph.units, graph.power, index.works, longest, graph.pause)
+        units, power = graph.running_hull(curve)
+    return any_tables(graph.price, units, power, works, longest, graph.pause)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -254,8 +293,8 @@ def levels(graph: SlotGraph, plan: SlotPlan, tasks: Sequence[int] | None = None)
     return [
         interval_levels(
             price[plan.first[i] : plan.last[i] + 1],
-            graph.units,
-            graph.power,
+            graph.units[graph.curve[i]],
+            graph.power[graph.curve[i]],
             int(graph.work[i]),
             graph.pause,
         )

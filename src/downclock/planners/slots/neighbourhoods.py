@@ -1,9 +1,9 @@
-"""Large graphs, piece by piece: some machines in some slots are a small graph of their own.
+"""Destroy and repair for large graphs: some machines in some slots are a small graph of their own.
 
-What a plan costs above the bound where tasks choose apart is the sum of what each task and each
-idle machine loses (`SeparableBound.losses`), so it is known when it is lost: mostly at both ends,
-where tasks must begin and end together. Neighbourhoods are taken from there. All tasks outside keep
-their slots; those that cross the border of a neighbourhood are pinned in it.
+What a plan costs above the separable bound is the sum of what each task and each idle machine loses
+(`SeparableBound.losses`), so it is known when it is lost: mostly at both ends, where tasks must
+begin and end together. Neighbourhoods are taken from there. All tasks outside keep their slots;
+those that cross the border of a neighbourhood are pinned in it.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from downclock.problem.graph import Edges
 from downclock.units import Bools, Floats, Ints
 
 TASKS = 64
-"""Tasks of a piece, about."""
+"""Tasks of a neighbourhood, about."""
 
 MACHINES = 8
-"""Machines of a piece at most."""
+"""Machines of a neighbourhood at most."""
 
 TURNS = 12
-"""Orders that are tried in a piece."""
+"""Orders that are tried in a neighbourhood."""
 
 EVENLY = 0.5
 """Part of the mean loss of a slot that is added to every slot's, so that all have their turn."""
@@ -38,14 +38,14 @@ class Neighbourhoods:
     """Improves the best plan of a search where it loses most."""
 
     search: CostSearch
-    apart: SeparableBound
+    separable: SeparableBound
 
     def step(self) -> None:
-        """Cut a piece out of the best plan, improve it, and put it back where it is better."""
+        """Cut a neighbourhood out of the best plan, improve it, put it back if it is better."""
         search = self.search
         plan = search.best
         assert plan is not None
-        by_task, by_slot = self.apart.losses(search.index, search.table, plan)
+        by_task, by_slot = self.separable.losses(search.index, search.table, plan)
         begin, end = self._slots(plan, by_slot, by_task)
         search.rounds += 1
         machine = machines_of(search.index, plan)
@@ -54,16 +54,16 @@ class Neighbourhoods:
             return
         held = np.isin(machine, search.random.permutation(busy)[:MACHINES])
         machines = min(MACHINES, search.graph.machines)  # idle ones make up for what is not busy
-        piece = _Piece.of(search, plan, held, machines, begin, end)
-        if not np.any(piece.free):
+        part = _Neighbourhood.of(search, plan, held, machines, begin, end)
+        if not np.any(part.free):
             return
-        lost = float(by_task[piece.tasks[piece.free]].sum() + by_slot[begin:end].sum())
-        better = piece.improved(search, lost)
+        lost = float(by_task[part.tasks[part.free]].sum() + by_slot[begin:end].sum())
+        better = part.improved(search, lost)
         if better is not None:
             search.keep(better)
 
     def _slots(self, plan: SlotPlan, by_slot: Floats, by_task: Floats) -> tuple[int, int]:
-        """Draw the first slot of a piece and its end: as likely as what is lost there."""
+        """Draw the first slot of a neighbourhood and its end: as likely as what is lost there."""
         graph, random = self.search.graph, self.search.random
         length = float(np.mean(plan.last - plan.first + 1))
         span = min(graph.slots, int(np.ceil(TASKS * length / min(MACHINES, graph.machines))))
@@ -76,7 +76,7 @@ class Neighbourhoods:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Piece:
+class _Neighbourhood:
     """A small graph of some of the tasks.
 
     Attributes:
@@ -97,7 +97,7 @@ class _Piece:
     @classmethod
     def of(
         cls, search: CostSearch, plan: SlotPlan, held: Bools, machines: int, begin: int, end: int
-    ) -> _Piece:
+    ) -> _Neighbourhood:
         """Cut out the tasks that are ``held`` (n,) by so many machines between two slots."""
         index, graph = search.index, search.graph
         tasks = np.flatnonzero(held & (plan.first < end) & (plan.last >= begin))
@@ -114,7 +114,7 @@ class _Piece:
         own[tasks] = np.arange(tasks.size)
         within = inside[before] & inside[after]
         small = SlotGraph(
-            np.where(inside, graph.work, graph.units[-1] * (last - first + 1))[tasks],
+            np.where(inside, graph.work, graph.units[graph.curve, -1] * (last - first + 1))[tasks],
             Edges(own[before[within]], own[after[within]]),
             machines,
             graph.price[begin:end],
@@ -123,8 +123,9 @@ class _Piece:
             graph.pause,
             np.maximum(release, begin)[tasks] - begin,
             np.minimum(due, end - 1)[tasks] - begin,
+            graph.curve[tasks],
         )
-        table = _table_of_piece(search.table, begin, end)
+        table = _table_of_part(search.table, begin, end)
         row = np.where(free, index.row[tasks], table.shape[0] - 1)
         return cls(plan, begin, tasks, free, replace(SlotGraphIndex.of(small), row=row), table)
 
@@ -159,7 +160,7 @@ class _Piece:
         return SlotPlan(first, last, plan_cost(parent.index, parent.table, first, last))
 
 
-def _table_of_piece(table: Floats, begin: int, end: int) -> Floats:
+def _table_of_part(table: Floats, begin: int, end: int) -> Floats:
     """Return the table of some slots, with a row of zeros for pinned tasks."""
     span = end - begin
     longest = min(span, table.shape[2])

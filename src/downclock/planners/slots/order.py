@@ -81,7 +81,7 @@ def best_intervals(
 def scale_for(graph: SlotGraph, cost: float) -> float:
     """Scale of capacities for plans of about a cost; no sum of terms comes near `NEVER`."""
     longest = graph.least_slots if graph.pause else graph.least_slots + graph.slots
-    dearest = float(graph.price.max() * graph.power[-1] * longest.sum())
+    dearest = float(graph.price.max() * graph.power.max() * longest.sum())
     return min(PRECISION / max(cost, 1e-300), ROOM / max(dearest, 1e-300))
 
 

@@ -142,10 +142,10 @@ def solve_program(graph: SlotGraph, reading: Reading, *, seconds: float = 60.0) 
 
     if LAST in _places(reading):
         graph = _one_more_slot(graph)
-    names = _Names(len(graph), graph.machines, graph.units.size + 1, graph.slots)
+    names = _Names(len(graph), graph.machines, graph.units[0].size + 1, graph.slots)
     rows = _rows(graph, names, _places(reading))
     cost = np.zeros(names.size)
-    power = np.concatenate([[0.0], graph.power])
+    power = np.concatenate([[0.0], graph.power[0]])
     for i in range(len(graph)):
         cost[names.x(i)] = power[None, :, None] * graph.price[None, None, :]
     at = np.repeat(np.arange(len(rows.low)), [len(column) for column, _ in rows.entries])
@@ -203,7 +203,7 @@ def _task_rows(
 ) -> None:
     """Rows (1), (2), (4) and (5): one level a slot, enough work, one machine."""
     x, z = names.x(i), names.z(i)
-    units = np.concatenate([[0], graph.units]).astype(np.float64)
+    units = np.concatenate([[0], graph.units[0]]).astype(np.float64)
     most = float(names.slots)
     for j in range(names.machines):
         for t in range(names.slots):

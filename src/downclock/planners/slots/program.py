@@ -15,6 +15,9 @@ from downclock.planners.highs import solve_integer
 from downclock.planners.slots.model import SlotGraph
 from downclock.units import Bools, Floats, Ints
 
+ANY_NODES = 1 << 30
+"""So many nodes of a search tree that they are no limit."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Columns:
@@ -31,11 +34,12 @@ class Columns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ProgramAnswer:
-    """Chosen column of each task (n,), or None; a bound; whether the choice is proven best."""
+    """Chosen column of each task (n,), or None; a bound; whether it is proven best; nodes."""
 
     chosen: Ints | None
     bound: float
     proven: bool
+    nodes: int = 0
 
 
 class _Rows:
@@ -87,13 +91,15 @@ def solve_intervals(
     graph: SlotGraph,
     columns: Columns,
     *,
-    seconds: float = 60.0,
+    seconds: float = np.inf,
+    nodes: int = ANY_NODES,
     integral: bool = True,
     most: float = np.inf,
 ) -> ProgramAnswer:
     """Choose one interval a task at least cost; the linear relaxation where not ``integral``.
 
-    Only choices up to the cost ``most`` count: none may be left.
+    Only choices up to the cost ``most`` count: none may be left. It ends after so many ``seconds``
+    or ``nodes`` of the search tree; the nodes depend on what is asked only.
     """
     from scipy.optimize import Bounds, LinearConstraint
 
@@ -117,7 +123,11 @@ def solve_intervals(
         integrality=binary,
         bounds=Bounds(0.0, 1.0),
         constraints=rules,
-        options={"time_limit": max(seconds, 0.01), "mip_rel_gap": 1e-7},
+        options={
+            "time_limit": min(max(seconds, 0.01), 1e9),
+            "node_limit": nodes,
+            "mip_rel_gap": 1e-7,
+        },
     )
     if answer.status == 2:
         return ProgramAnswer(None, np.inf, True)
@@ -125,7 +135,8 @@ def solve_intervals(
     bound = -np.inf if bound is None else float(bound) / scale
     if answer.x is None or not integral:
         return ProgramAnswer(None, bound, False)
-    return ProgramAnswer(_chosen(n, columns, answer.x), bound, answer.status == 0)
+    proven = bool(answer.status == 0)
+    return ProgramAnswer(_chosen(n, columns, answer.x), bound, proven, answer.mip_node_count)
 
 
 def _chosen(n: int, columns: Columns, x: Floats) -> Ints:

@@ -1,6 +1,6 @@
-"""Prove a plan optimal, or find the better one: prices, reduced-cost fixing, HiGHS.
+"""Prove a plan optimal, or find the better one: multipliers, reduced-cost fixing, HiGHS.
 
-Prices for machines give a bound and, from the residuals of their cut, what every single interval
+Machine multipliers give a bound and, from the residuals of their cut, what every single interval
 costs at least. Intervals dearer than the plan in hand are dropped; what is left is usually a small
 interval program.
 """
@@ -11,28 +11,36 @@ import time
 
 import numpy as np
 
-from downclock.planners.slots.bounds import SAFE, CapacityPrices
+from downclock.planners.slots.fluid import SAFE
 from downclock.planners.slots.model import SlotPlan
-from downclock.planners.slots.program import Columns, ProgramAnswer, solve_intervals
+from downclock.planners.slots.multipliers import CapacityMultipliers
+from downclock.planners.slots.program import (
+    ANY_NODES,
+    Columns,
+    ProgramAnswer,
+    solve_intervals,
+)
 from downclock.units import Floats
 
 FIRST = 3e-5
 """How far above the bound, as a part of it, plans are looked for first."""
 
-SLOW, FAST, EASY = 1.8, 3.5, 0.03
-"""Growth of that part; the fast one where the last question took less than a part of the time."""
+SLOW, FAST, EASY = 1.8, 3.5, 3
+"""Growth of that part; the fast one where the last question took so few nodes."""
 
 
-def surviving(prices: CapacityPrices, upper: float, table: Floats) -> tuple[Columns, float]:
+def surviving(
+    multipliers: CapacityMultipliers, upper: float, table: Floats
+) -> tuple[Columns, float]:
     """Columns that a plan cheaper than ``upper`` may use, and a bound on such plans.
 
-    ``table`` is the true cost table; the prices may have been found on its envelope.
+    ``table`` is the true cost table; the multipliers may have been found on its envelope.
     """
     from downclock.planners.slots.kernels.fixing import fix_intervals, longest_between
 
-    index = prices.index
+    index = multipliers.index
     far = longest_between(index.order, index.before, index.after, index.length)
-    value, promised = prices.interval_values(table, upper)
+    value, promised = multipliers.interval_values(table, upper)
     bound = fix_intervals(value, far, promised, upper + SAFE * (upper + promised))
     task, first, last = np.nonzero(np.isfinite(value))
     cost = table[index.row[task], first, last - first]
@@ -40,16 +48,17 @@ def surviving(prices: CapacityPrices, upper: float, table: Floats) -> tuple[Colu
 
 
 def prove(
-    prices: CapacityPrices,
+    multipliers: CapacityMultipliers,
     table: Floats,
     plan: SlotPlan,
     bound: float,
     below: float,
     *,
-    seconds: float,
+    seconds: float = np.inf,
+    nodes: int = ANY_NODES,
     largest: int = 200_000,
 ) -> tuple[SlotPlan, float]:
-    """Return the best plan and a bound; they meet where optimality is proven in time.
+    """Return the best plan and a bound; they meet where optimality is proven within the limits.
 
     Most plans in hand are worse than the bound is wrong. So it is asked first whether there is a
     plan just above the bound, with the few columns such a plan may use; if there is none the
@@ -59,11 +68,11 @@ def prove(
     part, begun, asked, guess = FIRST, time.perf_counter(), 0, -np.inf
     growth = SLOW
     while bound < below and guess < below:
-        guess = min(below, prices.bound + part * max(below, plan.cost))
+        guess = min(below, multipliers.bound + part * max(below, plan.cost))
         part *= growth
         if guess <= bound:
             continue
-        columns, least = surviving(prices, guess, table)
+        columns, least = surviving(multipliers, guess, table)
         bound = max(bound, min(least, guess))
         left = seconds - (time.perf_counter() - begun)
         if len(columns) > largest or left <= 0.0:
@@ -71,14 +80,16 @@ def prove(
         if len(columns) <= 1.1 * asked and guess < below:
             continue
         asked = len(columns)
-        answer = solve_intervals(prices.index.graph, columns, seconds=left, most=guess)
+        answer = solve_intervals(
+            multipliers.index.graph, columns, seconds=left, nodes=nodes, most=guess
+        )
         plan = _better(plan, columns, answer)
         # Plans with dropped columns cost at least the guess.
         bound = max(bound, min(answer.bound * (1.0 - SAFE), guess))
         if not answer.proven:
             break
-        took = left - (seconds - (time.perf_counter() - begun))
-        growth = FAST if took < EASY * seconds else SLOW
+        nodes -= min(answer.nodes, nodes - 1)
+        growth = FAST if answer.nodes <= EASY else SLOW
         bound = max(bound, min(guess, plan.cost) * (1.0 - 1e-7))
         below = min(below, plan.cost)
     return plan, min(bound, plan.cost)

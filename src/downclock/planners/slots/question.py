@@ -10,6 +10,7 @@ from math import lcm
 import numpy as np
 
 from downclock.errors import InvalidInput
+from downclock.planners.objections import not_limited
 from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, SlotPlan, levels
 from downclock.planners.slots.order import machines_of
 from downclock.power.points import CORE
@@ -19,7 +20,7 @@ from downclock.problem.platform import Platform, ServerSpec
 from downclock.problem.price import ZonePrices
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import ON, Outcomes, PowerSpans, Schedule, Segments
-from downclock.units import J_PER_KWH, TOLERANCE, Bools, Floats, Ints
+from downclock.units import J_PER_KWH, TOLERANCE, Floats, Ints
 
 FINEST = 240
 """Most units a slot is divided into; clocks that need more are rounded down to it."""
@@ -38,7 +39,7 @@ class SlottedQuestion:
     Attributes:
         graph: the slot graph of the tasks that have work.
         task: their indices in the problem (n,).
-        points: operating point of each level (k, 3).
+        points: operating point of each level of each power curve (curves, k, 3).
         share: part of each task that a slot at each level really does (n, k).
     """
 
@@ -48,7 +49,7 @@ class SlottedQuestion:
     share: Floats
 
     def levels(self, plan: SlotPlan, tasks: Sequence[int] | None = None) -> list[Ints]:
-        """Level of each slot of each (given) task, -1 for off; as `cost_model.levels`.
+        """Level of each slot of each (given) task, -1 for off; as `model.levels`.
 
         Where clocks were rounded down a task may be done sooner: slots after that are off.
         """
@@ -58,12 +59,13 @@ class SlottedQuestion:
             for i, chosen in zip(every, levels(self.graph, plan, tasks), strict=True)
         ]
 
-    def cost(self, first: Ints, every: Sequence[Ints]) -> float:
-        """Cost of levels from the first slots (n,) on."""
+    def cost(self, plan: SlotPlan, level: Sequence[Ints], tasks: Sequence[int]) -> float:
+        """Cost of levels in the slots of some tasks' intervals."""
         graph, total = self.graph, 0.0
-        for start, chosen in zip(first, every, strict=True):
+        for i, chosen in zip(tasks, level, strict=True):
             on = np.flatnonzero(chosen >= 0)
-            total += float(graph.price[start + on] @ graph.power[chosen[on]])
+            power = graph.power[graph.curve[i], chosen[on]]
+            total += float(graph.price[plan.first[i] + on] @ power)
         return total
 
 
@@ -77,12 +79,12 @@ def _until_done(level: Ints, share: Floats) -> Ints:
 def classes(problem: Problem) -> tuple[tuple[tuple[int, int], ...], Ints]:
     """Classes of equal processors as (kind, zone), and the class of each processor (p,)."""
     platform = problem.platform
-    pair = np.column_stack([platform.kind, _like(problem)[platform.zone[platform.server]]])
+    pair = np.column_stack([platform.kind, _price_class(problem)[platform.zone[platform.server]]])
     found, of = np.unique(pair, axis=0, return_inverse=True)
     return tuple((int(k), int(z)) for k, z in found), np.ravel(of).astype(np.int64)
 
 
-def _like(problem: Problem) -> Ints:
+def _price_class(problem: Problem) -> Ints:
     """First zone with the same prices as each zone."""
     curves = [_numbers(problem.prices.of(name)) for name in problem.platform.zones]
     return np.array([curves.index(each) for each in curves], dtype=np.int64)
@@ -99,7 +101,7 @@ def _numbers(zone: ZonePrices) -> tuple[object, ...]:
 def on_machine_class(problem: Problem, kind: int, zone: int) -> Problem:
     """The same problem on processors of one kind in zones with the prices of one only."""
     platform = problem.platform
-    mine = (platform.kind == kind) & (_like(problem)[platform.zone[platform.server]] == zone)
+    mine = (platform.kind == kind) & (_price_class(problem)[platform.zone[platform.server]] == zone)
     spec = platform.kinds[kind]
     server = ServerSpec(
         "machine", ((spec.name, int(mine.sum())),), zone=platform.zones[zone], initially_on=True
@@ -108,13 +110,19 @@ def on_machine_class(problem: Problem, kind: int, zone: int) -> Problem:
 
 
 def objection(problem: Problem) -> str | None:
-    """Say why the slot solvers cannot take a problem, or None."""
-    platform = problem.platform
-    extra: list[Floats | float] = [kind.idle_w for kind in platform.kinds]
-    extra += [platform.host_w, platform.shared_w, platform.shared_w_per_clock]
-    extra += [platform.wake_j, platform.wake_s, platform.sleep_w]
-    if any(np.any(np.asarray(watts) > 0.0) for watts in extra):
-        return "counts running power only: idle, host, shared, sleep and wake power must be 0"
+    """Say why the slot solvers cannot take a problem, and who can; None where they can."""
+    platform, limited = problem.platform, not_limited(problem)
+    if limited is not None:
+        return limited
+    extra = {"idle_w": np.array([kind.idle_w for kind in platform.kinds])}
+    for field in ("host_w", "shared_w", "shared_w_per_clock", "sleep_w", "wake_j", "wake_s"):
+        extra[field] = getattr(platform, field)
+    drawn = [field for field, values in extra.items() if np.any(values > 0.0)]
+    if drawn:
+        return (
+            f"counts running power only, and {' and '.join(drawn)} must be 0 for it; where servers"
+            " idle and sleep the policy thrifty plans by prices (tasks without edges)"
+        )
     if np.unique(platform.chip).size != platform.processor_count:
         return "needs a clock for every processor, not for whole chips"
     groups = (on_machine_class(problem, *group) for group in classes(problem)[0])
@@ -146,7 +154,7 @@ def _class_objection(problem: Problem) -> str | None:
     return next((reason for good, reason in rules if not good), None)
 
 
-def question(
+def as_slot_question(
     problem: Problem, objective: Objective, *, actual: bool = False, relaxed: bool = False
 ) -> SlottedQuestion:
     """Make the slot graph of a problem; prices as policies may know them, negative ones as 0.
@@ -169,34 +177,100 @@ def _question(
     reason = objection(problem)
     if reason is not None:
         raise InvalidInput(reason, item=f"problem '{problem.name}'")
-    platform, tasks = problem.platform, problem.tasks
-    slot_s = float(platform.slot_s or 1.0)
-    real = np.flatnonzero(tasks.scale > 0.0)
-    points, power_w, speed, time_s = _levels(problem, real)
-    full = time_s[:, -1] / slot_s
-    units, per_slot = whole_units(
-        speed, up=relaxed, finest=_finest(tasks.deadline_s / slot_s, full)
-    )
-    kept = undominated(units, power_w)
-    work = np.ceil(full * speed[-1] * per_slot - 1e-6).astype(np.int64)
-    release = np.ceil(tasks.arrival_s[real] / slot_s - TOLERANCE).astype(np.int64)
-    due = np.floor(tasks.deadline_s[real] / slot_s + TOLERANCE).astype(np.int64) - 1
-    edges_s = slot_s * np.arange(int(due.max()) + 2, dtype=np.float64)
+    platform, slot_s = problem.platform, float(problem.platform.slot_s or 1.0)
+    real = np.flatnonzero(problem.tasks.scale > 0.0)
+    curves = _PowerCurves.of(problem, real, slot_s, up=relaxed)
+    release, due = _windows(problem, slot_s)
+    edges_s = slot_s * np.arange(int(due[real].max()) + 2, dtype=np.float64)
     name = platform.zones[int(platform.zone[0])]
     zone = problem.prices.of(name)
-    price = objective.per_kwh(zone, edges_s, actual=actual, name=name) * slot_s / J_PER_KWH
-    pause = platform.kinds[0].interrupt == "pause"
-    edges = _between(problem, real)
     graph = SlotGraph(
-        np.maximum(work, 1), edges, platform.processor_count, price, units[kept], power_w[kept],
-        pause, release, due,
-    )  # fmt: skip
-    return SlottedQuestion(graph, real, points[kept], slot_s / time_s[:, kept])
+        curves.work,
+        _between(problem, real),
+        platform.processor_count,
+        objective.per_kwh(zone, edges_s, actual=actual, name=name) * slot_s / J_PER_KWH,
+        curves.units,
+        curves.power_w,
+        platform.kinds[0].interrupt == "pause",
+        release[real],
+        due[real],
+        curves.curve,
+    )
+    return SlottedQuestion(graph, real, curves.points, curves.share)
+
+
+def _windows(problem: Problem, slot_s: float) -> tuple[Ints, Ints]:
+    """First and last slot of each task (n,); milestones hand theirs on to what they tie."""
+    tasks, edges = problem.tasks, problem.edges
+    release = np.ceil(tasks.arrival_s / slot_s - TOLERANCE).astype(np.int64)
+    due = np.floor(tasks.deadline_s / slot_s + TOLERANCE).astype(np.int64) - 1
+    if np.all(tasks.scale > 0.0):
+        return release, due
+    rank = np.argsort(edges.order(len(tasks)))
+    by_rank = np.argsort(rank[edges.before], kind="stable")
+    for i, j in zip(edges.before[by_rank], edges.after[by_rank], strict=True):
+        if tasks.scale[i] == 0.0:
+            release[j] = max(release[j], release[i])
+    for i, j in zip(edges.before[by_rank[::-1]], edges.after[by_rank[::-1]], strict=True):
+        if tasks.scale[j] == 0.0:
+            due[i] = min(due[i], due[j])
+    return release, due
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _PowerCurves:
+    """How quick and how hungry the levels are for each application; see `SlotGraph`.
+
+    Curves of fewer levels than ``k`` repeat their highest.
+
+    Attributes:
+        curve, work, share: curve and work of each task (n,), and the part of it that a slot at
+            each level really does (n, k).
+        units, power_w, points: levels of each curve (curves, k), and their points (curves, k, 3).
+    """
+
+    curve: Ints
+    work: Ints
+    share: Floats
+    units: Ints
+    power_w: Floats
+    points: Floats
+
+    @classmethod
+    def of(cls, problem: Problem, real: Ints, slot_s: float, *, up: bool) -> _PowerCurves:
+        """Ask the profiles of the applications of some tasks."""
+        scale = problem.tasks.scale[real]
+        _, sample, curve = np.unique(
+            problem.tasks.application[real], return_index=True, return_inverse=True
+        )
+        points, time_s, power_w = _levels(problem, real[sample])
+        time_s /= scale[sample, None]
+        full = scale * time_s.min(axis=1)[curve] / slot_s
+        finest = _finest(problem.tasks.deadline_s / slot_s, np.column_stack([curve, full]))
+        rows, work = [], np.empty(real.size, dtype=np.int64)
+        for c, each_s in enumerate(time_s):
+            units, per_slot = whole_units(each_s.min() / each_s, up=up, finest=finest)
+            kept = undominated(units, power_w[c])
+            rows.append((units[kept], power_w[c, kept], points[kept], slot_s / each_s[kept]))
+            work[curve == c] = np.ceil(full[curve == c] * per_slot - 1e-6)
+        most = max(row[0].size for row in rows)
+        last = [np.minimum(np.arange(most), row[0].size - 1) for row in rows]
+        units, power_w, points, speed = (
+            np.array([row[part][at] for row, at in zip(rows, last, strict=True)])
+            for part in range(4)
+        )
+        return cls(
+            curve, np.maximum(work, 1), speed[curve] / scale[:, None], units, power_w, points
+        )
 
 
 def _finest(due: Floats, full: Floats) -> int:
-    """Units of a slot that keep the tables of some tasks small: due and full speed, in slots."""
-    steps = np.unique(full).size * float(due.max(initial=1.0)) ** 2 * float(full.max(initial=1.0))
+    """Units of a slot that keep tables small.
+
+    ``due`` is in slots; ``full`` (n, 2) is the curve of each task and its slots at full speed.
+    """
+    rows, longest = len(np.unique(full, axis=0)), float(full[:, 1].max(initial=1.0))
+    steps = rows * float(due.max(initial=1.0)) ** 2 * longest
     return int(np.clip(LARGEST_TABLES / max(steps, 1.0), COARSEST, FINEST))
 
 
@@ -216,31 +290,25 @@ def whole_units(speed: Floats, *, up: bool = False, finest: int = FINEST) -> tup
 
 
 def undominated(units: Ints, power: Floats) -> Ints:
-    """Levels, slowest first, that no other one beats: none as quick draws as little.
+    """Levels, slowest first, that do anything and that no other one beats.
 
-    Measured levels, and those that differ by less than a unit, may be as quick as each other.
+    Measured levels, and those that differ by less than a unit, may be as quick as each other: the
+    least hungry one is kept.
     """
     fastest_first = np.lexsort((power, -units))
     before = np.minimum.accumulate(np.append(np.inf, power[fastest_first]))[:-1]
-    return fastest_first[power[fastest_first] < before][::-1]
+    good = (power[fastest_first] < before) & (units[fastest_first] > 0)
+    return fastest_first[good][::-1]
 
 
-def _levels(problem: Problem, real: Ints) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return points, power and relative speed of the levels, slowest first, and times (n, k)."""
+def _levels(problem: Problem, tasks: Ints) -> tuple[Floats, Floats, Floats]:
+    """Return the points (k, 3), slowest clock first, and times and powers of tasks there (n, k)."""
     clocks = problem.platform.kinds[0].clocks
     points = clocks.points[np.argsort(clocks.points[:, CORE], kind="stable")]
-    each = np.repeat(real, len(points))
+    each = np.repeat(tasks, len(points))
     zero = np.zeros(each.size, dtype=np.int64)
-    time_s, power_w = problem.at(each, zero, np.tile(points, (real.size, 1)))
-    time_s, power_w = time_s.reshape(real.size, -1), power_w.reshape(real.size, -1)
-    speed = time_s[:, -1:] / time_s * points[-1, CORE]
-    same: Bools = np.all(np.isclose(power_w, power_w[0], rtol=1e-9), axis=1)
-    same &= np.all(np.isclose(speed, speed[0], rtol=1e-9), axis=1)
-    if not np.all(same):
-        task = problem.tasks.name[real[int(np.argmin(same))]]
-        rule = "needs tasks that all draw the same power and slow down alike at every clock"
-        raise InvalidInput(rule, item=f"task '{task}'")
-    return points, power_w[0], speed[0], time_s
+    time_s, power_w = problem.at(each, zero, np.tile(points, (tasks.size, 1)))
+    return points, time_s.reshape(tasks.size, -1), power_w.reshape(tasks.size, -1)
 
 
 def _between(problem: Problem, real: Ints) -> Edges:
@@ -263,13 +331,13 @@ def _between(problem: Problem, real: Ints) -> Edges:
 
 
 def schedule_of(
-    problem: Problem, asked: SlottedQuestion, plan: SlotPlan, policy: str
+    problem: Problem, question: SlottedQuestion, plan: SlotPlan, policy: str
 ) -> tuple[Schedule, float]:
     """Write a plan on equal machines as a schedule; return what it costs, too."""
-    machine = machines_of(SlotGraphIndex.of(asked.graph), plan)
-    every, points = asked.levels(plan), [asked.points] * len(plan.first)
-    schedule = written(problem, asked.task, machine, plan, every, points, policy)
-    return schedule, asked.cost(plan.first, every)
+    machine = machines_of(SlotGraphIndex.of(question.graph), plan)
+    every, points = question.levels(plan), [question.points[c] for c in question.graph.curve]
+    schedule = written(problem, question.task, machine, plan, every, points, policy)
+    return schedule, question.cost(plan, every, range(len(every)))
 
 
 def written(

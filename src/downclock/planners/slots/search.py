@@ -2,8 +2,8 @@
 
 Start with a path-stretched list schedule. Place it on machines so that ancestry costs nothing,
 find the best intervals for that order by one minimum cut, and repeat: no step makes it worse.
-Prices for machines (`CapacityPrices`) give the lower bound and new orders; small disturbances of
-the order give the rest. Every answer carries its bound.
+Multipliers of the machine limit (`CapacityMultipliers`) give the lower bound and new orders; small
+disturbances of the order give the rest. Every answer carries its bound.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from downclock.planners.slots.bounds import CapacityPrices, liquid_bound
 from downclock.planners.slots.cost_quantum import CostQuantum
+from downclock.planners.slots.fluid import Fluid, fluid_bound
 from downclock.planners.slots.model import (
     SlotGraph,
     SlotGraphIndex,
@@ -24,13 +24,15 @@ from downclock.planners.slots.model import (
     is_valid,
     plan_cost,
 )
+from downclock.planners.slots.multipliers import CapacityMultipliers
 from downclock.planners.slots.order import best_intervals, machines_of, order_edges
+from downclock.planners.slots.program import ANY_NODES
 from downclock.planners.slots.proof import prove
 from downclock.planners.slots.separable_bound import SeparableBound
 from downclock.planners.slots.start import (
     fluid_paced_list,
+    latest_starts,
     list_schedule,
-    path_levels,
     path_stretched,
     shortest_schedule,
 )
@@ -46,7 +48,7 @@ MIDDLE = 3000
 """Above this many tasks the window is one stride to each side: more cuts, each much smaller."""
 
 LARGEST_CUT = 5_000_000
-"""Tasks times slots squared up to which machines are priced with all slots as labels."""
+"""Tasks times slots squared up to which the machine limit is relaxed with all slots as labels."""
 
 NEAR = 8
 """Slots on each side of a plan that a disturbed order may use at first."""
@@ -57,8 +59,8 @@ STARTS = 6
 SHAKE = 12
 """Every so many orders all tasks are moved at once, and all slots are tried."""
 
-FEW_COLUMNS = 1500
-"""Columns up to which HiGHS is asked within the time of a search."""
+FEW_COLUMNS, FEW_NODES = 1500, 300
+"""Columns up to which HiGHS is asked within a search, and nodes that it may look at."""
 
 ENOUGH = 3e-7
 """Relative gap at which cost and bound are equal."""
@@ -70,17 +72,19 @@ class CostSearch:
 
     index: SlotGraphIndex
     table: Floats
-    lattice: CostQuantum
+    quantum: CostQuantum
     bound: float
     random: np.random.Generator
     progress: Progress | None = None
     clock: Callable[[], float] = time.perf_counter
     limit_s: float = np.inf
     best: SlotPlan | None = None
-    apart: SeparableBound | None = None
-    prices: CapacityPrices | None = None
+    fluid: Fluid = field(init=False)
+    separable: SeparableBound | None = None
+    multipliers: CapacityMultipliers | None = None
     rounds: int = 0
-    asked: bool = False
+    proof_tried: bool = False
+    stages_tried: bool = False
     first_s: float = np.inf
     begun: float = field(init=False)
 
@@ -100,13 +104,14 @@ class CostSearch:
         """Index a graph and make its table; the time runs from here."""
         begun = clock()
         index = SlotGraphIndex.of(graph)
-        lattice = CostQuantum.of(graph)
+        quantum = CostQuantum.of(graph)
         table = cost_table(index, _longest(index))
-        apart = SeparableBound.of(index, table)
-        bound = lattice.least_from(max(apart.bound, liquid_bound(graph)))
+        fluid = Fluid.of(graph)
+        separable = SeparableBound.of(index, table, fluid)
+        bound = quantum.least_from(max(separable.bound, fluid_bound(graph, fluid)))
         random = np.random.default_rng(seed)
-        search = cls(index, table, lattice, bound, random, progress, clock, limit_s)
-        search.begun, search.apart = begun, apart
+        search = cls(index, table, quantum, bound, random, progress, clock, limit_s)
+        search.begun, search.fluid, search.separable = begun, fluid, separable
         return search
 
     @property
@@ -129,6 +134,10 @@ class CostSearch:
         """The time is over."""
         return self.elapsed_s > self.limit_s
 
+    def spent(self, rounds: int) -> float:
+        """Part of the rounds or of the time, whichever is more, that is over."""
+        return max(self.rounds / rounds, self.elapsed_s / self.limit_s)
+
     @property
     def closed(self) -> bool:
         """Cost and bound are equal but for rounding."""
@@ -136,7 +145,7 @@ class CostSearch:
 
     def open(self, start: Ints | None = None) -> bool:
         """Find a first plan, from ``start`` (first slots at full speed) too; tell whether."""
-        found = [fluid_paced_list(self.index), path_stretched(self.index)]
+        found = [fluid_paced_list(self.index, self.fluid), path_stretched(self.index)]
         starts = [(first, first + length - 1) for first, length in filter(None, found)]
         starts.sort(key=lambda plan: plan_cost(self.index, self.table, *plan))
         for plan in starts if self.small else starts[:1]:
@@ -155,13 +164,13 @@ class CostSearch:
         return self.best is not None
 
     def begin_elsewhere(self) -> None:
-        """Improve a list schedule at full speed whose longest paths go first, but for noise."""
+        """Improve a list schedule at full speed whose latest starts go first, but for noise."""
         if self.late:
             return
-        length = self.index.length
-        _, bottom = path_levels(self.index, length.astype(np.float64))
-        noise = self.random.normal(0.0, 0.1 * float(bottom.mean()), bottom.size)
-        first, _, end = list_schedule(self.index, -(bottom + noise), length)
+        length, key = self.index.length, latest_starts(self.index)
+        spread = 0.1 * float(np.mean(self.graph.slots - key))
+        noise = self.random.normal(0.0, spread, key.size)
+        first, _, end = list_schedule(self.index, key - noise, length)
         if end <= self.graph.slots:
             self.improve(first, first + length - 1, most=3)
 
@@ -206,33 +215,33 @@ class CostSearch:
 
     def raise_bound(self, bound: float) -> None:
         """Remember a better lower bound."""
-        bound = self.lattice.least_from(bound)
+        bound = self.quantum.least_from(bound)
         if self.best is not None:
             bound = min(bound, self.best.cost)
         if bound > self.bound:
             self.bound = bound
             self._report()
 
-    def price_step(self, end_s: float | None = None) -> None:
-        """Move the prices of machines some steps, until ``end_s`` at most."""
+    def multiplier_step(self, end_s: float | None = None) -> None:
+        """Move the machine multipliers some steps, until ``end_s`` at most."""
         assert self.best is not None
-        if self.prices is None:
-            assert self.apart is not None
+        if self.multipliers is None:
+            assert self.separable is not None
             table = self.table
             if not self.graph.monge:
                 table = cost_table(self.index, self.graph.slots, envelope=True)
-            self.prices = CapacityPrices(self.index, table, self.apart.price)
+            self.multipliers = CapacityMultipliers(self.index, table, self.separable.multiplier)
         end_s = self.limit_s if end_s is None else end_s
-        self.prices.step(
-            self.best, self.lattice.below(self.best.cost), late=lambda: self.elapsed_s > end_s
+        self.multipliers.step(
+            self.best, self.quantum.below(self.best.cost), late=lambda: self.elapsed_s > end_s
         )
-        self.raise_bound(self.prices.bound)
+        self.raise_bound(self.multipliers.bound)
 
     def decode(self) -> None:
-        """Make plans of the order of the prices' relaxed intervals, as they are and disturbed."""
-        if self.prices is None:
+        """Make plans of the order of the relaxation's intervals, as they are and disturbed."""
+        if self.multipliers is None:
             return
-        bundle = self.prices.bundle
+        bundle = self.multipliers.bundle
         average, sample = bundle.average(), bundle.sample(self.random)
         spread = 0.25 * float(np.mean(average[:, 1] - average[:, 0] + 1))
         noise = self.random.normal(0.0, spread, len(self.graph))
@@ -283,17 +292,17 @@ class CostSearch:
         return found if worse <= 0.0 or self.random.random() < np.exp(-worse / warm) else present
 
     @property
-    def can_price(self) -> bool:
-        """Cuts over all slots are small enough to price machines."""
+    def can_relax_capacity(self) -> bool:
+        """Cuts over all slots are small enough for multipliers."""
         return len(self.graph) * self.graph.slots**2 <= LARGEST_CUT
 
     @property
-    def turns_per_price(self) -> int:
-        """Disturbances that take about as long as one step of the prices."""
-        if self.prices is None or self.prices.settled:
+    def turns_per_multiplier_step(self) -> int:
+        """Disturbances that take about as long as one step of the multipliers."""
+        if self.multipliers is None or self.multipliers.settled:
             return 3
         each = (2 * self._near + 1) ** 2 * len(self.graph)
-        return int(np.clip(self.prices.pairs / each, 1, 20))
+        return int(np.clip(self.multipliers.pairs / each, 1, 20))
 
     @property
     def _near(self) -> int:
@@ -301,24 +310,40 @@ class CostSearch:
 
     @property
     def worth_a_proof(self) -> bool:
-        """No better prices are known and HiGHS was not asked yet."""
-        return self.prices is not None and self.prices.settled and not self.asked
+        """No better multipliers are known and HiGHS was not asked yet."""
+        return self.multipliers is not None and self.multipliers.settled and not self.proof_tried
 
-    def prove(self, seconds: float, largest: int = 200_000) -> None:
-        """Let HiGHS choose among the intervals that the prices leave, if not too many."""
+    def prove(self, seconds: float, nodes: int = ANY_NODES, largest: int = 200_000) -> None:
+        """Let HiGHS choose among the intervals that the multipliers leave, if not too many."""
         assert self.best is not None
-        self.asked = True
+        self.proof_tried = True
         end = self.elapsed_s + seconds
-        while self.prices is None or not (self.prices.settled or self.closed):
-            self.price_step(end)
+        while self.multipliers is None or not (self.multipliers.settled or self.closed):
+            self.multiplier_step(end)
             if self.elapsed_s > end:
                 return
         seconds = end - self.elapsed_s
-        below = self.lattice.below(self.best.cost)
+        below = self.quantum.below(self.best.cost)
         plan, bound = prove(
-            self.prices, self.table, self.best, self.bound, below, seconds=seconds, largest=largest
+            self.multipliers,
+            self.table,
+            self.best,
+            self.bound,
+            below,
+            seconds=seconds,
+            nodes=nodes,
+            largest=largest,
         )
         self.keep(plan)
+        self.raise_bound(bound)
+
+    def bound_stages(self) -> None:
+        """Raise the bound by that of barriers and near-barriers; once."""
+        from downclock.planners.slots.stage_bound import stage_bound
+
+        assert self.best is not None
+        self.stages_tried = True
+        bound = stage_bound(self.index, self.fluid, self.table, self.best, lambda: self.late)
         self.raise_bound(bound)
 
     def _key(self, plan: SlotPlan) -> Floats:
@@ -334,7 +359,7 @@ class CostSearch:
 def _longest(index: SlotGraphIndex) -> int:
     """Longest interval in the table: every one for small graphs, else what fits memory."""
     slots = index.graph.slots
-    room = int(3e7 / (slots * index.works.size))
+    room = int(3e7 / (slots * index.row_work.size))
     if len(index.graph) <= SMALL and slots <= max(room, 1_000):
         return slots
     return min(slots, max(int(4 * index.length.max()), min(room, 256)))

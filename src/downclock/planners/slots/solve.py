@@ -11,9 +11,14 @@ import numpy as np
 from downclock.planners.result import Status
 from downclock.planners.slots.model import SlotGraph, SlotPlan
 from downclock.planners.slots.neighbourhoods import Neighbourhoods
-from downclock.planners.slots.search import FEW_COLUMNS, CostSearch, Progress
-from downclock.planners.slots.stages import stage_bound
+from downclock.planners.slots.search import FEW_COLUMNS, FEW_NODES, CostSearch, Progress
 from downclock.units import Ints
+
+ROUNDS = 400
+"""Orders that are tried where nobody says how many."""
+
+UNTIL_PROOF, UNTIL_STAGES = 0.25, 0.5
+"""Part of a search after which HiGHS is asked, and the bound of barriers."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,9 +67,9 @@ class SlotResult:
 def solve_slots(
     graph: SlotGraph,
     *,
-    seconds: float = 1.0,
+    seconds: float = np.inf,
     proof_s: float = 0.0,
-    rounds: int = 1 << 30,
+    rounds: int = ROUNDS,
     seed: int = 0,
     start: Ints | None = None,
     progress: Progress | None = None,
@@ -74,10 +79,10 @@ def solve_slots(
 
     Args:
         graph: what is asked.
-        seconds: time to search; the answer depends on the machine's speed unless ``rounds``
-            ends it.
+        seconds: time to search, where the clock and not ``rounds`` should end it; the answer then
+            depends on how fast the computer is.
         proof_s: time for HiGHS to close the gap afterwards; 0: no proof is tried.
-        rounds: orders to try; with enough seconds the answer depends on the seed only.
+        rounds: orders to try; the answer depends on them and the seed only.
         seed: of the disturbances.
         start: first slots (n,) of a schedule at full speed, where one is known.
         progress: called with (seconds, cost, bound) at every improvement.
@@ -85,9 +90,8 @@ def solve_slots(
     """
     search = CostSearch.of(graph, seed=seed, progress=progress, clock=clock, limit_s=seconds)
     if search.open(start):
-        search.raise_bound(stage_bound(search.index))
         _search_on(search, rounds)
-        if proof_s > 0.0 and not search.closed and search.can_price:
+        if proof_s > 0.0 and not search.closed and search.can_relax_capacity:
             search.prove(proof_s)
     return SlotResult.of(search)
 
@@ -95,17 +99,26 @@ def solve_slots(
 def _search_on(search: CostSearch, rounds: int) -> None:
     """Improve plan and bound until they meet, the time is over or enough orders were tried."""
     present, turn = search.best, 0
-    pieces = None if search.small or search.apart is None else Neighbourhoods(search, search.apart)
+    neighbourhoods = (
+        None
+        if search.small or search.separable is None
+        else Neighbourhoods(search, search.separable)
+    )
     while not search.closed and not search.late and search.rounds < rounds:
         present = search.best if turn % 80 == 0 else present
         assert present is not None
-        if turn % (1 + search.turns_per_price) == 0 and search.can_price:
-            search.price_step()
+        if turn % (1 + search.turns_per_multiplier_step) == 0 and search.can_relax_capacity:
+            search.multiplier_step()
             search.decode()
-        elif pieces is not None:
-            pieces.step()
+        elif neighbourhoods is not None:
+            neighbourhoods.step()
         else:
             present = search.disturb(present)
         turn += 1
-        if search.elapsed_s > 0.25 * search.limit_s and search.worth_a_proof:
-            search.prove(0.7 * (search.limit_s - search.elapsed_s), FEW_COLUMNS)
+        spent = search.spent(rounds)
+        if spent > UNTIL_PROOF and search.worth_a_proof:
+            search.prove(0.7 * (search.limit_s - search.elapsed_s), FEW_NODES, FEW_COLUMNS)
+        if spent > UNTIL_STAGES and not search.stages_tried and not search.closed:
+            search.bound_stages()
+    if not search.stages_tried and not search.closed and not search.late:
+        search.bound_stages()

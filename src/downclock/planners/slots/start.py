@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from downclock.planners.slots.fluid import Fluid
 from downclock.planners.slots.model import SlotGraph, SlotGraphIndex
 from downclock.units import Floats, Ints
 
@@ -28,46 +29,68 @@ def list_schedule(
 
     Where ``eager`` no machine waits for a task while another could run on it.
     """
-    first, _, machine, end = _listed(index, key, length, length, np.zeros(1), eager=eager)
+    work = np.zeros(length.size)
+    first, _, machine, end = _listed(index, key, work, length, length, np.zeros(1), eager=eager)
     return first, machine, end
 
 
 def _listed(
-    index: SlotGraphIndex, key: Floats, least: Ints, most: Ints, done: Floats, *, eager: bool
+    index: SlotGraphIndex,
+    key: Floats,
+    work: Floats,
+    least: Ints,
+    most: Ints,
+    done: Floats,
+    *,
+    eager: bool,
 ) -> tuple[Ints, Ints, Ints, int]:
-    from downclock.planners.slots.kernels.lists import listed
+    from downclock.planners.slots.kernels.lists import Lengths, Neighbours, listed
 
     graph = index.graph
-    return listed(
-        key, graph.work, least, most, done, eager, graph.release, index.pred_at,
-        index.pred, index.succ_at, index.succ, index.bits, graph.machines,
-    )  # fmt: skip
+    around = Neighbours(index.pred_at, index.pred, index.succ_at, index.succ, index.bits)
+    slots = Lengths(work, least, most, done)
+    return listed(key, slots, eager, graph.release, around, graph.machines)
 
 
-def fluid_paced_list(index: SlotGraphIndex, tries: int = 12) -> tuple[Ints, Ints] | None:
-    """First slots and lengths of the slowest list schedule at the pace of liquid work.
+def _stretch_room(index: SlotGraphIndex) -> tuple[Ints, Floats] | None:
+    """Latest last slot of each task, and how often its least length its path leaves it (n,).
 
-    Were work one liquid, every slot would have its best speed. Each task is as long as it takes
-    at these speeds, but not longer than its longest path leaves it. Bisection finds the least
-    speeds that meet the deadline. None where even full speed is late.
+    None where a path is longer than its window.
     """
-    graph, least = index.graph, index.length
-    top, bottom = path_levels(index, least.astype(np.float64))
-    room = (graph.due + 1) / (top + bottom)
-    most = np.maximum(least, np.floor(least * room)).astype(np.int64)
-    value = np.multiply.outer(graph.price, graph.unit_steps())
-    # Steps that cost the same take turns.
-    evenly = np.repeat(np.arange(graph.slots) * GOLDEN % 1.0, value.shape[1])
-    cheapest = np.lexsort((evenly, value.ravel())) // value.shape[1]
-    key = graph.due + 1.0 + least - bottom  # by what comes after a task, not by the task itself
+    early, late, fits = index.windows(index.before, index.after)
+    if not fits:
+        return None
+    top, bottom = path_levels(index, index.length.astype(np.float64))
+    return late, 1.0 + (late - early + 1 - index.length) / (top + bottom)
 
-    def at_pace(units: int) -> tuple[Ints, Ints] | None:
-        done = np.cumsum(np.bincount(cheapest[:units], minlength=graph.slots)).astype(np.float64)
-        done = np.concatenate([[0.0], done])
-        first, length, _, _ = _listed(index, key, least, most, done, eager=True)
+
+def fluid_paced_list(
+    index: SlotGraphIndex, fluid: Fluid, tries: int = 12
+) -> tuple[Ints, Ints] | None:
+    """First slots and lengths of the slowest list schedule at the pace of fluid work.
+
+    Were work a fluid, every slot would have its best speed. Each task is as long as it takes
+    at these speeds, but not longer than its longest path leaves it. Bisection finds the least
+    speeds that meet the deadlines. None where even full speed is late.
+    """
+    graph, least, room = index.graph, index.length, _stretch_room(index)
+    if room is None:
+        return None
+    key = room[0].astype(np.float64)  # by what comes after a task, not by the task itself
+    most = np.maximum(least, np.floor(least * room[1])).astype(np.int64)
+    cost, steps = fluid.marginals(graph.price), fluid.width.size
+    # Steps that cost the same take turns.
+    evenly = np.repeat(np.arange(graph.slots) * GOLDEN % 1.0, steps)
+    slot, step = np.divmod(np.lexsort((evenly, cost.ravel())), steps)
+
+    def at_pace(count: int) -> tuple[Ints, Ints] | None:
+        filled = np.bincount(slot[:count], fluid.width[step[:count]], graph.slots)
+        done = np.concatenate([[0.0], np.cumsum(filled)])
+        first, length, _, _ = _listed(index, key, fluid.work, least, most, done, eager=True)
         return (first, length) if np.all(first + length - 1 <= graph.due) else None
 
-    low, high = int(graph.work.sum()) // graph.machines, cheapest.size
+    enough = np.searchsorted(np.cumsum(fluid.width[step]), fluid.need / graph.machines)
+    low, high = int(enough), slot.size
     found = at_pace(high)
     for _ in range(tries if found is not None else 0):
         middle = (low + high) // 2
@@ -80,21 +103,19 @@ def fluid_paced_list(index: SlotGraphIndex, tries: int = 12) -> tuple[Ints, Ints
 
 
 def path_stretched(index: SlotGraphIndex, tries: int = 12) -> tuple[Ints, Ints] | None:
-    """First slots and lengths of the longest-stretched list schedule that meets the deadline.
+    """First slots and lengths of the longest-stretched list schedule that meets the deadlines.
 
-    Every task is stretched by min(x, deadline / longest path through it), with the greatest x
-    that bisection finds. None where even full speed is late.
+    Every task is stretched by min(x, what its longest path leaves it), with the greatest x that
+    bisection finds. None where even full speed is late.
     """
-    least = index.length
-    low, high = 1.0, float(index.graph.slots)
-    found = _stretched(index, 1.0)
-    if found is None:
+    room = _stretch_room(index)
+    found = None if room is None else _stretched(index, room[1], 1.0)
+    if room is None or found is None:
         return None
-    top, bottom = path_levels(index, least.astype(np.float64))
-    high = float(index.graph.slots / max(1.0, (top + bottom).min()))
+    low, high = 1.0, float(room[1].max())
     for _ in range(tries):
         middle = 0.5 * (low + high)
-        better = _stretched(index, middle)
+        better = _stretched(index, room[1], middle)
         if better is None:
             high = middle
         else:
@@ -102,34 +123,41 @@ def path_stretched(index: SlotGraphIndex, tries: int = 12) -> tuple[Ints, Ints] 
     return found
 
 
-def _stretched(index: SlotGraphIndex, x: float) -> tuple[Ints, Ints] | None:
+def _stretched(index: SlotGraphIndex, room: Floats, x: float) -> tuple[Ints, Ints] | None:
+    from downclock.planners.slots.kernels.lists import slot_windows
+
     graph, least = index.graph, index.length
-    top, bottom = path_levels(index, least.astype(np.float64))
-    room = (graph.due + 1) / (top + bottom)
     length = np.maximum(least, np.floor(least * np.minimum(x, room))).astype(np.int64)
-    _, after = path_levels(index, length.astype(np.float64))
-    key = graph.due + 1.0 - after
-    first, _, _ = list_schedule(index, key, length, eager=True)
+    _, late, _ = slot_windows(index.before, index.after, length, graph.release, graph.due)
+    first, _, _ = list_schedule(index, (late - length).astype(np.float64), length, eager=True)
     return (first, length) if np.all(first + length - 1 <= graph.due) else None
 
 
-def shortest_schedule(graph: SlotGraph, *, tries: int = 400, seed: int = 0) -> tuple[Ints, int]:
-    """First slots at full speed of the shortest list schedule found, and its makespan.
+def latest_starts(index: SlotGraphIndex) -> Floats:
+    """Latest first slot of each task (n,) that leaves all after it in time at full speed."""
+    _, late, _ = index.windows(index.before, index.after)
+    return np.asarray(late - index.length + 1, dtype=np.float64)
 
-    Highest level first, then with disturbed priorities, eager and not in turns, until a bound is
-    met or ``tries`` are used; deterministic for a seed.
+
+def shortest_schedule(graph: SlotGraph, *, tries: int = 400, seed: int = 0) -> tuple[Ints, int]:
+    """First slots at full speed of the least late list schedule found, and its makespan.
+
+    Where all have one deadline it is the shortest one. Least slack first, then with disturbed
+    priorities, eager and not in turns, until a bound is met or ``tries`` are used; deterministic
+    for a seed.
     """
     index = SlotGraphIndex.of(graph)
-    length = index.length
-    _, bottom = path_levels(index, length.astype(np.float64))
-    least = max(float(bottom.max()), -(-int(length.sum()) // graph.machines))
+    length, key = index.length, latest_starts(index)
+    crowded = -(-int(length.sum()) // graph.machines) + graph.release.min() - 1 - graph.due.max()
+    least = max(float((graph.release - key).max()), float(crowded))
     generator = np.random.default_rng(seed)
-    best_first, best = np.zeros(0, dtype=np.int64), 1 << 60
+    best_first, best, makespan = np.zeros(0, dtype=np.int64), np.inf, 0
     for t in range(tries):
         noise = generator.normal(0.0, 0.01 + 4.0 * t / tries, len(graph)) if t else 0.0
-        first, _, end = list_schedule(index, -(bottom + noise), length, eager=t % 2 == 0)
-        if end < best:
-            best_first, best = first, int(end)
+        first, _, end = list_schedule(index, key - noise, length, eager=t % 2 == 0)
+        late = float((first + length - 1 - graph.due).max())
+        if late < best:
+            best_first, best, makespan = first, late, int(end)
         if best <= least:
             break
-    return best_first, best
+    return best_first, makespan

@@ -7,15 +7,21 @@ import numpy as np
 from downclock.planners.slots.model import SlotGraphIndex
 from downclock.units import Bools, Ints
 
+MANY = 2000
+"""Tasks above which machines are not counted: it takes a row of all others for each."""
+
 
 def capacity_windows(index: SlotGraphIndex) -> tuple[Ints, Ints]:
     """Earliest first and latest last slot of each task (n,) in any valid plan.
 
     Besides the longest path: ancestors that cannot start before slot t need, at the highest level,
     so many slots that the machines are not done with them before a later one; likewise descendants.
-    Where nothing fits, the windows of the paths alone.
+    Where nothing fits, and for many tasks, the windows of the paths alone.
     """
     graph, n = index.graph, len(index.graph)
+    if n > MANY:
+        early, late, _ = index.windows(index.before, index.after)
+        return early, late
     ancestor = _ancestors(index)
     release, due = graph.release, graph.due
     early = _earliest(index.order, ancestor, index.length, release, graph.machines)

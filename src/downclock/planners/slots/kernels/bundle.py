@@ -1,7 +1,7 @@
-"""Where the prices of machines should go next: the model that past cuts make of the bound.
+"""Where the machine multipliers should go next: the model that past cuts make of the bound.
 
-Without edges between them, groups of tasks choose their intervals apart. Every choice a cut made
-for a group (an atom) has a cost and a load per slot, so at prices ``p`` the group costs at most
+Without edges between them, groups of tasks choose their intervals separately. Every choice a cut
+made for a group (an atom) has a cost and a load per slot, so at ``p`` the group costs at most
 ``cost + load @ p``: the least over its atoms is a model of the bound that is never too low.
 """
 
@@ -64,20 +64,20 @@ def add_atoms(
 
 @compiled
 def _exchange(
-    g: int, cost: Array, load: Array, weight: Array, size: Array, price: Array, pace: float
+    g: int, cost: Array, load: Array, weight: Array, size: Array, multiplier: Array, pace: float
 ) -> tuple[int, int, float, float]:
     """Return (dearest atom in use, cheapest atom, what they differ by, weight to move)."""
     high, low, dear, cheap = 0, 0, -np.inf, np.inf
     for j in range(size[g]):
         value = cost[g, j]
-        for t in range(price.size):
-            value += load[g, j, t] * price[t]
+        for t in range(multiplier.size):
+            value += load[g, j, t] * multiplier[t]
         if value < cheap:
             cheap, low = value, j
         if weight[g, j] > 0.0 and value > dear:
             dear, high = value, j
     far = 0.0
-    for t in range(price.size):
+    for t in range(multiplier.size):
         far += (load[g, low, t] - load[g, high, t]) ** 2
     move = weight[g, high]
     if far > 0.0:
@@ -86,27 +86,27 @@ def _exchange(
 
 
 @compiled
-def next_prices(
+def next_multipliers(
     cost: Array, load: Array, weight: Array, size: Array, centre: Array, machines: int,
     pace: float, close: float, sweeps: int,
 ) -> tuple[Array, float]:  # fmt: skip
-    """Return the prices (slots,) that are best in the model but not far from ``centre``.
+    """Return the multipliers (slots,) that are best in the model but not far from ``centre``.
 
-    They maximise model - |prices - centre|² / (2 pace); also returned is the model there. The
+    They maximise model - |multipliers - centre|² / (2 pace); also returned is the model there. The
     dual of that is solved by moving weight between two atoms of a group at a time, until no
     exchange of a group is worth more than ``close``.
     """
     groups, _, slots = load.shape
-    pull, price = np.full(slots, -float(machines)), np.empty(slots)
+    pull, multiplier = np.full(slots, -float(machines)), np.empty(slots)
     for g in range(groups):
         for j in range(size[g]):
             if weight[g, j] > 0.0:
                 pull += weight[g, j] * load[g, j]
-    price[:] = np.maximum(centre + pace * pull, 0.0)
+    multiplier[:] = np.maximum(centre + pace * pull, 0.0)
     for _ in range(sweeps):
         most = 0.0
         for g in range(groups):
-            high, low, worth, move = _exchange(g, cost, load, weight, size, price, pace)
+            high, low, worth, move = _exchange(g, cost, load, weight, size, multiplier, pace)
             if worth <= close:
                 continue
             most = max(most, worth)
@@ -114,13 +114,13 @@ def next_prices(
             weight[g, low] += move
             for t in range(slots):
                 pull[t] += move * (load[g, low, t] - load[g, high, t])
-                price[t] = max(centre[t] + pace * pull[t], 0.0)
+                multiplier[t] = max(centre[t] + pace * pull[t], 0.0)
         if most == 0.0:
             break
-    model = -machines * price.sum()
+    model = -machines * multiplier.sum()
     for g in range(groups):
         cheap = np.inf
         for j in range(size[g]):
-            cheap = min(cheap, cost[g, j] + np.sum(load[g, j] * price))
+            cheap = min(cheap, cost[g, j] + np.sum(load[g, j] * multiplier))
         model += cheap
-    return price, model
+    return multiplier, model

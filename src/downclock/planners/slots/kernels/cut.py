@@ -9,7 +9,7 @@ of the cost table, which are not negative for convex power: each is an arc.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +20,15 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 NEVER = 1 << 46
 """Capacity of an arc that must not be cut."""
+
+
+class Arcs(NamedTuple):
+    """Ends of arcs, and their capacities there and back."""
+
+    tail: Array
+    head: Array
+    cap: Array
+    back: Array
 
 
 @compiled
@@ -103,31 +112,28 @@ def _single_terms(
 
 
 @compiled
-def _put(tail: Array, head: Array, cap: Array, back: Array, at: int, u: int, v: int, c: int) -> int:
+def _put(arcs: Arcs, at: int, u: int, v: int, c: int) -> int:
     """Write a one-way arc; return the next free place."""
-    tail[at], head[at], cap[at], back[at] = u, v, c, 0
+    arcs.tail[at], arcs.head[at], arcs.cap[at], arcs.back[at] = u, v, c, 0
     return at + 1
 
 
 @compiled
-def _chain(
-    lab_at: Array, var: int, source: int, term: Array, scale: float,
-    tail: Array, head: Array, cap: Array, back: Array,
-) -> None:  # fmt: skip
+def _chain(lab_at: Array, var: int, source: int, term: Array, scale: float, arcs: Arcs) -> None:
     """Write the arcs of one variable at the places of its labels."""
     size, base = lab_at[var + 1] - lab_at[var], lab_at[var] - var
     for k in range(size):
         a = lab_at[var] + k
-        tail[a], head[a] = _node(base, k - 1, size, source), _node(base, k, size, source)
-        cap[a] = NEVER if term[k] == np.inf else int(term[k] * scale)
-        back[a] = NEVER if 0 < k < size - 1 else 0
+        arcs.tail[a] = _node(base, k - 1, size, source)
+        arcs.head[a] = _node(base, k, size, source)
+        arcs.cap[a] = NEVER if term[k] == np.inf else int(term[k] * scale)
+        arcs.back[a] = NEVER if 0 < k < size - 1 else 0
 
 
 @compiled
 def _pair_terms(
-    table: Array, row: int, lab_at: Array, lab: Array, task: int, source: int, scale: float,
-    tail: Array, head: Array, cap: Array, back: Array, at: int,
-) -> int:  # fmt: skip
+    table: Array, row: int, lab_at: Array, lab: Array, task: int, scale: float, arcs: Arcs, at: int
+) -> int:
     """Write an arc for every positive second difference of one task; return the next place."""
     a, b, c = lab_at[2 * task], lab_at[2 * task + 1], lab_at[2 * task + 2]
     for k in range(b - a - 1):
@@ -140,23 +146,22 @@ def _pair_terms(
             v = b - 2 * task - 1 + j
             late = interval_cost(table, row, there, lab[b + j])
             if late == np.inf:
-                at = _put(tail, head, cap, back, at, u, v, NEVER)
+                at = _put(arcs, at, u, v, NEVER)
                 break
             lower = interval_cost(table, row, here, lab[b + j]) - late
             if upper == -np.inf:
                 upper = lower
             amount = int((upper - lower) * scale)
             if amount > 0:
-                at = _put(tail, head, cap, back, at, u, v, amount)
+                at = _put(arcs, at, u, v, amount)
             upper = lower
     return at
 
 
 @compiled
 def _edge(
-    lab_at: Array, lab: Array, before: int, after: int, source: int,
-    tail: Array, head: Array, cap: Array, back: Array, at: int,
-) -> int:  # fmt: skip
+    lab_at: Array, lab: Array, before: int, after: int, source: int, arcs: Arcs, at: int
+) -> int:
     """Write arcs so that ``after`` starts in a later slot than ``before`` ends."""
     last, first = 2 * before + 1, 2 * after
     size, wide = lab_at[last + 1] - lab_at[last], lab_at[first + 1] - lab_at[first]
@@ -168,7 +173,7 @@ def _edge(
         if t > reached:
             u = _node(lab_at[last] - last, k - 1, size, source)
             v = _node(lab_at[first] - first, t - 1, wide, source)
-            at = _put(tail, head, cap, back, at, u, v, NEVER)
+            at = _put(arcs, at, u, v, NEVER)
             reached = t
     return at
 
@@ -220,8 +225,10 @@ def cut(
     for e in range(before.size):
         most += lab_at[2 * before[e] + 2] - lab_at[2 * before[e] + 1]
     most += lab_at[2 * n]
-    tail, head = np.empty(most, np.int64), np.empty(most, np.int64)
-    cap, back = np.empty(most, np.int64), np.empty(most, np.int64)
+    arcs = Arcs(
+        np.empty(most, np.int64), np.empty(most, np.int64),
+        np.empty(most, np.int64), np.empty(most, np.int64),
+    )  # fmt: skip
     widest = 0
     for v in range(2 * n):
         widest = max(widest, lab_at[v + 1] - lab_at[v])
@@ -234,22 +241,20 @@ def cut(
             table, row[i], lab[a:b], lab[b:c], toll, anchor[2 * i : 2 * i + 2],
             first_term[: b - a], last_term[: c - b],
         )  # fmt: skip
-        _chain(lab_at, 2 * i, source, first_term, scale, tail, head, cap, back)
-        _chain(lab_at, 2 * i + 1, source, last_term, scale, tail, head, cap, back)
-        at = _pair_terms(
-            table, row[i], lab_at, lab, i, source, scale, tail, head, cap, back, at
-        )  # fmt: skip
+        _chain(lab_at, 2 * i, source, first_term, scale, arcs)
+        _chain(lab_at, 2 * i + 1, source, last_term, scale, arcs)
+        at = _pair_terms(table, row[i], lab_at, lab, i, scale, arcs, at)
     edge_at = np.empty(before.size + 1, np.int64)
     for e in range(before.size):
         edge_at[e] = at
-        at = _edge(lab_at, lab, before[e], after[e], source, tail, head, cap, back, at)
+        at = _edge(lab_at, lab, before[e], after[e], source, arcs, at)
     edge_at[before.size] = at
-    first, to, residual, place = grouped(source + 2, at, tail, head, cap, back)
+    first, to, residual, place = grouped(source + 2, at, arcs.tail, arcs.head, arcs.cap, arcs.back)
     whole = edge_flow.shape[0] > 0
     flow, side = max_flow(first, to, residual, twins(place), source, source + 1, whole)
     if whole:
         _edge_flows(
-            lab_at, lab, before, edge_at, tail, source, place, residual, scale, edge_flow
+            lab_at, lab, before, edge_at, arcs.tail, source, place, residual, scale, edge_flow
         )  # fmt: skip
     left = np.empty(lab_at[2 * n])
     for a in range(left.size):

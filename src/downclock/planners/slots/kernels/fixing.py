@@ -1,9 +1,9 @@
 """Which intervals a plan below some cost may use.
 
-With a price per slot for machines and one per slot and edge, tasks choose apart: what all of them
-choose at best is a bound. An interval that is not a task's best adds what it is dearer; it also
-keeps descendants from starting early and ancestors from ending late, which adds what their own
-best intervals in what is left are dearer.
+With a multiplier per slot for machines and one per slot and edge, tasks choose separately: what
+all of them choose at best is a bound. An interval that is not a task's best adds what it is
+dearer; it also keeps descendants from starting early and ancestors from ending late, which adds
+what their own best intervals in what is left are dearer.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ def _forced(far: Array, by_first: Array, by_last: Array, i: int, low: Array, hig
 def fix_intervals(value: Array, far: Array, promised: float, upper: float) -> float:
     """Set ``value`` of intervals that no plan below ``upper`` uses to infinity; return the bound.
 
-    ``promised`` is what the prices promise for all machines. Repeated until little changes, as
+    ``promised`` is what the multipliers promise for all machines. Repeated until little changes, as
     fewer intervals make a better bound; infinite where no plan is left.
     """
     n, slots, _ = value.shape

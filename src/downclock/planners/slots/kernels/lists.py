@@ -2,13 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from downclock.kernels.compiling import compiled
 
 Array = np.ndarray[Any, np.dtype[Any]]
+
+
+class Neighbours(NamedTuple):
+    """Neighbours of tasks, ragged, and their ancestors (see `ancestor_bits`)."""
+
+    pred_at: Array
+    pred: Array
+    succ_at: Array
+    succ: Array
+    bits: Array
+
+
+class Lengths(NamedTuple):
+    """How long a task is: as its ``work`` takes, but ``least`` to ``most`` slots (n,) each.
+
+    ``done`` (slots + 1,) is the work done by each slot.
+    """
+
+    work: Array
+    least: Array
+    most: Array
+    done: Array
 
 
 @compiled
@@ -93,10 +115,11 @@ def coloured(first: Array, last: Array, by_first: Array, bits: Array, machines: 
 
 
 @compiled
-def _slots_for(work: float, at: int, done: Array, least: int, most: int) -> int:
-    """Return the slots from ``at`` on in which ``done`` grows by ``work``, within limits."""
-    length = least
-    while length < most and at + length < done.size and done[at + length] - done[at] < work:
+def _slots_for(slots: Lengths, task: int, at: int) -> int:
+    """Return how many slots a task takes that starts in slot ``at``."""
+    done, length = slots.done, slots.least[task]
+    most = min(slots.most[task], done.size - at)
+    while length < most and done[at + length] - done[at] < slots.work[task]:
         length += 1
     return length
 
@@ -124,24 +147,22 @@ def _least_key(ready: Array, size: int, key: Array) -> int:
 
 @compiled
 def listed(
-    key: Array, work: Array, least: Array, most: Array, done: Array, eager: bool, release: Array,
-    pred_at: Array, pred: Array, succ_at: Array, succ: Array, bits: Array, machines: int,
-) -> tuple[Array, Array, Array, int]:  # fmt: skip
+    key: Array, slots: Lengths, eager: bool, release: Array, graph: Neighbours, machines: int
+) -> tuple[Array, Array, Array, int]:
     """Return (first slot, length, machine, end) of a list schedule.
 
     The task of least key whose predecessors have their slots is next, and starts when these and a
     machine allow; where ``eager``, only those that can start first are looked at, so that no
     machine waits for a task while another could run. No slot is looked at twice: later tasks never
-    move earlier ones. A task is as long as its ``work`` takes where ``done`` (slots + 1,) is done
-    by each slot, but has ``least`` to ``most`` slots.
+    move earlier ones.
     """
     n = key.size
-    first, machine, length = np.zeros(n, np.int64), np.zeros(n, np.int64), least.copy()
+    first, machine, length = np.zeros(n, np.int64), np.zeros(n, np.int64), slots.least.copy()
     free_at, last_task = np.zeros(machines, np.int64), np.full(machines, -1, np.int64)
     may_start, waiting = release.copy(), np.empty(n, np.int64)
     ready, size = np.empty(n, np.int64), 0
     for i in range(n):
-        waiting[i] = pred_at[i + 1] - pred_at[i]
+        waiting[i] = graph.pred_at[i + 1] - graph.pred_at[i]
         if waiting[i] == 0:
             ready[size] = i
             size += 1
@@ -154,16 +175,17 @@ def listed(
         i = ready[pick]
         size -= 1
         ready[pick] = ready[size]
-        c, at = _machine_for(bits, i, may_start[i], free_at, last_task)
+        c, at = _machine_for(graph.bits, i, may_start[i], free_at, last_task)
         first[i], machine[i] = at, c
-        length[i] = _slots_for(work[i], at, done, least[i], most[i])
+        length[i] = _slots_for(slots, i, at)
         free_at[c], last_task[c] = at + length[i], i
         end = max(end, free_at[c])
-        for e in range(succ_at[i], succ_at[i + 1]):
-            may_start[succ[e]] = max(may_start[succ[e]], free_at[c])
-            waiting[succ[e]] -= 1
-            if waiting[succ[e]] == 0:
-                ready[size] = succ[e]
+        for e in range(graph.succ_at[i], graph.succ_at[i + 1]):
+            j = graph.succ[e]
+            may_start[j] = max(may_start[j], free_at[c])
+            waiting[j] -= 1
+            if waiting[j] == 0:
+                ready[size] = j
                 size += 1
     return first, length, machine, end
 

@@ -1,8 +1,4 @@
-"""Lower bounds on the cost of any schedule of a slot graph.
-
-All use the convex envelope of power with "off" included, so they hold for every set of levels,
-with static power and with or without pausing.
-"""
+"""The Lagrangian bound of the machine limit, and what its relaxation chooses."""
 
 from __future__ import annotations
 
@@ -12,13 +8,14 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from downclock.planners.slots.bundle import Bundle
-from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, SlotPlan, overlap
+from downclock.planners.slots.fluid import SAFE
+from downclock.planners.slots.model import SlotGraphIndex, SlotPlan, overlap
 from downclock.planners.slots.order import NO_ANCHOR, NO_FLOW, scale_for
 from downclock.planners.slots.windows import capacity_windows
 from downclock.units import Bools, Floats, Ints
 
 NEAR = 4
-"""Slots around the best plan that the small cuts of `CapacityPrices` see."""
+"""Slots around the best plan that the small cuts of `CapacityMultipliers` see."""
 
 SETTLED = 1e-7
 """Part of a plan's cost that the bound must still promise to gain."""
@@ -26,43 +23,30 @@ SETTLED = 1e-7
 SWEEPS = 100
 """Sweeps over the groups for each solution of the model; more where it promises nothing."""
 
-SAFE = 1e-9
-"""Part of a bound that is given away to rounding."""
-
-
-def liquid_bound(graph: SlotGraph) -> float:
-    """Cost of the cheapest way to do all work if it were one liquid; no schedule costs less."""
-    rows = np.sort(np.multiply.outer(graph.price, graph.unit_steps()), axis=None)
-    full, rest = divmod(int(graph.work.sum()), graph.machines)
-    if full >= rows.size:
-        full, rest = rows.size - 1, graph.machines
-    bound = graph.machines * rows[:full].sum() + rest * rows[full]
-    return float(bound * (1.0 - SAFE))
-
 
 @dataclass(slots=True)
-class CapacityPrices:
-    """Lagrangian of the machine limit: a price per slot for holding a machine (slots,).
+class CapacityMultipliers:
+    """Lagrangian of the machine limit: a multiplier per slot for holding a machine (slots,).
 
-    A minimum cut over all slots but without machines, at any prices, plus what the prices promise
-    is a lower bound; the best one equals that of the interval linear program. Prices move by a
+    A minimum cut over all slots but without machines, at any multipliers, less what they promise
+    is a lower bound; the best one equals that of the interval linear program. Multipliers move by a
     bundle method: what past cuts chose makes a model of the bound (`kernels.bundle`), and the
-    next prices are the best in the model that are not far from the best known. A cut over few
+    next multipliers are the best in the model that are not far from the best known. A cut over few
     labels, near the plan and what full cuts chose, comes first: often it shows already that the
     model promised too much. Labels that a bound excludes from any plan cheaper than ``upper`` are
     dropped for good.
 
     Attributes:
         index, table: the graph and its (envelope) table.
-        price: the prices of the best ``bound``.
-        settled: no prices are better.
+        multiplier: those of the best ``bound``.
+        settled: none are better.
         bundle: the model; it holds the relaxation's solution too.
         relaxed: the intervals of the last full cut, which may overload machines.
     """
 
     index: SlotGraphIndex
     table: Floats
-    price: Floats
+    multiplier: Floats
     bound: float = 0.0
     settled: bool = False
     relaxed: SlotPlan = field(init=False)
@@ -93,7 +77,7 @@ class CapacityPrices:
         tries: int = 16,
         late: Callable[[], bool] = lambda: False,
     ) -> None:
-        """Move the prices ``tries`` times; only plans cheaper than ``upper`` are of interest.
+        """Move the multipliers ``tries`` times; only plans cheaper than ``upper`` are of interest.
 
         It ends where it is ``late``.
         """
@@ -107,8 +91,8 @@ class CapacityPrices:
                 return
             if late():
                 return
-            aim, model = self.bundle.next_prices(
-                self.price, self._pace, 1e-10 * upper, SWEEPS << 2 * self._finer
+            aim, model = self.bundle.next_multipliers(
+                self.multiplier, self._pace, 1e-10 * upper, SWEEPS << 2 * self._finer
             )
             hope = model - self._value
             if hope <= SETTLED * upper:
@@ -122,7 +106,7 @@ class CapacityPrices:
             few = self._full(aim, hope, upper)
 
     def _begin(self, upper: float) -> None:
-        value, slot, residual = self._cut(self._labels, self.price, upper)
+        value, slot, residual = self._cut(self._labels, self.multiplier, upper)
         self._took(slot)
         self._value, self.bound = value, max(value, self.bound)
         graph = self.index.graph
@@ -131,12 +115,12 @@ class CapacityPrices:
         self._drop(residual, upper - value)
 
     def _full(self, aim: Floats, hope: float, upper: float) -> _Labels:
-        """Cut over all labels; go to the prices if they are good. Return the few labels."""
+        """Cut over all labels; go to the multipliers if they are good. Return the few labels."""
         value, slot, residual = self._cut(self._labels, aim, upper)
         fresh = self._took(slot)
         if value >= self._value + 0.1 * hope:
             self._pace *= 2.0 if value >= self._value + 0.5 * hope else 1.0
-            self.price, self._value, self._nulls = aim, value, 0
+            self.multiplier, self._value, self._nulls = aim, value, 0
             self._finer = 0
             self.bound = max(self.bound, value)
             self._drop(residual, upper - value)
@@ -161,7 +145,7 @@ class CapacityPrices:
             return
         self._stale, self._finer = False, 0
         self.bundle.clear()
-        value, slot, residual = self._cut(self._labels, self.price, upper)
+        value, slot, residual = self._cut(self._labels, self.multiplier, upper)
         self._took(slot)
         self._value = value
         self.bound = max(self.bound, value)
@@ -181,18 +165,18 @@ class CapacityPrices:
         return 4 * self._labels.pairs + 15 * few.pairs
 
     def interval_values(self, table: Floats, upper: float) -> tuple[Floats, float]:
-        """Cost of each task in each interval at the best prices of machines and of edges.
+        """Cost of each task in each interval at the best multipliers of machines and of edges.
 
         Return (n, slots, slots) by task, first and last slot, infinite where no label allows it,
-        and what the prices promise: the tasks' least values less the promise are a bound.
-        ``table`` is the true one; tasks choose apart, so it need not be convex.
+        and what the multipliers promise: the tasks' least values less the promise are a bound.
+        ``table`` is the true one; tasks choose separately, so it need not be convex.
         """
         from downclock.planners.slots.kernels.fixing import priced_intervals
 
         index, slots = self.index, self.index.graph.slots
         flow = np.zeros((index.before.size, slots))
-        self._cut(self._labels, self.price, upper, flow)
-        toll = np.concatenate([[0.0], np.cumsum(self.price)])
+        self._cut(self._labels, self.multiplier, upper, flow)
+        toll = np.concatenate([[0.0], np.cumsum(self.multiplier)])
         start, end = np.zeros((len(index.graph), slots)), np.zeros((len(index.graph), slots))
         # An edge's flow is paid by ends from its slot on, and given back for starts after it.
         np.add.at(end, index.before, np.cumsum(flow, axis=1))
@@ -203,12 +187,12 @@ class CapacityPrices:
         return value, index.graph.machines * float(toll[-1])
 
     def _cut(
-        self, labels: _Labels, price: Floats, upper: float, edge_flow: Floats = NO_FLOW
+        self, labels: _Labels, multiplier: Floats, upper: float, edge_flow: Floats = NO_FLOW
     ) -> tuple[float, Ints, Floats]:
         from downclock.planners.slots.kernels.cut import cut
 
         index = self.index
-        toll = np.concatenate([[0.0], np.cumsum(price)])
+        toll = np.concatenate([[0.0], np.cumsum(multiplier)])
         value, label, left = cut(
             self.table, index.row, labels.at, labels.lab, toll, NO_ANCHOR, index.before,
             index.after, scale_for(index.graph, upper or 1.0), edge_flow,

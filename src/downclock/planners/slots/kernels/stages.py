@@ -1,0 +1,232 @@
+"""What a stage of a graph costs between two slots, and what tasks beside a barrier cost.
+
+An arc (a, b) of a stage says that it runs in the slots a..b-1. All arcs of a stage are a table
+(begins, ends) over a window: first and last a, first and last b.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from downclock.kernels.compiling import compiled
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+SEARCHED = 11
+"""Steps of the search for the best worth of work in an arc."""
+
+
+class Steps(NamedTuple):
+    """Amount of work and cost of a unit of it by slot and step; all steps by cost, and ranks."""
+
+    amount: Array
+    cost: Array
+    order: Array
+    rank: Array
+
+
+class StageTasks(NamedTuple):
+    """Equal tasks of a stage: row of the table, least slots before and after, how many."""
+
+    row: Array
+    head: Array
+    tail: Array
+    many: Array
+
+
+class Multipliers(NamedTuple):
+    """Multipliers (slots,) that a task beside pays before, in and after an arc.
+
+    ``after`` holds for ``least`` slots at least, then ``beyond``.
+    """
+
+    before: Array
+    inside: Array
+    after: Array
+    beyond: Array
+    least: int
+
+
+@compiled
+def _trimmed(
+    steps: Steps, a: int, b: int, need: float, taken: float, total: float, last: int
+) -> tuple[float, float, int]:
+    """Give back the dearest steps in slots a..b-1 that are not needed; ``last`` is needed."""
+    wide = steps.cost.shape[1]
+    while True:
+        slot, j = steps.order[last] // wide, steps.order[last] % wide
+        amount = steps.amount[slot, j] if a <= slot < b else 0.0
+        if amount > 0.0 and taken - amount < need:
+            return taken, total, last
+        taken -= amount
+        total -= amount * steps.cost[slot, j] if amount > 0.0 else 0.0
+        last -= 1
+
+
+@compiled
+def _arcs_from(steps: Steps, need: float, a: int, low_b: int, value: Array) -> None:
+    """Fill the costs of arcs that begin in slot ``a``; the threshold of cost only falls."""
+    wide = steps.cost.shape[1]
+    taken, total, last, enough = 0.0, 0.0, steps.order.size - 1, False
+    for b in range(a + 1, low_b + value.size):
+        for j in range(wide):
+            amount = steps.amount[b - 1, j]
+            if amount > 0.0 and (not enough or steps.rank[b - 1, j] <= last):
+                taken += amount
+                total += amount * steps.cost[b - 1, j]
+        enough = enough or taken >= need
+        if enough:
+            taken, total, last = _trimmed(steps, a, b, need, taken, total, last)
+            if b >= low_b:
+                o = steps.order[last]
+                value[b - low_b] = total - (taken - need) * steps.cost[o // wide, o % wide]
+
+
+@compiled
+def fluid_arcs(
+    steps: Steps, need: float, least: int, refund: Array, window: tuple[int, int, int, int]
+) -> Array:
+    """Return the cost of a stage as a fluid in every arc of a window, less a refund.
+
+    ``refund`` (slots + 1,) is the running sum of what each slot gives back. Arcs of fewer than
+    ``least`` slots are infinite.
+    """
+    low_a, high_a, low_b, high_b = window
+    value = np.full((high_a - low_a + 1, high_b - low_b + 1), np.inf)
+    for a in range(low_a, high_a + 1):
+        row = value[a - low_a]
+        _arcs_from(steps, need * (1.0 - 1e-12), a, low_b, row)
+        for k in range(row.size):
+            b = low_b + k
+            row[k] = np.inf if b - a < least else row[k] - (refund[b] - refund[a])
+    return value
+
+
+@compiled
+def _tolls(paid: Multipliers, a: int, b: int, early: int, late: int, toll: Array) -> None:
+    """Fill the running sum (slots + 1,) of what holding a machine costs from ``early`` on."""
+    toll[early] = 0.0
+    for t in range(early, late + 1):
+        if t < a:
+            each = paid.before[t]
+        elif t < b:
+            each = paid.inside[t]
+        elif t < b + paid.least:
+            each = paid.after[t]
+        else:
+            each = paid.beyond[t]
+        toll[t + 1] = toll[t] + each
+
+
+@compiled
+def cheapest(table: Array, toll: Array, low: int, high: int, late: int) -> tuple[float, int, int]:
+    """Return (cost, first, last) of the cheapest interval that starts in low..high.
+
+    ``table`` (slots, lengths) is that of one task, which ends by slot ``late``.
+    """
+    best, first, last = np.inf, -1, -1
+    for s in range(low, high + 1):
+        for e in range(s, late + 1):
+            held = toll[e + 1] - toll[s]
+            if held >= best:  # what is longer is dearer
+                break
+            cost = table[s, e - s] + held
+            if cost < best:
+                best, first, last = cost, s, e
+    return best, first, last
+
+
+@compiled
+def beside_costs(
+    table: Array, early: int, late: int, paid: Multipliers, rule: tuple[bool, bool],
+    alive: Array, low_a: int, low_b: int,
+) -> tuple[Array, Array]:  # fmt: skip
+    """Return the least cost of a task beside a stage for each of its arcs, and the interval.
+
+    Shapes (begins, ends) and (begins, ends, 2); only arcs that are ``alive``. The ``rule`` says
+    whether the task starts in the arc or later, and whether it starts before its end.
+    """
+    cost, chosen = np.zeros(alive.shape), np.zeros((*alive.shape, 2), np.int64)
+    toll = np.zeros(late + 2)
+    for i in range(alive.shape[0]):
+        for k in range(alive.shape[1]):
+            if not alive[i, k]:
+                continue
+            a, b = low_a + i, low_b + k
+            _tolls(paid, a, b, early, late, toll)
+            low = max(early, a) if rule[0] else early
+            high = min(late, b - 1) if rule[1] else late
+            cost[i, k], chosen[i, k, 0], chosen[i, k, 1] = cheapest(table, toll, low, high, late)
+    return cost, chosen
+
+
+@compiled
+def _marginal(cost: Array, width: Array, wide: int, need: float, a: int, b: int) -> float:
+    """Return what the last unit of fluid work costs in slots a..b-1 on ``wide`` machines."""
+    each = cost[a:b].ravel()
+    order = np.argsort(each)
+    left = need
+    for k in range(order.size):
+        left -= wide * width[order[k] % width.size]
+        if left <= 0.0:
+            return each[order[k]]
+    return each[order[-1]]
+
+
+@compiled
+def _separate(table: Array, tasks: StageTasks, toll: Array, a: int, b: int) -> float:
+    """Return the sum of the tasks' cheapest intervals in an arc."""
+    total = 0.0
+    for g in range(tasks.row.size):
+        high = b - 1 - tasks.tail[g]
+        best, _, _ = cheapest(table[tasks.row[g]], toll, a + tasks.head[g], high, high)
+        total += tasks.many[g] * best
+    return total
+
+
+@compiled
+def _arc_at(
+    table: Array, tasks: StageTasks, cost: Array, width: Array, paid: Array,
+    room: tuple[int, int], worth: float, a: int, b: int, toll: Array,
+) -> float:  # fmt: skip
+    """Return the separable bound of an arc where a unit of work is worth so much."""
+    machines, rented = room
+    promised = 0.0
+    for t in range(a, b):
+        gain = 0.0
+        for j in range(width.size):
+            gain += max(worth - cost[t, j], 0.0) * width[j]
+        promised += machines * gain + rented * max(paid[t] - gain, 0.0)
+        toll[t + 1] = toll[t] + gain
+    return _separate(table, tasks, toll, a, b) - promised
+
+
+@compiled
+def separable_arcs(
+    table: Array, tasks: StageTasks, cost: Array, width: Array, paid: Array,
+    room: tuple[int, int], wide: int, need: float, arcs: Array,
+) -> Array:  # fmt: skip
+    """Return the separable bound of a stage in some arcs (k, 2).
+
+    Every task chooses its interval at multipliers of machines that a worth of fluid work makes
+    (see `Fluid.machine_multipliers`); the best worth is looked for. ``room`` are the machines, and
+    how many of them are given back at ``paid`` (slots,) where they are not used.
+    """
+    value, toll = np.empty(len(arcs)), np.zeros(cost.shape[0] + 1)
+    for k in range(len(arcs)):
+        a, b = arcs[k]
+        worth = _marginal(cost, width, wide, need, a, b)
+        best = _arc_at(table, tasks, cost, width, paid, room, worth, a, b, toll)
+        step = 0.15 * worth
+        for _ in range(SEARCHED):
+            less = _arc_at(table, tasks, cost, width, paid, room, worth - step, a, b, toll)
+            more = _arc_at(table, tasks, cost, width, paid, room, worth + step, a, b, toll)
+            if max(less, more) > best:
+                worth += step if more > less else -step
+                best = max(less, more)
+            else:
+                step *= 0.5
+        value[k] = best
+    return value

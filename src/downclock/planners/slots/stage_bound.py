@@ -1,0 +1,543 @@
+"""A bound for graphs with barriers and near-barriers: joins with some tasks beside them.
+
+The Lagrangian bound cannot see that machines idle at a barrier: it mixes plans whose barriers lie
+in different slots. Here the stages between barriers share out the slots by dynamic programming,
+so every choice of barrier slots is looked at by itself. A stage's work is a fluid between its two
+barriers; in the arcs that decide, every task chooses an interval (separable bound).
+
+Tasks beside a barrier need machines too. A stage has room for them on as many machines as there
+are such tasks and as its own work leaves; a multiplier for each stage and slot is what that room
+is worth. A task beside a stage knows where the stage lies, and so what it pays before, in and
+after it. A task that may run in many stages has a copy at every second one; another multiplier
+says what it is worth to run it once. Any multipliers give a bound; they climb by subgradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+
+from downclock.planners.slots.barriers import Stages, barriers
+from downclock.planners.slots.fluid import SAFE, Fluid
+from downclock.planners.slots.kernels.stages import Multipliers, StageTasks, Steps
+from downclock.planners.slots.model import SlotGraphIndex, SlotPlan, cost_table
+from downclock.planners.slots.windows import capacity_windows
+from downclock.units import Bools, Floats, Ints
+
+SHARES = (0.0, 0.02, 0.05, 0.1, 0.15, 0.25)
+"""Parts of all work that may be beside barriers, one after another."""
+
+LARGEST = 4_000_000
+"""Arcs of all stages, and entries of the tables of tasks beside them, that are still computed."""
+
+FIRST_STEPS, STEPS = 12, 60
+"""Steps of the multipliers to see which barriers are the best, and to climb with these."""
+
+WORK, REFINED = 1_500_000_000, 400_000_000
+"""Operations that climbing and the separable bound of arcs may take, about."""
+
+PATIENCE, SHRINK = 3, 0.6
+"""After so many steps without gain steps become that much shorter."""
+
+
+def stage_bound(
+    index: SlotGraphIndex,
+    fluid: Fluid,
+    table: Floats,
+    plan: SlotPlan,
+    late: Callable[[], bool] = lambda: False,
+) -> float:
+    """The best bound of some chains of barriers; 0 where there are none.
+
+    ``plan`` gives the first multipliers, and its cost is never exceeded; ``table`` may be cut at a
+    length. It ends soon where it is ``late``.
+    """
+    found, tried, known = barriers(index, fluid.work), set[int](), list[StageBound]()
+    for share in SHARES:
+        stages = Stages.of(found, fluid.work, share)
+        if stages is not None and len(stages) not in tried and not late():
+            tried.add(len(stages))
+            bound = StageBound.of(index, fluid, stages, plan)
+            if bound is not None:
+                bound.climb(FIRST_STEPS, late)
+                known.append(bound)
+    known.sort(key=lambda bound: -bound.value)
+    for bound in known[:2]:
+        bound.climb(STEPS, late)
+        if not late():
+            bound.refine(table)
+    value = max((bound.value for bound in known), default=0.0)
+    return max(0.0, value - SAFE * (value + plan.cost))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Stage:
+    """One stage: what it needs, and the machines that it has.
+
+    Attributes:
+        tasks: its tasks, equal ones together.
+        need: its work as a fluid.
+        least: fewest slots it can take.
+        wide: most machines that its tasks can use.
+        rented: machines that tasks beside may use, too.
+    """
+
+    tasks: StageTasks
+    need: float
+    least: int
+    wide: int
+    rented: int
+
+    @classmethod
+    def of(cls, index: SlotGraphIndex, fluid: Fluid, tasks: Ints, crowd: int) -> _Stage:
+        """Count what some tasks need; ``crowd`` others may run in the same slots."""
+        machines, length = index.graph.machines, index.length
+        head, tail = _paths_within(index, tasks)
+        kind = np.column_stack([index.row, head, tail])[tasks]
+        rows, count = np.unique(kind, axis=0, return_counts=True)
+        path = int((head + length + tail)[tasks].max())
+        crowded = -(-int(length[tasks].sum()) // machines)
+        return cls(
+            StageTasks(rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy(), count),
+            float(fluid.work[tasks].sum()),
+            max(path, crowded),
+            min(machines, tasks.size),
+            min(machines, crowd),
+        )
+
+
+def _paths_within(index: SlotGraphIndex, tasks: Ints) -> tuple[Ints, Ints]:
+    """Least slots before and after each task on paths inside a set (n,)."""
+    inside = np.zeros(len(index.graph), dtype=bool)
+    inside[tasks] = True
+    mine = inside[index.before] & inside[index.after]
+    edges = list(zip(index.before[mine].tolist(), index.after[mine].tolist(), strict=True))
+    head, tail = np.zeros(inside.size, dtype=np.int64), np.zeros(inside.size, dtype=np.int64)
+    for i, j in edges:
+        head[j] = max(head[j], head[i] + index.length[i])
+    for i, j in reversed(edges):
+        tail[i] = max(tail[i], tail[j] + index.length[j])
+    return head, tail
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Copy:
+    """A task beside barriers, placed around one stage.
+
+    Attributes:
+        task: its number among the tasks beside.
+        stage: the stage whose arc it knows.
+        rule: whether it starts in the arc or later, and whether before the arc's end.
+        only: it is the only copy of its task.
+    """
+
+    task: int
+    stage: int
+    rule: tuple[bool, bool]
+    only: bool
+
+
+def _copies(stages: Stages) -> list[_Copy]:
+    """Copies such that whichever stage a task starts in, one of them knows what it pays."""
+    copies: list[_Copy] = []
+    for task, (first, last) in enumerate(zip(stages.first, stages.last, strict=True)):
+        if last == first + 1:
+            copies.append(_Copy(task, int(first), (True, False), only=True))
+            continue
+        around = range(int(first) + 1, int(last), 2)
+        for stage in around:
+            copies.append(_Copy(task, stage, (False, stage < around[-1]), len(around) == 1))
+    return copies
+
+
+@dataclass(slots=True, eq=False)
+class _Relaxed:
+    """What stages and tasks beside choose at some multipliers.
+
+    Attributes:
+        constant: part of the value that no arc has.
+        arcs: cost of the arcs of each stage, tasks beside included (begins, ends).
+        beside: the part of it that tasks beside have.
+        fore, back: least cost up to each slot of each barrier, and from it on.
+        load: machines that tasks beside hold beyond the room for them (stages, slots).
+        times: how often each task beside is run (d,).
+    """
+
+    constant: float
+    arcs: list[Floats]
+    beside: list[Floats]
+    fore: list[Floats]
+    back: list[Floats]
+    load: Floats
+    times: Floats
+
+    @property
+    def value(self) -> float:
+        """The bound."""
+        return self.constant + float(self.fore[-1][-1])
+
+    def path(self) -> list[tuple[int, int]]:
+        """Begin and end of each stage on the cheapest path, as places in its arcs."""
+        end, found = len(self.fore[-1]) - 1, list[tuple[int, int]]()
+        for stage in range(len(self.arcs) - 1, -1, -1):
+            begin = int(np.argmin(self.fore[stage] + self.arcs[stage][:, end]))
+            found.append((begin, end))
+            end = begin
+        return found[::-1]
+
+
+@dataclass(slots=True, eq=False)
+class StageBound:
+    """The bound of one chain of barriers, as far as its multipliers have climbed.
+
+    Attributes:
+        index, fluid: the graph, and its work as a fluid.
+        upper: cost of a plan that is known.
+        barriers: the chain, and what is beside it.
+        stages: what lies between.
+        low, high: first and last slot of each barrier, start and end of all among them (k + 2,).
+        early, late: window of each task beside (d,).
+        table, row: cost of the tasks beside in every interval (rows, slots, lengths); row of each.
+        room: multiplier of a machine for tasks beside (stages, slots).
+        once: what it is worth to run each task beside (d,).
+        alive: arcs of each stage that a plan cheaper than ``upper`` may use.
+        value: the bound.
+    """
+
+    index: SlotGraphIndex
+    fluid: Fluid
+    upper: float
+    barriers: Stages
+    stages: tuple[_Stage, ...]
+    low: Ints
+    high: Ints
+    early: Ints
+    late: Ints
+    table: Floats
+    row: Ints
+    room: Floats
+    once: Floats
+    alive: list[Bools]
+    value: float = 0.0
+    _scale: float = 1.0
+    _best: _Relaxed | None = None
+
+    @classmethod
+    def of(
+        cls, index: SlotGraphIndex, fluid: Fluid, barriers: Stages, plan: SlotPlan
+    ) -> StageBound | None:
+        """Make tables and first multipliers; None where tables would be too large."""
+        early, late = capacity_windows(index)
+        low, high = _barrier_windows(index, barriers, early, late)
+        ends, beside = high - low + 1, barriers.beside
+        longest = int((late - early + 1)[beside].max(initial=1))
+        rows = np.unique(index.row[beside])
+        entries = max(int(ends[:-1] @ ends[1:]), rows.size * index.graph.slots * longest)
+        if np.any(ends < 1) or entries > LARGEST:
+            return None
+        some = replace(index, row_curve=index.row_curve[rows], row_work=index.row_work[rows])
+        stages = tuple(
+            _Stage.of(index, fluid, tasks, int(crowd))
+            for tasks, crowd in zip(barriers.tasks, barriers.crowd, strict=True)
+        )
+        return cls(
+            index,
+            fluid,
+            plan.cost,
+            barriers,
+            stages,
+            low,
+            high,
+            early[beside],
+            late[beside],
+            cost_table(some, longest, envelope=not index.graph.monge),
+            np.searchsorted(rows, index.row[beside]),
+            _first_multipliers(index, fluid, barriers, plan),
+            np.zeros(beside.size),
+            [np.ones((a, b), dtype=bool) for a, b in pairwise(ends)],
+        )
+
+    @property
+    def copies(self) -> list[_Copy]:
+        """Tasks beside, each around some stages."""
+        return _copies(self.barriers)
+
+    def climb(self, steps: int, late: Callable[[], bool] = lambda: False) -> None:
+        """Move the multipliers by subgradients, with steps that would reach ``upper`` (Polyak)."""
+        if self._best is None:
+            self._begin()
+        room, once, relaxed, failed = self.room, self.once, self._best, 0
+        for _ in range(min(steps, WORK // self._work())):
+            if relaxed is None or self.value >= self.upper or late():
+                return
+            room, once = self._moved(room, once, relaxed)
+            relaxed = self.relaxed_at(room, once)
+            failed += 1
+            if relaxed.value > self.value:
+                self.room, self.once, failed = room, once, 0
+                self._took(relaxed)
+            elif failed == PATIENCE:
+                room, once, relaxed, failed = self.room, self.once, self._best, 0
+                self._scale *= SHRINK
+
+    def _begin(self) -> None:
+        """Solve at the first multipliers, where running a task is worth what it costs at least."""
+        from downclock.planners.slots.kernels.stages import cheapest
+
+        toll = np.concatenate([[0.0], np.cumsum(self.room.min(axis=0))])
+        for task, (early, late) in enumerate(zip(self.early, self.late, strict=True)):
+            self.once[task], _, _ = cheapest(self.table[self.row[task]], toll, early, late, late)
+        self._took(self.relaxed_at(self.room, self.once))
+
+    def _work(self) -> int:
+        """Operations of one step, about; many where there is nothing to climb."""
+        if not self.barriers.beside.size:
+            return WORK + 1
+        begins, span = (self.high - self.low + 1)[:-1], self.high[1:] - self.low[:-1]
+        fluid = 2 * self.fluid.width.size * int(begins @ span)
+        tried = 8 * (self.late - self.early + 1)
+        beside = sum(int(self.alive[c.stage].sum()) * int(tried[c.task]) for c in self.copies)
+        return 1 + fluid + beside
+
+    def _moved(self, room: Floats, once: Floats, relaxed: _Relaxed) -> tuple[Floats, Floats]:
+        """Return multipliers a step along the subgradient of a relaxed solution at others."""
+        load = np.where((room <= 0.0) & (relaxed.load < 0.0), 0.0, relaxed.load)
+        # What it is worth to run a task weighs as much as the multipliers of some of its slots.
+        slots = 2.0 * self.index.length[self.barriers.beside]
+        missing = slots * (1.0 - relaxed.times)
+        steep = float((load * load).sum() + missing @ missing)
+        step = self._scale * (self.upper - relaxed.value) / max(steep, 1e-300)
+        return np.maximum(room + step * load, 0.0), once + step * slots * missing
+
+    def _took(self, relaxed: _Relaxed) -> None:
+        """Remember the best solution, and which arcs a cheaper plan may use."""
+        self._best, self.value = relaxed, min(relaxed.value, self.upper)
+        most = self.upper * (1.0 + SAFE) - relaxed.constant
+        for stage, arcs in enumerate(relaxed.arcs):
+            through = relaxed.fore[stage][:, None] + arcs + relaxed.back[stage + 1]
+            self.alive[stage] &= through <= most
+
+    def relaxed_at(self, room: Floats, once: Floats) -> _Relaxed:
+        """Let stages and tasks beside choose at some multipliers."""
+        steps = [self._steps(stage, room[stage]) for stage in range(len(self.stages))]
+        arcs = [self._fluid_arcs(stage, each, room[stage]) for stage, (each, _) in enumerate(steps)]
+        beside = [np.zeros(each.shape) for each in arcs]
+        chosen, several = list[tuple[_Copy, Floats, Ints]](), np.zeros(once.size, dtype=bool)
+        for copy in self.copies:
+            cost, interval = self._beside_costs(copy, room)
+            several[copy.task] |= not copy.only
+            gain = cost if copy.only else np.minimum(cost - once[copy.task], 0.0)
+            beside[copy.stage] += gain
+            chosen.append((copy, gain, interval))
+        arcs = [each + more for each, more in zip(arcs, beside, strict=True)]
+        load, times = np.zeros(room.shape), np.zeros(once.size)
+        relaxed = _Relaxed(float(once[several].sum()), arcs, beside, *_shortest(arcs), load, times)
+        if np.isfinite(relaxed.value):
+            self._count_stages(relaxed, steps)
+            self._count_beside(relaxed, room, chosen)
+        return relaxed
+
+    def _fluid_arcs(self, stage: int, steps: Steps, room: Floats) -> Floats:
+        """Cost of a stage's own work in its arcs, less what its spare machines are worth."""
+        from downclock.planners.slots.kernels.stages import fluid_arcs
+
+        mine = self.stages[stage]
+        refund = mine.rented * np.concatenate([[0.0], np.cumsum(room)])
+        low, high = self.low[stage : stage + 2], self.high[stage : stage + 2]
+        window = (int(low[0]), int(high[0]), int(low[1]), int(high[1]))
+        arcs = fluid_arcs(steps, mine.need, mine.least, refund, window)
+        return np.where(self.alive[stage], arcs, np.inf)
+
+    def _steps(self, stage: int, room: Floats) -> tuple[Steps, Floats]:
+        """Return steps of a stage's fluid work, and what a rented machine does first (slots,).
+
+        Machines that only the stage may use cost nothing to hold, the others their multiplier.
+        """
+        mine, machines = self.stages[stage], self.index.graph.machines
+        own = min(machines - mine.rented, mine.wide)
+        first, amount, cost = _rented_steps(self.fluid, self.index.graph.price, room)
+        own_amount = np.broadcast_to(own * self.fluid.width, cost.shape)
+        amount = np.hstack([own_amount, (mine.wide - own) * amount])
+        cost = np.hstack([self.fluid.marginals(self.index.graph.price), cost])
+        order = np.argsort(cost, axis=None, kind="stable")
+        rank = np.empty(order.size, dtype=np.int64)
+        rank[order] = np.arange(order.size)
+        return Steps(amount, cost, order, rank.reshape(cost.shape)), first
+
+    def _beside_costs(self, copy: _Copy, room: Floats) -> tuple[Floats, Ints]:
+        from downclock.planners.slots.kernels.stages import beside_costs
+
+        task, stage = copy.task, copy.stage
+        return beside_costs(
+            self.table[self.row[task]], int(self.early[task]), int(self.late[task]),
+            self._paid(copy, room), copy.rule, self.alive[stage], int(self.low[stage]),
+            int(self.low[stage + 1]),
+        )  # fmt: skip
+
+    def _paid(self, copy: _Copy, room: Floats) -> Multipliers:
+        """What a copy pays for machines before, in and after its stage."""
+        stage, last = copy.stage, int(self.barriers.last[copy.task])
+        after = min(stage + 1, last)
+        lengths = self._lengths(after) if after < last else self.index.graph.slots
+        return Multipliers(
+            room[max(stage - 1, 0)], room[stage], room[after], room[after : last + 1].min(axis=0),
+            lengths,
+        )  # fmt: skip
+
+    def _lengths(self, stage: int) -> int:
+        """Fewest slots of a stage in any arc that is left."""
+        begin, end = np.nonzero(self.alive[stage])
+        if not begin.size:
+            return self.stages[stage].least
+        return int((end - begin).min() + self.low[stage + 1] - self.low[stage])
+
+    def _count_stages(self, relaxed: _Relaxed, steps: list[tuple[Steps, Floats]]) -> None:
+        """Take the machines that stages leave to tasks beside from the load."""
+        for stage, (begin, end) in enumerate(relaxed.path()):
+            a, b = int(self.low[stage]) + begin, int(self.low[stage + 1]) + end
+            mine, (every, first) = self.stages[stage], steps[stage]
+            amount, cost = every.amount[a:b].ravel(), every.cost[a:b]
+            order = np.argsort(cost, axis=None, kind="stable")
+            taken = np.empty(order.size)
+            before = np.cumsum(amount[order]) - amount[order]
+            taken[order] = np.clip(mine.need - before, 0.0, amount[order])
+            used = taken.reshape(cost.shape)[:, self.fluid.width.size] / first[a:b]
+            relaxed.load[stage, a:b] -= mine.rented - used
+
+    def _count_beside(
+        self, relaxed: _Relaxed, room: Floats, chosen: list[tuple[_Copy, Floats, Ints]]
+    ) -> None:
+        """Add what tasks beside hold to the load, and count how often they run."""
+        path = relaxed.path()
+        for copy, gain, interval in chosen:
+            begin, end = path[copy.stage]
+            if copy.only or gain[begin, end] < 0.0:
+                relaxed.times[copy.task] += 1.0
+                first, last = interval[begin, end]
+                slot = np.arange(first, last + 1)
+                a, b = int(self.low[copy.stage]) + begin, int(self.low[copy.stage + 1]) + end
+                np.add.at(relaxed.load, (self._labels(copy, room, slot, a, b), slot), 1.0)
+
+    def _labels(self, copy: _Copy, room: Floats, slot: Ints, a: int, b: int) -> Ints:
+        """Return the stage whose multiplier a copy pays in each slot where its stage is a..b-1."""
+        stage, last = copy.stage, int(self.barriers.last[copy.task])
+        after = min(stage + 1, last)
+        beyond = after + room[after : last + 1, slot].argmin(axis=0)
+        far = slot >= b + self._paid(copy, room).least
+        return np.select([slot < a, slot < b, ~far], [stage - 1, stage, after], beyond)
+
+    def refine(self, table: Floats) -> None:
+        """Replace fluid by separable bounds in arcs of paths below ``upper``, cheapest first."""
+        relaxed = self.relaxed_at(self.room, self.once)
+        if not np.isfinite(relaxed.value):
+            self.value = self.upper
+            return
+        done, spent = [np.zeros(each.shape, dtype=bool) for each in relaxed.arcs], 0
+        most = self.upper - relaxed.constant
+        for part in (0.1, 0.2, 0.4, 0.7, 1.0, 1.0, 1.0):
+            limit = (1.0 - part) * relaxed.fore[-1][-1] + part * most
+            for stage in range(len(self.stages)):
+                through = relaxed.fore[stage][:, None] + relaxed.arcs[stage]
+                through = through + relaxed.back[stage + 1]
+                spent += self._refine_stage(
+                    relaxed, stage, (through <= limit) & ~done[stage], table, REFINED - spent
+                )
+                done[stage] |= through <= limit
+            relaxed.fore, relaxed.back = _shortest(relaxed.arcs)
+            self.value = max(self.value, min(relaxed.value, self.upper))
+            if spent >= REFINED:
+                break
+
+    def _refine_stage(
+        self, relaxed: _Relaxed, stage: int, which: Bools, table: Floats, budget: int
+    ) -> int:
+        """Raise some arcs of a stage to their separable bound; return the operations it took."""
+        from downclock.planners.slots.kernels.stages import SEARCHED, separable_arcs
+
+        mine, graph = self.stages[stage], self.index.graph
+        place = np.argwhere(which)
+        arcs = place + self.low[stage : stage + 2]
+        length = arcs[:, 1] - arcs[:, 0]
+        cost = np.cumsum(SEARCHED * mine.tasks.row.size * length**2)
+        good = (length <= table.shape[2]) & (cost <= budget)
+        place, arcs = place[good], np.ascontiguousarray(arcs[good])
+        value = separable_arcs(
+            table, mine.tasks, self.fluid.marginals(graph.price), self.fluid.width,
+            self.room[stage], (graph.machines, mine.rented), mine.wide, mine.need, arcs,
+        )  # fmt: skip
+        at = tuple(place.T)
+        value = value + relaxed.beside[stage][at]
+        relaxed.arcs[stage][at] = np.maximum(relaxed.arcs[stage][at], value)
+        return int(cost[-1]) if cost.size else 0
+
+
+def _barrier_windows(
+    index: SlotGraphIndex, barriers: Stages, early: Ints, late: Ints
+) -> tuple[Ints, Ints]:
+    """First and last slot in which each barrier may lie, both ends included (k + 2,).
+
+    It lies where the last task before it ends: no task after it starts sooner.
+    """
+    end, start, slots = early + index.length, late - index.length + 1, index.graph.slots
+    low = [int(end[each.before].max()) for each in barriers.chain]
+    high = [int(start[each.after].min()) for each in barriers.chain]
+    return np.array([0, *low, slots]), np.array([0, *high, slots])
+
+
+def _first_multipliers(
+    index: SlotGraphIndex, fluid: Fluid, barriers: Stages, plan: SlotPlan
+) -> Floats:
+    """Multipliers of machines in each stage (stages, slots), from what work costs in a plan.
+
+    In the slots that a stage has in the plan, on the machines that tasks beside leave it, the last
+    of its fluid work has a cost; it is what that work is worth in all slots. Where the stage leaves
+    machines idle they are worth nothing.
+    """
+    graph = index.graph
+    held = np.zeros(graph.slots)
+    for i in barriers.beside:
+        held[plan.first[i] : plan.last[i] + 1] += 1.0
+    ends = [int(plan.last[each.before].max()) + 1 for each in barriers.chain]
+    room, cost = np.zeros((len(barriers), graph.slots)), fluid.marginals(graph.price)
+    for stage, (a, b) in enumerate(zip([0, *ends], [*ends, graph.slots], strict=True)):
+        tasks = barriers.tasks[stage]
+        left = np.maximum(graph.machines - held[a:b], 0.0)
+        if tasks.size < left.min(initial=np.inf):
+            continue
+        amount = np.multiply.outer(np.minimum(left, tasks.size), fluid.width).ravel()
+        order = np.argsort(cost[a:b], axis=None, kind="stable")
+        taken = np.cumsum(amount[order])
+        last = min(np.searchsorted(taken, fluid.work[tasks].sum() * (1.0 - SAFE)), order.size - 1)
+        room[stage] = fluid.machine_multipliers(graph.price, cost[a:b].ravel()[order[last]])
+    return room
+
+
+def _rented_steps(fluid: Fluid, price: Floats, room: Floats) -> tuple[Floats, Floats, Floats]:
+    """Steps of a machine that costs ``room`` (slots,) to hold: what it does first, amounts, costs.
+
+    A machine that runs at all runs at least up to the step where work costs the least, its holding
+    included; the steps beyond cost what they cost anyway. Shapes (slots,), (slots, steps) twice.
+    """
+    done = np.cumsum(fluid.width)
+    cost = fluid.marginals(price)
+    each = (np.cumsum(cost * fluid.width, axis=1) + room[:, None]) / done
+    best = each.argmin(axis=1)
+    first = done[best]
+    amount = np.where(np.arange(done.size) > best[:, None], fluid.width, 0.0)
+    amount[:, 0] = first
+    cost = np.where(np.arange(done.size) > best[:, None], cost, np.inf)
+    cost[:, 0] = each[np.arange(best.size), best]
+    return first, amount, cost
+
+
+def _shortest(arcs: list[Floats]) -> tuple[list[Floats], list[Floats]]:
+    """Least cost up to each slot of each barrier, and from it on, over arcs of all stages."""
+    fore, back = [np.zeros(arcs[0].shape[0])], [np.zeros(arcs[-1].shape[1])]
+    for each in arcs:
+        fore.append(np.min(fore[-1][:, None] + each, axis=0))
+    for each in reversed(arcs):
+        back.append(np.min(each + back[-1], axis=1))
+    return fore, back[::-1]
