@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from downclock.planners.chip.bounds import (
     global_bound,
     lemma3_bound,
-    level_bound,
     weighted_bound,
 )
 from downclock.planners.chip.clocks import (
@@ -23,6 +22,7 @@ from downclock.planners.chip.clocks import (
     weighted_makespan,
 )
 from downclock.planners.chip.length import least_length
+from downclock.planners.chip.level_program import LevelProgram
 from downclock.planners.chip.lists import list_schedule
 from downclock.planners.chip.search import SearchEffort, search
 from tests.planners.chip.graphs_for_tests import (
@@ -51,7 +51,7 @@ def test_bound_and_search_enclose_the_exhaustive_optimum(graph, cores) -> None:
     placed = search(graph, cores, how=QUICK)
     assert weighted_makespan(placed.parallelism(graph)) == pytest.approx(optimum)
     assert weighted_bound(graph, cores) <= optimum * (1.0 + 1e-9)
-    assert level_bound(graph, cores) >= lemma3_bound(
+    assert LevelProgram.of(graph, cores).solve(ChipPower().weight(cores)[1:])[0] >= lemma3_bound(
         graph.total_work, graph.critical_path, cores
     ) * (1.0 - 1e-6)
 

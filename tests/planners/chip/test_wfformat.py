@@ -64,6 +64,8 @@ def broken(change: str) -> dict[str, Any]:
         runs[1]["runtimeInSeconds"] = "2.5"
     elif change == "negative":
         runs[1]["runtimeInSeconds"] = -1
+    elif change == "huge":
+        runs[1]["runtimeInSeconds"] = 10**400
     elif change == "no children":
         del tasks[0]["children"]
     elif change == "version":
@@ -82,6 +84,7 @@ def broken(change: str) -> dict[str, Any]:
         ("no run time", "task 'c': has no run time in workflow.execution.tasks"),
         ("text run time", "task 'a': runtimeInSeconds='2.5' must be a number"),
         ("negative", "task 'a': runtimeInSeconds=-1 must be finite and not negative"),
+        ("huge", "must be finite and not negative"),
         ("no children", "task 'a': children=None must be a list"),
         ("version", "schemaVersion='1.3' is not supported"),
         ("no execution", "workflow: 'execution' must be an object"),

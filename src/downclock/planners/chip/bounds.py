@@ -6,7 +6,7 @@ Weighted makespan (one clock for the chip), all in cycles:
   whole: then some best schedule starts every task at a whole cycle, because the cost is linear
   as long as the order of starts and ends does not change and difference constraints have whole
   corners. The same holds for multiples of any unit.
-- `level_bound`: a linear program over the cycles with exactly m active cores, stage by stage
+- `LevelProgram`: a linear program over the cycles with exactly m active cores, stage by stage
   between near-barriers (`level_program`). Both bounds of the paper follow from it.
 
 Energy (a clock per core): `local_bound`, the convex program without a placement, whose busy time
@@ -141,11 +141,6 @@ def simple_bound(graph: WorkGraph, cores: int, alpha: float = 3.0) -> float:
     unit = common_unit(graph)
     length = least_length(graph, cores, unit)
     return lemma3_bound(graph.total_work, length, cores, alpha, unit)
-
-
-def level_bound(graph: WorkGraph, cores: int, alpha: float = 3.0) -> float:
-    """Least weighted makespan of the level program; 0 where it ends without a bound."""
-    return LevelProgram.of(graph, cores).solve(ChipPower(alpha=alpha).weight(cores)[1:])[0]
 
 
 def lemma3_bound(

@@ -12,7 +12,7 @@ from itertools import pairwise
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.units import TOLERANCE, Floats
+from downclock.units import TOLERANCE, Floats, Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +41,14 @@ class ChipPower:
         """Generalised critical clock: slower saves nothing (Theorem 1)."""
         return float((self.c3 / (self.c1 * (self.alpha - 1.0))) ** (1.0 / self.alpha))
 
+    def per_cycle(self, clock: Floats, active: Ints | int = 1) -> Floats:
+        """Energy of a cycle at each clock with so many active cores."""
+        return active * self.c1 * clock ** (self.alpha - 1.0) + self.c2 + self.c3 / clock
+
     def energy(self, omega: Floats, clock: Floats) -> float:
         """Energy of running ω_m cycles at clock f_m, m = 0..M (equation 2, with c2 S)."""
-        m = np.arange(omega.size)
-        used = (omega > 0.0) & (m > 0)
-        f, cycles = clock[used], omega[used]
-        per_cycle = m[used] * self.c1 * f ** (self.alpha - 1.0) + self.c2 + self.c3 / f
-        return float(cycles @ per_cycle)
+        used = np.flatnonzero(omega[1:] > 0.0) + 1
+        return float(omega[used] @ self.per_cycle(clock[used], used))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -167,10 +168,8 @@ def level_clocks(
     steps: list[tuple[float, int, int, int]] = []
     cycles = np.zeros((omega.size, levels.size))
     spent = 0.0
-    for m in np.flatnonzero(omega > 0.0):
-        if m == 0:
-            continue
-        joules = m * power.c1 * levels ** (power.alpha - 1.0) + power.c2 + power.c3 / levels
+    for m in np.flatnonzero(omega[1:] > 0.0) + 1:
+        joules = power.per_cycle(levels, int(m))
         hull = _hull(1.0 / levels, joules)
         cycles[m, hull[0]] = omega[m]
         spent += omega[m] / levels[hull[0]]
@@ -178,7 +177,7 @@ def level_clocks(
             price = (joules[fast] - joules[slow]) / (1.0 / levels[slow] - 1.0 / levels[fast])
             steps.append((float(price), int(m), slow, fast))
     _hurry(cycles, levels, spent - deadline, sorted(steps))
-    return cycles, _level_energy(cycles, levels, power)
+    return cycles, float((cycles * power.per_cycle(levels, np.arange(omega.size)[:, None])).sum())
 
 
 def _hurry(
@@ -211,14 +210,8 @@ def _hull(time: Floats, joules: Floats) -> list[int]:
     return hull[::-1]
 
 
-def _level_energy(cycles: Floats, levels: Floats, power: ChipPower) -> float:
-    m = np.arange(cycles.shape[0])[:, None]
-    joules = m * power.c1 * levels ** (power.alpha - 1.0) + power.c2 + power.c3 / levels
-    return float((cycles * joules).sum())
-
-
 def _clocks(omega: Floats, clock: Floats, power: ChipPower) -> ChipClocks:
-    used = (omega > 0.0) & (np.arange(omega.size) > 0)
+    used = np.flatnonzero(omega[1:] > 0.0) + 1
     time = float((omega[used] / clock[used]).sum())
     return ChipClocks(clock, power.energy(omega, clock), time)
 

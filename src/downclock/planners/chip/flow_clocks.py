@@ -121,15 +121,12 @@ class _Moving:
             left, gives = settle(
                 graph.order, graph.succ_at, graph.succ, self.split, through, time, fall, step
             )
-            self._let_in(left, gives, deadline, step)
+            # More is let in where the way to the end takes longer than the deadline, else less.
+            into = self.entry > 0.0
+            move = step * (left[into] - deadline) / np.maximum(gives[into], 1e-300)
+            entry = self.entry[into] * np.exp(np.clip(move, -2.0, 2.0))
+            self.entry[into] = np.maximum(entry, _LEAST * entry.sum())
         return Settled(*best, last_price=price[:tasks])
-
-    def _let_in(self, left: Floats, gives: Floats, deadline: float, step: float) -> None:
-        """Let more in where the way to the end takes longer than the deadline, else less."""
-        into = self.entry > 0.0
-        move = step * (left[into] - deadline) / np.maximum(gives[into], 1e-300)
-        entry = self.entry[into] * np.exp(np.clip(move, -2.0, 2.0))
-        self.entry[into] = np.maximum(entry, _LEAST * entry.sum())
 
     def _prices(self, tasks: int) -> tuple[Floats, Floats]:
         """Return the flow through each task and the price of its time."""
@@ -160,7 +157,9 @@ def _with_ways_past(graph: WorkGraph) -> tuple[WorkGraph, Any]:
     k, pivot = stages.pivot.size, stages.pivot
     passed = [np.arange(n)]
     before, after = [graph.before], [graph.succ]
-    for first, last in _pairs(k):
+    # Pairs of pivots a few apart; -1 is the start of all and the number of pivots the end.
+    pairs = [(a, a + span) for span in _SPANS for a in range(-1, k - span + 1)]
+    for first, last in [pair for pair in pairs if pair != (-1, k)]:
         inside = (stages.first > 2 * first + 1) & (stages.last < 2 * last + 1)
         if np.any(inside):
             way = n + len(passed)
@@ -172,12 +171,6 @@ def _with_ways_past(graph: WorkGraph) -> tuple[WorkGraph, Any]:
     entries = np.concatenate(passed), np.repeat(np.arange(size.size), size)
     past = sparse.csr_array((np.ones(size.sum()), entries), shape=(n, size.size))
     return WorkGraph.of(np.append(graph.work, np.zeros(size.size)), ends), past
-
-
-def _pairs(pivots: int) -> list[tuple[int, int]]:
-    """Pairs of pivots a few apart; -1 is the start of all and the number of pivots the end."""
-    pairs = [(a, a + span) for span in _SPANS for a in range(-1, pivots - span + 1)]
-    return [pair for pair in pairs if pair != (-1, pivots)]
 
 
 def _marginal(power: ChipPower, clock: float) -> float:

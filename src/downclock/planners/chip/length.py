@@ -4,10 +4,11 @@ To end within D, a task must run between its longest path from the start and D l
 path to the end. In every interval the work that cannot be elsewhere has to fit on M cores
 (energetic reasoning; less of it where tasks may run in pieces); the least D that no interval
 refutes is the bound. The critical path, the total work and Fernandez and Bussell's bound (1973)
-follow from it.
+follow from it. Where there are more long tasks than cores, counting them says more (`crowds`).
 
 Joins make paths longer than their tasks: what precedes a pivot (`stages`) needs a length of its own
-before the pivot can start, and likewise what lies between two pivots, so paths count from there.
+before the pivot can start, and likewise what lies between two pivots, so paths count from there;
+and so does what precedes any other task, or follows it.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from downclock.planners.chip.crowds import crowded, joined, some
 from downclock.planners.chip.model import WorkGraph
 from downclock.planners.chip.stages import Stages, stages_of
 from downclock.units import Floats
@@ -45,26 +47,30 @@ def least_length(graph: WorkGraph, cores: int, unit: float = 0.0) -> float:
 
 def least_lengths(graph: WorkGraph, cores: int, unit: float, stages: Stages) -> Lengths:
     """Return the lengths that no schedule can go below, stage by stage and in all."""
-    parts = [graph.part(stages.tasks_of(s)) for s in range(stages.count)]
+    none = np.zeros(len(graph))
     if not stages.pivot.size:
-        whole = _energetic(graph, graph.top_levels(), graph.tails(), cores, unit)
+        whole = _energetic(graph, none, none, cores, unit)
         return Lengths(np.array([whole]), whole)
-    stage = np.array([_energetic(g, g.top_levels(), g.tails(), cores, unit) for g in parts])
+    parts = [graph.part(stages.tasks_of(s)) for s in range(stages.count)]
+    stage = np.array([_energetic(g, none[: len(g)], none[: len(g)], cores, unit) for g in parts])
     until = np.cumsum(stage)
-    head, tail = np.zeros(len(graph)), np.zeros(len(graph))
+    head, tail = none.copy(), none.copy()
     head[stages.pivot] = until[0::2][:-1]
     tail[stages.pivot] = until[-1] - until[1::2]
-    head, tail = graph.top_levels(at_least=head), graph.tails(at_least=tail)
     return Lengths(stage, _energetic(graph, head, tail, cores, unit))
 
 
 def _energetic(graph: WorkGraph, head: Floats, tail: Floats, cores: int, unit: float) -> float:
-    """Return the least length that no interval refutes, for heads and tails (n,) of the tasks."""
+    """Return the least length that no interval refutes; ``head``, ``tail`` (n,) where known."""
+    head = joined(graph, cores, graph.top_levels(at_least=head))
+    tail = joined(graph.reversed(), cores, graph.tails(at_least=tail))
     real = graph.work > 0.0
     head, work, tail = head[real], graph.work[real], tail[real]
     known = max(float((head + work + tail).max(initial=0.0)), float(work.sum()) / cores)
     if known <= 0.0 or work.size <= 1:
         return known
+    if not graph.pieces:
+        known = max(known, crowded(head, work, tail, cores))
 
     def refuted(length: float) -> bool:
         return _refuted(head, work, tail, cores, length, graph.pieces)
@@ -88,8 +94,8 @@ def _refuted(
     """Say whether some interval of [0, length] would have more work than M cores can do."""
     soonest_end, last_start = head + work, length - tail - work
     most = int(np.sqrt(_STEPS / work.size)) + 1
-    begins = _some(np.concatenate([head, last_start]), most)
-    ends = _some(np.concatenate([length - tail, soonest_end]), most)[:, None]
+    begins = some(np.concatenate([head, last_start]), most)
+    ends = some(np.concatenate([length - tail, soonest_end]), most)[:, None]
     for begin in begins:
         inside = np.minimum(np.minimum(work, ends - begin), ends - last_start)
         inside = np.minimum(inside, soonest_end - begin)
@@ -100,11 +106,3 @@ def _refuted(
         if np.any(inside > cores * np.maximum(ends[:, 0] - begin, 0.0) * (1.0 + 1e-9) + 1e-9):
             return True
     return False
-
-
-def _some(times: Floats, most: int) -> Floats:
-    """At most so many of the times, evenly over their order."""
-    known = np.unique(times)
-    if known.size <= most:
-        return known
-    return known[np.linspace(0, known.size - 1, most).astype(np.int64)]

@@ -96,13 +96,11 @@ class LevelProgram:
         proven = answer.mip_dual_bound if whole else answer.fun
         if proven is None or not np.isfinite(proven) or (answer.status != 0 and not whole):
             return 0.0, None
-        return float(proven) * scale * (1.0 - _SAFETY), self._omega(answer.x, scale)
-
-    def _omega(self, found: Floats | None, scale: float) -> Floats | None:
-        if found is None:
-            return None
-        cycles = found[: self.stages.count * self.cores].reshape(-1, self.cores).sum(axis=0)
-        return np.concatenate([[0.0], cycles * scale])
+        omega = None
+        if answer.x is not None:
+            cycles = answer.x[: rows.levels].reshape(-1, self.cores).sum(axis=0)
+            omega = np.concatenate([[0.0], cycles * scale])
+        return float(proven) * scale * (1.0 - _SAFETY), omega
 
     def _one_stage(self) -> LevelProgram:
         """Return the program without barriers."""

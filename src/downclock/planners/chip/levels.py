@@ -36,6 +36,7 @@ def local_levels(
     Raises:
         InvalidInput: the fastest level is too slow.
     """
+    from scipy import sparse
     from scipy.optimize import linprog
 
     levels = np.sort(np.asarray(levels, dtype=np.float64))
@@ -45,10 +46,11 @@ def local_levels(
         rule = f"is too short: the fastest clock needs {least:g}"
         raise InvalidInput(rule, field="deadline", value=deadline)
     real = np.flatnonzero(graph.work > 0.0)
-    joules = power.c1 * levels ** (power.alpha - 1.0) + power.c2 + power.c3 / levels
+    joules = power.per_cycle(levels)
     cost = np.concatenate([(graph.work[real, None] * joules).ravel(), np.zeros(len(graph))])
     rows, right = _time_rows(joint, real, levels, deadline)
-    sums = _share_rows(real.size, levels.size, len(graph))
+    shares = sparse.kron(sparse.eye_array(real.size), np.ones((1, levels.size)))
+    sums: Any = sparse.hstack([shares, sparse.csr_array((real.size, len(graph)))])
     answer = linprog(
         cost, A_ub=rows, b_ub=right, A_eq=sums, b_eq=np.ones(real.size), method="highs"
     )
@@ -81,7 +83,7 @@ def neighbouring_levels(
     share[task, below] = 1.0 - part
     share[task, above] += np.where(above == below, 0.0, part)
     share[graph.work <= 0.0] = 0.0
-    joules = power.c1 * levels ** (power.alpha - 1.0) + power.c2 + power.c3 / levels
+    joules = power.per_cycle(levels)
     return _found(ordered_graph(graph, placed), placed, deadline, share, levels, joules)
 
 
@@ -104,13 +106,6 @@ def _time_rows(joint: WorkGraph, real: Any, levels: Floats, deadline: float) -> 
     after = sparse.csr_array((np.ones(edges), (np.arange(edges), joint.succ)), shape=(count, n))
     right = np.concatenate([np.zeros(edges), np.full(sinks.size, deadline)])
     return sparse.hstack([spent, starts - after]), right
-
-
-def _share_rows(tasks: int, levels: int, n: int) -> Any:
-    from scipy import sparse
-
-    ones = sparse.kron(sparse.eye_array(tasks), np.ones((1, levels)))
-    return sparse.hstack([ones, sparse.csr_array((tasks, n))])
 
 
 def _found(

@@ -35,10 +35,7 @@ def greedy(graph: WorkGraph, cores: int, queue: Ints) -> Placement:
     """No core idles while a task is ready; ready tasks in the order of ``queue`` (n,)."""
     from downclock.planners.chip.kernels.lists import greedy_schedule
 
-    start, core, _ = greedy_schedule(
-        graph.work, queue, graph.pred_at, graph.succ_at, graph.succ, cores
-    )
-    return Placement(start, core, cores)
+    return Placement(*greedy_schedule(graph.columns(), queue, cores), cores)
 
 
 def insertion(graph: WorkGraph, cores: int) -> Placement:
@@ -48,5 +45,4 @@ def insertion(graph: WorkGraph, cores: int) -> Placement:
     place = np.empty(len(graph), dtype=np.int64)
     place[graph.order] = np.arange(len(graph))
     queue = np.lexsort((place, -graph.bottom_levels())).astype(np.int64)
-    start, core = insertion_schedule(graph.work, queue, graph.pred_at, graph.pred, cores)
-    return Placement(start, core, cores)
+    return Placement(*insertion_schedule(graph.columns(), queue, cores), cores)

@@ -84,8 +84,12 @@ def local_clocks(
     joint = ordered_graph(graph, placement)
     length = joint.critical_path
     if length <= 0.0:
-        return _nothing(graph)
-    _check_time(length / fastest if fastest < np.inf else 0.0, deadline)
+        zero = np.zeros(len(graph))
+        return LocalClocks(np.ones(len(graph)), zero, 0.0, 0.0, zero)
+    least = length / fastest if fastest < np.inf else 0.0
+    if least > deadline * (1.0 + TOLERANCE):
+        rule = f"is too short: the fastest clock needs {least}"
+        raise InvalidInput(rule, field="deadline", value=deadline)
     if quick or len(graph) > _CONES:
         return _by_flow(
             joint, placement, deadline, power, _slowness(power, slowest, fastest), cores
@@ -179,8 +183,7 @@ def _marginal_slowness(power: ChipPower, price: Floats) -> Floats:
 
 def local_energy(graph: WorkGraph, clock: Floats, power: ChipPower) -> float:
     """Energy of running every task at its own clock, each core drawing c2 f + c3 by itself."""
-    per_cycle = power.c1 * clock ** (power.alpha - 1.0) + power.c2 + power.c3 / clock
-    return float(graph.work @ per_cycle)
+    return float(graph.work @ power.per_cycle(clock))
 
 
 def ordered_graph(graph: WorkGraph, placement: Placement | None) -> WorkGraph:
@@ -389,15 +392,3 @@ def _dual(
         value = power.c1 * best ** (1.0 - power.alpha) + power.c2
         value = value + np.where(price > 0.0, price * best, 0.0)
     return float(graph.work @ value) - total * deadline
-
-
-def _check_time(least: float, deadline: float) -> None:
-    if least > deadline * (1.0 + TOLERANCE):
-        raise InvalidInput(
-            f"is too short: the fastest clock needs {least}", field="deadline", value=deadline
-        )
-
-
-def _nothing(graph: WorkGraph) -> LocalClocks:
-    zero = np.zeros(len(graph))
-    return LocalClocks(np.ones(len(graph)), zero, 0.0, 0.0, zero)

@@ -22,7 +22,7 @@ import numpy as np
 
 from downclock.planners.chip.clocks import ChipPower
 from downclock.planners.chip.lists import by_most, greedy
-from downclock.planners.chip.local import LocalClocks, local_clocks
+from downclock.planners.chip.local import LocalClocks, local_clocks, ordered_graph
 from downclock.planners.chip.model import Placement, WorkGraph
 from downclock.planners.chip.search import SearchEffort
 from downclock.planners.chip.times import with_cores
@@ -71,7 +71,8 @@ def search_local(
     for proposed in islice(orders, 1 + int(how.effort * _TASKS / len(graph))):
         if time.perf_counter() - began > how.time_limit_s:
             break
-        if not _fits(graph, proposed, deadline, fastest):
+        # Can this order meet the deadline at the fastest clock?
+        if ordered_graph(graph, proposed).critical_path > deadline * fastest * (1.0 + 1e-12):
             continue
         most = _NEAR * best.clocks.energy
         if len(graph) > _QUICK and solve(proposed, quick=True).energy > most:
@@ -134,10 +135,3 @@ def _recored(
             break
         placed, clocks = moved, again
     return placed, clocks
-
-
-def _fits(graph: WorkGraph, placed: Placement, deadline: float, fastest: float) -> bool:
-    """Tell whether this order can meet the deadline at the fastest clock."""
-    from downclock.planners.chip.local import ordered_graph
-
-    return ordered_graph(graph, placed).critical_path <= deadline * fastest * (1.0 + 1e-12)

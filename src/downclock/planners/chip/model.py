@@ -8,12 +8,15 @@ with exactly m active cores, ``S̄`` weighted makespan.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from downclock.problem.graph import Edges
 from downclock.units import Floats, Ints
+
+if TYPE_CHECKING:
+    from downclock.planners.chip.kernels.lists import Graph
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,6 +50,12 @@ class WorkGraph:
 
     def __len__(self) -> int:
         return self.work.size
+
+    def columns(self) -> Graph:
+        """The graph as kernels take it."""
+        from downclock.planners.chip.kernels.lists import Graph
+
+        return Graph(self.work, self.succ_at, self.succ, self.pred_at, self.pred)
 
     @property
     def total_work(self) -> float:
@@ -90,6 +99,11 @@ class WorkGraph:
         slim = WorkGraph.of(self.work, Edges(self.before[needed], after[needed]))
         return replace(slim, pieces=self.pieces)
 
+    def reversed(self) -> WorkGraph:
+        """Return the graph with every edge turned round."""
+        turned = WorkGraph.of(self.work, Edges(self.succ, self.before))
+        return replace(turned, pieces=self.pieces)
+
     def part(self, kept: Ints) -> WorkGraph:
         """Return some tasks, in the order given, and the edges between them."""
         place = np.full(len(self), -1, np.int64)
@@ -107,7 +121,7 @@ class WorkGraph:
         rank[self.order] = np.arange(len(self))
         by_rank = np.lexsort((rank[self.succ], self.before))
         after = np.ascontiguousarray(self.succ[by_rank])
-        return *needed_edges(self.order, rank, self.succ_at, after), after
+        return *needed_edges(self.order, self.succ_at, after), after
 
     @property
     def critical_path(self) -> float:

@@ -9,6 +9,8 @@ each level. Two kinds of rows follow, for a function of the level that is 0 at l
 - concave (`_deficit`): its sum over levels of a given sum is at least that.
 
 Twelve tasks of one length on eight cores are an example: eight and four, and nothing is cheaper.
+Besides, of m active cores at most r are among the r busiest, so ``Σ T_m min(m, r)`` is at least
+what those have to run (`crowds.busiest`).
 Tasks left out (short ones, or those that may run in other stages) change the level by their own;
 what that can do is taken off with their z.
 """
@@ -21,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from downclock.planners.chip.crowds import busiest
 from downclock.planners.chip.lists import by_most
 from downclock.planners.chip.model import WorkGraph
 from downclock.planners.chip.stages import Stages
@@ -85,11 +88,26 @@ def packing_rows(
 
     if graph.pieces or not rows.with_paths or cores < 2:
         return []
-    cuts = list(_cuts(graph, rows, stages, cores))
+    cuts = [*_crowds(graph, rows, stages, cores), *_cuts(graph, rows, stages, cores)]
     if not cuts:
         return []
     matrix = sparse.vstack([sparse.csr_array(row[None, :]) for row, _ in cuts])
     return [LinearConstraint(matrix, -np.inf, np.array([most for _, most in cuts]) / scale)]
+
+
+def _crowds(
+    graph: WorkGraph, rows: LevelRows, stages: Stages, cores: int
+) -> Iterator[tuple[Floats, float]]:
+    """Yield rows "<=" and their right-hand sides: how long few cores may be active."""
+    active = np.arange(1, cores + 1)
+    every = np.ones(stages.count, dtype=np.bool_)
+    own = [(np.arange(stages.count) == s, stages.tasks_of(s)) for s in range(stages.count)]
+    for chosen, tasks in [(every, np.arange(len(graph))), *(own if len(own) > 1 else ())]:
+        for r, least in enumerate(busiest(graph.work[tasks], cores), start=1):
+            if least > 0.0:
+                row = np.zeros(rows.width)
+                row[: rows.levels] = -np.kron(chosen, np.minimum(active, r))
+                yield row, -least
 
 
 def _cuts(

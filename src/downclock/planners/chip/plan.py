@@ -1,7 +1,7 @@
 """Plan a task graph with one deadline: placement, clocks, schedule and proof.
 
 One chip-wide clock (gerards' global DVFS) where all processors are one chip; a clock per core
-(local DVFS) where each is its own chip.
+(local DVFS) where each is its own chip; a clock per island where several chips have several.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ import numpy as np
 from downclock.errors import InvalidInput
 from downclock.planners.chip.bounds import global_bound, local_bound
 from downclock.planners.chip.clocks import ChipPower, global_clocks, level_clocks, single_clock
+from downclock.planners.chip.islands import by_load, island_rows
 from downclock.planners.chip.levels import local_levels, neighbouring_levels
 from downclock.planners.chip.lists import list_schedule
-from downclock.planners.chip.local import local_clocks
+from downclock.planners.chip.local import local_clocks, ordered_graph
 from downclock.planners.chip.local_search import search_local
 from downclock.planners.chip.model import Placement, WorkGraph
 from downclock.planners.chip.search import SearchEffort, search
 from downclock.planners.chip.segments import ClockedRows, chip_rows, core_rows
-from downclock.planners.offline_solver import refusal
+from downclock.planners.objections import not_limited
+from downclock.planners.offline_solver import refusal, rejecting
 from downclock.planners.per_task import per_task_bound_j
 from downclock.planners.result import Result, status_of
 from downclock.power.points import CORE, Clocks
@@ -29,14 +31,13 @@ from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
 from downclock.schedule.schedule import (
     ON,
-    REJECTED,
     WAKING,
     Outcomes,
     PowerSpans,
     Schedule,
     Segments,
 )
-from downclock.units import Bools, Floats
+from downclock.units import Bools, Floats, Ints
 
 Progress = Callable[[float, float], None]
 
@@ -53,7 +54,7 @@ class GraphQuestion:
         cores: how many.
         deadline_s: of every task; infinite where there is none.
         power: of one chip.
-        chip_wide: one clock for all cores.
+        chip: chip of each core (cores,).
         clocks: what the cores allow.
         pieces: whether others may run tasks in pieces; our plans never do.
     """
@@ -62,9 +63,19 @@ class GraphQuestion:
     cores: int
     deadline_s: float
     power: ChipPower
-    chip_wide: bool
+    chip: Ints
     clocks: Clocks
     pieces: bool
+
+    @property
+    def chip_wide(self) -> bool:
+        """One clock for all cores."""
+        return bool(self.chip[-1] == self.chip[0])
+
+    @property
+    def per_core(self) -> bool:
+        """A clock for each core."""
+        return np.unique(self.chip).size == self.cores > 1
 
     @property
     def levels(self) -> Floats | tuple[float, float]:
@@ -89,7 +100,7 @@ class GraphSolver:
 
     def objection(self, problem: Problem) -> str | None:
         """Say why a problem is none of a chip, or None."""
-        return refusal(lambda: as_chip_problem(problem, self.clocks))
+        return not_limited(problem) or refusal(lambda: as_chip_problem(problem, self.clocks))
 
     def solve(self, problem: Problem) -> Result:
         """Plan without a bound of its own: bounds are asked of the problem."""
@@ -121,11 +132,20 @@ def plan_graph(
     """
     question = as_chip_problem(problem, clocks)
     try:
-        rows = _rows(question, rule, clocks, how or SearchEffort(), progress)
+        effort = how or SearchEffort()
+        if question.per_core:
+            rows = _core_rows(question, rule, effort, progress)
+        else:
+            placed = _placed(question, rule, clocks, effort, progress)
+            omega = placed.parallelism(question.graph)
+            rows = chip_rows(question.graph, placed, *_chip_clocks(question, omega, clocks)[:2])
+            if not question.chip_wide:
+                rows = _island_rows(question, rule, effort, [placed], rows)
     except InvalidInput as error:
         if error.field != "deadline":
             raise
-        return Result(_rejected(problem, error.rule), 0.0, 0.0, "infeasible", rule)
+        refused = rejecting(len(problem.tasks), f"deadline {error.rule}")
+        return Result(refused, 0.0, 0.0, "infeasible", rule)
     schedule = _schedule(problem, question, rows, f"graph:{rule},clocks={clocks}")
     energy = account(problem, schedule).total_j
     least = _bound(question) if bound else 0.0
@@ -150,10 +170,8 @@ def _question(problem: Problem) -> GraphQuestion:
     if len(platform.kinds) != 1 or platform.server_count != 1 or platform.slot_s is not None:
         raise InvalidInput("graph planning needs one server with one kind of processor, no slots")
     chips, cores = platform.chip_server.size, platform.processor_count
-    if chips not in (1, cores):
-        raise InvalidInput("graph planning needs one chip, or a chip per processor")
     kind = platform.kinds[0]
-    if kind.clock == "locked" and chips == 1:
+    if kind.clock == "locked" and chips < cores:
         raise InvalidInput("graph planning on one chip needs clocks that may change")
     if kind.clocks.knob != "clock":
         raise InvalidInput("graph planning needs clocks, not power limits")
@@ -163,7 +181,8 @@ def _question(problem: Problem) -> GraphQuestion:
     deadline_s = float(tasks.deadline_s[0]) - start_s
     useful = min(cores, len(tasks))
     pieces = kind.interrupt != "none"
-    return GraphQuestion(graph, useful, deadline_s, power, chips == 1, kind.clocks, pieces)
+    chip = platform.chip[:useful] if chips > 1 else np.zeros(useful, np.int64)
+    return GraphQuestion(graph, useful, deadline_s, power, chip, kind.clocks, pieces)
 
 
 def _profile(problem: Problem, one_chip: bool) -> tuple[Floats, ChipPower]:
@@ -179,21 +198,11 @@ def _profile(problem: Problem, one_chip: bool) -> tuple[Floats, ChipPower]:
         raise InvalidInput("graph planning needs one c1 and alpha for all tasks, and static_w = 0")
     if kind.idle_w > 0.0 or (platform.host_w[0] > 0.0 and not one_chip):
         raise InvalidInput("graph planning needs idle_w = 0, and host_w = 0 without a shared clock")
+    if np.ptp(platform.shared_w) > 0.0 or np.ptp(platform.shared_w_per_clock) > 0.0:
+        raise InvalidInput("graph planning needs chips of one power")
     c3 = float(platform.shared_w[0] + platform.host_w[0])
     c2 = float(platform.shared_w_per_clock[0])
     return law.time_s, ChipPower(float(c1[0]), c2, c3, float(alpha[0]))
-
-
-def _rows(
-    question: GraphQuestion,
-    rule: str,
-    clocks: str,
-    how: SearchEffort,
-    progress: Progress | None,
-) -> ClockedRows:
-    if question.chip_wide:
-        return _chip_rows(question, _placed(question, rule, clocks, how, progress), clocks)
-    return _core_rows(question, rule, how, progress)
 
 
 def _placed(
@@ -213,12 +222,6 @@ def _placed(
             return np.inf
 
     return search(graph, cores, alpha, how, progress, energy)
-
-
-def _chip_rows(question: GraphQuestion, placed: Placement, clocks: str) -> ClockedRows:
-    """Choose the clocks of a placement under one chip-wide clock."""
-    cycles, levels, _ = _chip_clocks(question, placed.parallelism(question.graph), clocks)
-    return chip_rows(question.graph, placed, cycles, levels)
 
 
 def _chip_clocks(
@@ -255,12 +258,39 @@ def _core_rows(
         placed = list_schedule(graph, question.cores, rule)
         found = local_clocks(graph, placed, deadline_s, power, slowest=slowest, fastest=fastest)
     levels = question.levels
-    if not isinstance(levels, tuple) and len(graph) > _LEVELS_SOLVED:
-        clock = found.clock
-        return neighbouring_levels(graph, placed, deadline_s, power, levels, clock).rows
-    if not isinstance(levels, tuple):
-        return local_levels(graph, placed, deadline_s, power, levels).rows
-    return core_rows(graph, placed, found.start, found.clock)
+    if isinstance(levels, tuple):
+        return core_rows(graph, placed, found.start, found.clock)
+    if len(graph) > _LEVELS_SOLVED:
+        return neighbouring_levels(graph, placed, deadline_s, power, levels, found.clock).rows
+    return local_levels(graph, placed, deadline_s, power, levels).rows
+
+
+def _island_rows(
+    question: GraphQuestion,
+    rule: str,
+    how: SearchEffort,
+    placed: list[Placement],
+    rows: ClockedRows,
+) -> ClockedRows:
+    """The best of one clock for all islands and clocks of their own, for some placements."""
+    graph, power, deadline_s = question.graph, question.power, question.deadline_s
+    slowest, fastest = question.range
+    if question.clocks.listed:
+        return rows
+    if rule == "search":
+        own, _ = search_local(
+            graph, question.cores, deadline_s, power, how, slowest=slowest, fastest=fastest
+        )
+        soonest = ordered_graph(graph, own).top_levels()  # in cycles, not at clocks of their own
+        placed = [*placed, replace(own, start=soonest)]
+    best = rows
+    for each in (way for one in placed for way in (one, by_load(graph, one))):
+        try:
+            more = island_rows(graph, each, question.chip, deadline_s, power, question.range)
+        except InvalidInput:
+            continue
+        best = min(best, more, key=lambda found: _graph_energy(question, found))
+    return best
 
 
 def energy_bound_j(problem: Problem, done: Bools) -> float | None:
@@ -281,6 +311,8 @@ def _bound(question: GraphQuestion) -> float:
     power, (slowest, fastest) = question.power, question.range
     if question.chip_wide:
         return global_bound(graph, question.cores, question.deadline_s, power, question.levels)
+    most = int(np.bincount(question.chip).max())  # cores that share what a chip draws
+    power = replace(power, c2=power.c2 / most, c3=power.c3 / most)
     return local_bound(
         graph, question.cores, question.deadline_s, power, slowest=slowest, fastest=fastest
     )
@@ -290,15 +322,22 @@ def _graph_energy(question: GraphQuestion, rows: ClockedRows) -> float:
     """Energy of the rows by the formulas of the paper, without wakes."""
     power, run_s = question.power, rows.end_s - rows.start_s
     own = float(run_s @ (power.c1 * rows.clock**power.alpha))
-    if not question.chip_wide:
+    if question.per_core:
         return own + float(run_s @ (power.c2 * rows.clock + power.c3))
-    edge = np.unique(np.concatenate([rows.start_s, rows.end_s]))
+    chip = question.chip[rows.core]
+    return own + sum(_shared_energy(rows, chip == each, power) for each in np.unique(chip))
+
+
+def _shared_energy(rows: ClockedRows, mine: Bools, power: ChipPower) -> float:
+    """What a chip draws itself while any of its rows runs."""
+    start_s, end_s = rows.start_s[mine], rows.end_s[mine]
+    edge = np.unique(np.concatenate([start_s, end_s]))
     clock = np.zeros(edge.size - 1)
-    first, last = np.searchsorted(edge, rows.start_s), np.searchsorted(edge, rows.end_s)
-    for a, b, f in zip(first, last, rows.clock, strict=True):
+    first, last = np.searchsorted(edge, start_s), np.searchsorted(edge, end_s)
+    for a, b, f in zip(first, last, rows.clock[mine], strict=True):
         clock[a:b] = f
     busy_s = np.diff(edge) * (clock > 0.0)
-    return own + float(busy_s @ (power.c2 * clock + power.c3))
+    return float(busy_s @ (power.c2 * clock + power.c3))
 
 
 def _schedule(
@@ -315,12 +354,3 @@ def _schedule(
     state = states[used]
     spans = PowerSpans(np.zeros_like(state), state, edge_s[:2][used], edge_s[1:][used])
     return Schedule(segments, spans, Outcomes.all_done(len(problem.tasks)), policy)
-
-
-def _rejected(problem: Problem, reason: str) -> Schedule:
-    n = len(problem.tasks)
-    none = np.empty(0, dtype=np.int64)
-    empty = np.empty(0)
-    segments = Segments.of(none, none, empty, empty, np.empty((0, 3)))
-    outcomes = Outcomes(np.full(n, REJECTED), np.full(n, f"deadline {reason}", object), np.ones(n))
-    return Schedule(segments, PowerSpans(none, none, empty, empty), outcomes, "graph")

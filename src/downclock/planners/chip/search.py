@@ -58,14 +58,6 @@ class SearchEffort:
     seed: int = 0
     time_limit_s: float = np.inf
 
-    def queue_moves(self, tasks: int) -> int:
-        """Moves of the first stage: a fixed number of placed tasks."""
-        return int(max(20.0, self.effort * 1e6 / tasks))
-
-    def start_moves(self, tasks: int, cells: float) -> int:
-        """Moves of the second stage: so many a task, up to a limit; ``cells`` are a task's."""
-        return int(self.effort * min(25_000.0 * tasks, 3.5e6, 2.5e8 / (40.0 + cells)))
-
 
 def search(
     graph: WorkGraph,
@@ -137,18 +129,17 @@ def _anneal(
 
     ``short``: the first stage is for the makespan; what it finds is yielded as well.
     """
-    from downclock.planners.chip.kernels.search import anneal_queue
+    from downclock.planners.chip.kernels.search import Cooling, anneal_queue
 
     deadline = time.perf_counter() + how.time_limit_s
     coarse = replace(graph, work=np.ceil(graph.work / grid - 1e-9))
     weight = ChipPower(alpha=alpha).weight(cores)
     queue = by_most(graph.bottom_levels())
     unit = float(coarse.work.mean()) * warmth
-    start, queue, _ = anneal_queue(
-        coarse.work, queue, graph.pred_at, graph.succ_at, graph.succ,
-        np.sign(weight) if short else weight,
-        how.queue_moves(len(graph)), 0.06 * unit, 0.005 * unit, how.seed,
-    )  # fmt: skip
+    moves = int(max(20.0, how.effort * 1e6 / len(graph)))  # a fixed number of placed tasks
+    cooling = Cooling(moves, 0.06 * unit, 0.005 * unit, how.seed)
+    paid = np.sign(weight) if short else weight
+    start, queue, _ = anneal_queue(coarse.columns(), queue, paid, cooling)
     if short:
         yield greedy(graph, cores, queue)
     cells = _shift_starts(coarse, start.astype(np.int64), weight, unit, how, deadline)
@@ -165,25 +156,25 @@ def _shift_starts(
     deadline: float,
 ) -> Floats:
     """Anneal start times in chunks, so that a time limit can stop between them."""
-    from downclock.planners.chip.kernels.search import anneal_starts
+    from downclock.planners.chip.kernels.search import Cooling, anneal_starts
 
-    length = coarse.work.astype(np.int64)
-    horizon = int(1.05 * (start + length).max()) + 2
+    whole = coarse.columns()._replace(work=coarse.work.astype(np.int64))
+    horizon = int(1.05 * (start + whole.work).max()) + 2
     guarded = np.append(weight, _FORBIDDEN)
     # Measured: cooler for large graphs; warmer for few cores, where single moves hardly count.
     few = weight.size - 1 <= _FEW
     hot = (0.06 if few else float(np.clip(0.6 / len(coarse), 0.0035, 0.012))) * unit
     cold = (0.01 if few else 0.06) * hot
-    moves = how.start_moves(len(coarse), float(coarse.work.mean())) // _CHUNKS
+    # So many moves a task, up to a limit; it counts how many cells a task has.
+    most = min(25_000.0 * len(coarse), 3.5e6, 2.5e8 / (40.0 + float(coarse.work.mean())))
+    moves = int(how.effort * most) // _CHUNKS
     best, value = start, np.inf
     for k in range(_CHUNKS):
         if time.perf_counter() > deadline:
             break
-        heat = [hot * (cold / hot) ** ((k + step) / _CHUNKS) for step in (0, 1)]
-        start, found, reached = anneal_starts(
-            length, start, coarse.pred_at, coarse.pred, coarse.succ_at, coarse.succ,
-            guarded, horizon, moves, heat[0], heat[1], how.seed + 7919 * (k + 1),
-        )  # fmt: skip
+        first, last = (hot * (cold / hot) ** ((k + step) / _CHUNKS) for step in (0, 1))
+        cooling = Cooling(moves, first, last, how.seed + 7919 * (k + 1))
+        start, found, reached = anneal_starts(whole, start, guarded, horizon, cooling)
         if reached < value:
             best, value = found, reached
     return best.astype(np.float64)

@@ -37,7 +37,7 @@ def chip_rows(graph: WorkGraph, placed: Placement, cycles: Floats, levels: Float
     time.
     """
     real = np.flatnonzero(graph.work > 0.0)
-    edge, first, last = _moments(placed.start[real], placed.start[real] + graph.work[real])
+    edge, first, last = moments(placed.start[real], placed.start[real] + graph.work[real])
     active = np.cumsum(np.bincount(first, minlength=edge.size))
     active = (active - np.cumsum(np.bincount(last, minlength=edge.size)))[:-1]
     fine, clock = _split(edge, active, cycles, levels)
@@ -63,13 +63,13 @@ def core_rows(graph: WorkGraph, placed: Placement, start_s: Floats, clock: Float
     return ClockedRows(real, placed.core[real], start_s, end_s, clock, np.ones(real.size))
 
 
-def _moments(start: Floats, end: Floats) -> tuple[Floats, Ints, Ints]:
+def moments(start: Floats, end: Floats, rounding: float = ROUNDING) -> tuple[Floats, Ints, Ints]:
     """Return all moments (k,), and the place among them of each task's start and end."""
     both = np.concatenate([start, end])
     order = np.argsort(both, kind="stable")
     moment = both[order]
     step = np.diff(moment, prepend=-1.0)
-    new = step > ROUNDING * moment
+    new = step > rounding * moment
     place = np.empty(both.size, dtype=np.int64)
     place[order] = np.cumsum(new) - 1
     short = place[: start.size][place[: start.size] == place[start.size :]]

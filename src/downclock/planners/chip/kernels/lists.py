@@ -1,21 +1,46 @@
-"""List scheduling of task graphs on equal cores: orders, levels, greedy and insertion decoders.
-
-A graph is ``work`` (n,) in clock cycles and its edges as two ragged columns: the successors of
-task ``i`` are ``succ[succ_at[i]:succ_at[i + 1]]``, its predecessors likewise in ``pred``.
-"""
+"""List scheduling of task graphs on equal cores: orders, levels, greedy and insertion decoders."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from downclock.kernels.compiling import compiled
+from downclock.kernels.compiling import compiled, inner
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-@compiled
+class Graph(NamedTuple):
+    """Tasks and their edges as ragged columns, both ways."""
+
+    work: Array  # (n,) in clock cycles
+    succ_at: Array  # successors of task i are succ[succ_at[i]:succ_at[i + 1]]
+    succ: Array
+    pred_at: Array  # predecessors likewise
+    pred: Array
+
+
+class Ready(NamedTuple):
+    """Tasks that wait for others, and a heap of those that do not."""
+
+    rank: Array  # (n,) ready tasks are taken by it, 0 first
+    missing: Array  # (n,) predecessors that have not ended
+    heap: Array  # (n,) ranks of ready tasks
+    stack: Array  # (n + 1,) tasks without work that end as soon as they are ready
+
+
+class Placed(NamedTuple):
+    """A list schedule."""
+
+    start: Array  # (n,)
+    core: Array  # (n,) -1 for tasks without work
+    omega: Array  # (cores + 1,) cycles with exactly m cores at work
+    busy_until: Array  # (cores,)
+    running: Array  # (cores,) the task, or -1
+
+
+@inner
 def _sift_up(heap: Array, size: int, item: int) -> int:
     """Push ``item`` on a min-heap of ranks; return the new size."""
     k = size
@@ -26,7 +51,7 @@ def _sift_up(heap: Array, size: int, item: int) -> int:
     return size + 1
 
 
-@compiled
+@inner
 def _sift_down(heap: Array, size: int) -> int:
     """Remove the least rank of a min-heap; return the new size."""
     size -= 1
@@ -44,96 +69,69 @@ def _sift_down(heap: Array, size: int) -> int:
     return size
 
 
-@compiled
-def _release(
-    i: int,
-    now: float,
-    work: Array,
-    rank: Array,
-    succ_at: Array,
-    succ: Array,
-    missing: Array,
-    start: Array,
-    heap: Array,
-    size: int,
-    stack: Array,
-) -> int:
+@inner
+def _release(graph: Graph, ready: Ready, start: Array, i: int, now: float, size: int) -> int:
     """Make the successors of a finished task ready; zero-work tasks take no core and no time."""
-    stack[0] = i
+    ready.stack[0] = i
     depth = 1
     while depth > 0:
         depth -= 1
-        i = stack[depth]
-        for e in range(succ_at[i], succ_at[i + 1]):
-            j = succ[e]
-            missing[j] -= 1
-            if missing[j] == 0 and work[j] > 0.0:
-                size = _sift_up(heap, size, rank[j])
-            elif missing[j] == 0:
+        i = ready.stack[depth]
+        for e in range(graph.succ_at[i], graph.succ_at[i + 1]):
+            j = graph.succ[e]
+            ready.missing[j] -= 1
+            if ready.missing[j] == 0 and graph.work[j] > 0.0:
+                size = _sift_up(ready.heap, size, ready.rank[j])
+            elif ready.missing[j] == 0:
                 start[j] = now
-                stack[depth] = j
+                ready.stack[depth] = j
                 depth += 1
     return size
 
 
-@compiled
-def _open_heap(
-    work: Array,
-    rank: Array,
-    pred_at: Array,
-    succ_at: Array,
-    succ: Array,
-    missing: Array,
-    start: Array,
-    heap: Array,
-    stack: Array,
-) -> int:
+@inner
+def _open_heap(graph: Graph, ready: Ready, start: Array) -> int:
     """Fill the heap with the tasks that are ready at time 0."""
-    n = work.size
+    n = graph.work.size
     size = 0
     for i in range(n):
-        missing[i] = pred_at[i + 1] - pred_at[i]
+        ready.missing[i] = graph.pred_at[i + 1] - graph.pred_at[i]
     for i in range(n):
-        if pred_at[i + 1] == pred_at[i]:
-            if work[i] > 0.0:
-                size = _sift_up(heap, size, rank[i])
+        if graph.pred_at[i + 1] == graph.pred_at[i]:
+            if graph.work[i] > 0.0:
+                size = _sift_up(ready.heap, size, ready.rank[i])
             else:
                 start[i] = 0.0
-                size = _release(
-                    i, 0.0, work, rank, succ_at, succ, missing, start, heap, size, stack
-                )
+                size = _release(graph, ready, start, i, 0.0, size)
     return size
 
 
-@compiled
-def greedy_into(
-    work: Array,
-    rank: Array,
-    pred_at: Array,
-    succ_at: Array,
-    succ: Array,
-    task_at: Array,
-    start: Array,
-    core: Array,
-    omega: Array,
-    missing: Array,
-    heap: Array,
-    stack: Array,
-    busy_until: Array,
-    running: Array,
-) -> float:
-    """Work-conserving list schedule into ``start``, ``core`` and ``omega``; return the makespan.
+@inner
+def greedy_room(task_at: Array, cores: int) -> tuple[Ready, Placed]:
+    """Room for a greedy list schedule; ``task_at`` (n,) lists tasks by rank."""
+    n = task_at.size
+    rank = np.empty(n, np.int64)
+    for k in range(n):
+        rank[task_at[k]] = k
+    missing, heap, stack = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n + 1, np.int64)
+    start, core, omega = np.zeros(n), np.empty(n, np.int64), np.zeros(cores + 1)
+    busy_until, running = np.zeros(cores), np.empty(cores, np.int64)
+    return Ready(rank, missing, heap, stack), Placed(start, core, omega, busy_until, running)
+
+
+@inner
+def greedy_into(graph: Graph, task_at: Array, ready: Ready, placed: Placed) -> float:
+    """Work-conserving list schedule into ``placed``; return the makespan.
 
     At every completion all tasks that end then release their successors; then the free cores,
-    lowest number first, take the ready tasks by rank (0 first). ``task_at`` inverts ``rank``;
-    ``omega[m]`` is the number of cycles with exactly ``m`` cores at work. The last five arrays
-    are scratch. Zero-work tasks have core -1.
+    lowest number first, take the ready tasks by rank (0 first). ``task_at`` inverts the rank.
     """
+    work, start, busy_until, running = graph.work, placed.start, placed.busy_until, placed.running
     cores = busy_until.size
-    omega[:] = 0.0
-    core[:] = -1
+    placed.omega[:] = 0.0
+    placed.core[:] = -1
     running[:] = -1
-    size = _open_heap(work, rank, pred_at, succ_at, succ, missing, start, heap, stack)
+    size = _open_heap(graph, ready, start)
     now = 0.0
     active = 0
     while size > 0 or active > 0:
@@ -141,50 +139,37 @@ def greedy_into(
             if size == 0 or active == cores:
                 break
             if running[c] < 0:
-                i = task_at[heap[0]]
-                size = _sift_down(heap, size)
+                i = task_at[ready.heap[0]]
+                size = _sift_down(ready.heap, size)
                 running[c] = i
                 busy_until[c] = now + work[i]
                 start[i] = now
-                core[i] = c
+                placed.core[i] = c
                 active += 1
         after = np.inf
         for c in range(cores):
             if running[c] >= 0 and busy_until[c] < after:
                 after = busy_until[c]
-        omega[active] += after - now
+        placed.omega[active] += after - now
         now = after
         for c in range(cores):
             i = running[c]
             if i >= 0 and busy_until[c] <= now:
                 running[c] = -1
                 active -= 1
-                size = _release(
-                    i, now, work, rank, succ_at, succ, missing, start, heap, size, stack
-                )
+                size = _release(graph, ready, start, i, now, size)
     return now
 
 
 @compiled
-def greedy_schedule(
-    work: Array, task_at: Array, pred_at: Array, succ_at: Array, succ: Array, cores: int
-) -> tuple[Array, Array, Array]:
-    """Return (start, core, omega) of the greedy list schedule; ``task_at`` lists tasks by rank."""
-    n = work.size
-    rank = np.empty(n, np.int64)
-    for k in range(n):
-        rank[task_at[k]] = k
-    start, core, omega = np.zeros(n), np.empty(n, np.int64), np.zeros(cores + 1)
-    missing, heap, stack = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n + 1, np.int64)
-    busy_until, running = np.zeros(cores), np.empty(cores, np.int64)
-    greedy_into(
-        work, rank, pred_at, succ_at, succ, task_at, start, core, omega,
-        missing, heap, stack, busy_until, running,
-    )  # fmt: skip
-    return start, core, omega
+def greedy_schedule(graph: Graph, task_at: Array, cores: int) -> tuple[Array, Array]:
+    """Return (start, core) of the greedy list schedule; ``task_at`` lists tasks by rank."""
+    ready, placed = greedy_room(task_at, cores)
+    greedy_into(graph, task_at, ready, placed)
+    return placed.start, placed.core
 
 
-@compiled
+@inner
 def _gap_on(starts: Array, ends: Array, count: int, ready: float, length: float) -> int:
     """Return the place of the first gap of ``length`` after ``ready`` among sorted slots."""
     low, high = 0, count
@@ -203,14 +188,12 @@ def _gap_on(starts: Array, ends: Array, count: int, ready: float, length: float)
 
 
 @compiled
-def insertion_schedule(
-    work: Array, task_at: Array, pred_at: Array, pred: Array, cores: int
-) -> tuple[Array, Array]:
+def insertion_schedule(graph: Graph, task_at: Array, cores: int) -> tuple[Array, Array]:
     """Return (start, core): each task in turn takes the earliest gap on any core (HEFT).
 
     ``task_at`` must list predecessors before successors.
     """
-    n = work.size
+    work, n = graph.work, graph.work.size
     start, end, core = np.zeros(n), np.zeros(n), np.full(n, -1, np.int64)
     slots = np.full((cores, 16), np.inf)
     until = np.full((cores, 16), np.inf)
@@ -218,8 +201,8 @@ def insertion_schedule(
     for k in range(n):
         i = task_at[k]
         ready = 0.0
-        for e in range(pred_at[i], pred_at[i + 1]):
-            ready = max(ready, end[pred[e]])
+        for e in range(graph.pred_at[i], graph.pred_at[i + 1]):
+            ready = max(ready, end[graph.pred[e]])
         start[i], end[i] = ready, ready
         if work[i] <= 0.0:
             continue

@@ -12,10 +12,10 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 
 @compiled
-def needed_edges(order: Array, rank: Array, succ_at: Array, succ: Array) -> tuple[Array, Array]:
+def needed_edges(order: Array, succ_at: Array, succ: Array) -> tuple[Array, Array]:
     """Mark the edges that no longer path implies (transitive reduction), and who reaches whom.
 
-    ``succ`` must list each task's successors by rising ``rank``. Returns a mask of the edges
+    ``succ`` must list each task's successors in this order. Returns a mask of the edges
     and the reachable tasks as bits (n, n / 64 rounded up); cost m n / 64.
     """
     n = order.size

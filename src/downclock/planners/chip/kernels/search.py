@@ -7,17 +7,34 @@ delaying tasks that nobody waits for, to run beside others, pays.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from downclock.kernels.compiling import compiled
-from downclock.planners.chip.kernels.lists import greedy_into
+from downclock.kernels.compiling import compiled, inner
+from downclock.planners.chip.kernels.lists import Graph, greedy_into, greedy_room
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-@compiled
+class Cooling(NamedTuple):
+    """How to anneal: so many moves, from the first to the last temperature."""
+
+    rounds: int
+    hot: float
+    cold: float
+    seed: int
+
+
+class Pushed(NamedTuple):
+    """Tasks that a push has moved."""
+
+    moved: Array  # (n,) which, as far as there are
+    came: Array  # (n,) where each came from, -1 for the rest
+    todo: Array  # (n,) those whose neighbours are still to be looked at
+
+
+@inner
 def _random(state: Array) -> float:
     """Return the next number in (0, 1) of a small generator (Park and Miller 1988)."""
     state[0] = state[0] * 48271 % 2147483647
@@ -26,61 +43,45 @@ def _random(state: Array) -> float:
 
 @compiled
 def anneal_queue(
-    work: Array,
-    task_at: Array,
-    pred_at: Array,
-    succ_at: Array,
-    succ: Array,
-    weight: Array,
-    rounds: int,
-    hot: float,
-    cold: float,
-    seed: int,
+    graph: Graph, task_at: Array, weight: Array, cooling: Cooling
 ) -> tuple[Array, Array, float]:
     """Anneal the queue of a greedy list schedule; return (starts, queue, weighted makespan).
 
-    ``weight[m]`` is the cost of a cycle with m active cores; ``hot`` and ``cold`` are the first
-    and last temperature. A move takes one task of the queue to a place nearby.
+    ``weight[m]`` is the cost of a cycle with m active cores. A move takes one task of the queue to
+    a place nearby.
     """
-    n, cores = work.size, weight.size - 1
-    state = np.array([seed % 2147483646 + 1])
+    n, cores = graph.work.size, weight.size - 1
+    state = np.array([cooling.seed % 2147483646 + 1])
     queue = task_at.copy()
-    rank = np.empty(n, np.int64)
-    for k in range(n):
-        rank[queue[k]] = k
-    start, core, omega = np.zeros(n), np.empty(n, np.int64), np.zeros(cores + 1)
-    missing, heap, stack = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n + 1, np.int64)
-    busy_until, running = np.zeros(cores), np.empty(cores, np.int64)
+    ready, placed = greedy_room(queue, cores)
+    rank, omega = ready.rank, placed.omega
     cost = np.inf
-    best, best_start, best_queue = np.inf, start.copy(), queue.copy()
+    best, best_start, best_queue = np.inf, placed.start.copy(), queue.copy()
     a, b = 0, 0
-    for r in range(rounds):
+    for r in range(cooling.rounds):
         if r > 0:
             a = int(_random(state) * n)
             reach = 1 + int(_random(state) ** 2 * n)
             b = a + reach if _random(state) < 0.5 else a - reach
             b = min(max(b, 0), n - 1)
             _carry(queue, rank, a, b)
-        greedy_into(
-            work, rank, pred_at, succ_at, succ, queue, start, core, omega,
-            missing, heap, stack, busy_until, running,
-        )  # fmt: skip
+        greedy_into(graph, queue, ready, placed)
         value = 0.0
         for m in range(1, cores + 1):
             value += omega[m] * weight[m]
-        heat = hot * (cold / hot) ** (r / rounds)
+        heat = cooling.hot * (cooling.cold / cooling.hot) ** (r / cooling.rounds)
         if value <= cost or _random(state) < np.exp((cost - value) / heat):
             cost = value
             if value < best - 1e-12:
                 best = value
-                best_start[:] = start
+                best_start[:] = placed.start
                 best_queue[:] = queue
         else:
             _carry(queue, rank, b, a)
     return best_start, best_queue, best
 
 
-@compiled
+@inner
 def _carry(queue: Array, rank: Array, a: int, b: int) -> None:
     """Take the task at place ``a`` of the queue to place ``b``."""
     task = queue[a]
@@ -92,7 +93,7 @@ def _carry(queue: Array, rank: Array, a: int, b: int) -> None:
     rank[task] = b
 
 
-@compiled
+@inner
 def _difference(begin: int, to: int, length: int) -> tuple[int, int, int, int]:
     """Cycles that a task leaves and enters when it moves, as two ranges."""
     if to > begin:
@@ -100,7 +101,7 @@ def _difference(begin: int, to: int, length: int) -> tuple[int, int, int, int]:
     return max(begin, to + length), begin + length, to, min(begin, to + length)
 
 
-@compiled
+@inner
 def _shift_cost(active: Array, weight: Array, begin: int, to: int, length: int) -> float:
     """Change in weighted makespan if a task moves; prohibitive where it would lack a core."""
     change = 0.0
@@ -114,7 +115,7 @@ def _shift_cost(active: Array, weight: Array, begin: int, to: int, length: int) 
     return change
 
 
-@compiled
+@inner
 def _shift(active: Array, begin: int, to: int, length: int) -> None:
     leave_a, leave_b, enter_a, enter_b = _difference(begin, to, length)
     for t in range(leave_a, leave_b):
@@ -123,44 +124,30 @@ def _shift(active: Array, begin: int, to: int, length: int) -> None:
         active[t] += 1
 
 
-@compiled
-def _window(
-    i: int, start: Array, length: Array, pred_at: Array, pred: Array, succ_at: Array,
-    succ: Array, horizon: int,
-) -> tuple[int, int]:  # fmt: skip
+@inner
+def _window(i: int, start: Array, graph: Graph, horizon: int) -> tuple[int, int]:
     """Return the first and last start of a task that its neighbours allow."""
     low, high = 0, horizon
-    for e in range(pred_at[i], pred_at[i + 1]):
-        j = pred[e]
-        low = max(low, start[j] + length[j])
-    for e in range(succ_at[i], succ_at[i + 1]):
-        high = min(high, start[succ[e]])
-    return low, high - length[i]
+    for e in range(graph.pred_at[i], graph.pred_at[i + 1]):
+        j = graph.pred[e]
+        low = max(low, start[j] + graph.work[j])
+    for e in range(graph.succ_at[i], graph.succ_at[i + 1]):
+        high = min(high, start[graph.succ[e]])
+    return low, high - graph.work[i]
 
 
 @compiled
 def anneal_starts(
-    length: Array,
-    start: Array,
-    pred_at: Array,
-    pred: Array,
-    succ_at: Array,
-    succ: Array,
-    weight: Array,
-    horizon: int,
-    rounds: int,
-    hot: float,
-    cold: float,
-    seed: int,
+    graph: Graph, start: Array, weight: Array, horizon: int, cooling: Cooling
 ) -> tuple[Array, Array, float]:
     """Anneal integer start times; return (last starts, best starts, best weighted makespan).
 
-    ``length`` and ``start`` are whole numbers; ``weight`` (cores + 2,) ends with the prohibitive
+    Work and ``start`` are whole numbers; ``weight`` (cores + 2,) ends with the prohibitive
     cost of one core too many. A move takes one task anywhere between its neighbours in the
     graph, or pushes it and all that stand in its way a little.
     """
-    n = length.size
-    state = np.array([seed % 2147483646 + 1])
+    length, n = graph.work, graph.work.size
+    state = np.array([cooling.seed % 2147483646 + 1])
     start = start.copy()
     active = np.zeros(horizon + 1, np.int64)
     for i in range(n):
@@ -170,14 +157,13 @@ def anneal_starts(
     for t in range(horizon):
         cost += weight[active[t]]
     best, best_start = cost, start.copy()
-    moved, came = np.empty(n, np.int64), np.full(n, -1, np.int64)
-    todo = np.empty(n, np.int64)
-    heat = hot
-    for r in range(rounds):
+    pushed = Pushed(np.empty(n, np.int64), np.full(n, -1, np.int64), np.empty(n, np.int64))
+    heat = cooling.hot
+    for r in range(cooling.rounds):
         if r % 256 == 0:
-            heat = hot * (cold / hot) ** (r / rounds)
+            heat = cooling.hot * (cooling.cold / cooling.hot) ** (r / cooling.rounds)
         i = int(_random(state) * n)
-        low, high = _window(i, start, length, pred_at, pred, succ_at, succ, horizon)
+        low, high = _window(i, start, graph, horizon)
         if high > low and _random(state) < 0.8:
             to = low + int(_random(state) * (high - low + 1))
             change = _shift_cost(active, weight, start[i], to, length[i])
@@ -188,28 +174,27 @@ def anneal_starts(
         else:
             by = 1 + int(_random(state) ** 3 * 12)
             if _random(state) < 0.5:
-                count = _push(i, by, start, length, succ_at, succ, moved, came, todo, horizon)
+                count = _push(i, by, start, length, graph.succ_at, graph.succ, pushed, horizon)
             else:
-                count = _push(i, -by, start, length, pred_at, pred, moved, came, todo, horizon)
+                count = _push(i, -by, start, length, graph.pred_at, graph.pred, pushed, horizon)
             worst = -heat * np.log(_random(state))
-            cost += _settle(active, weight, start, came, moved, length, count, worst)
+            cost += _settle(active, weight, start, pushed, length, count, worst)
         if cost < best - 1e-9:
             best = cost
             best_start[:] = start
     return start, best_start, best
 
 
-@compiled
+@inner
 def _push_cost(
-    active: Array, weight: Array, start: Array, came: Array, moved: Array, length: Array,
-    count: int,
-) -> float:  # fmt: skip
+    active: Array, weight: Array, start: Array, pushed: Pushed, length: Array, count: int
+) -> float:
     """Apply the moves and return the change in weighted makespan."""
     top = weight.size - 1
     change = 0.0
     for k in range(count):
-        j = moved[k]
-        leave_a, leave_b, enter_a, enter_b = _difference(came[j], start[j], length[j])
+        j = pushed.moved[k]
+        leave_a, leave_b, enter_a, enter_b = _difference(pushed.came[j], start[j], length[j])
         for t in range(leave_a, leave_b):
             m = active[t]
             change += weight[min(m - 1, top)] - weight[min(m, top)]
@@ -221,18 +206,18 @@ def _push_cost(
     return change
 
 
-@compiled
+@inner
 def _settle(
-    active: Array, weight: Array, start: Array, came: Array, moved: Array, length: Array,
-    count: int, worst: float,
+    active: Array, weight: Array, start: Array, pushed: Pushed, length: Array, count: int,
+    worst: float,
 ) -> float:  # fmt: skip
     """Keep the pushed starts if they cost at most ``worst``, else undo; return the change.
 
     A negative ``count`` says that the push failed. ``came`` is all -1 again afterwards.
     """
-    change = np.inf
+    moved, came, change = pushed.moved, pushed.came, np.inf
     if count > 0:
-        change = _push_cost(active, weight, start, came, moved, length, count)
+        change = _push_cost(active, weight, start, pushed, length, count)
     if change > worst:
         change = 0.0
         for k in range(abs(count)):
@@ -245,18 +230,17 @@ def _settle(
     return change
 
 
-@compiled
+@inner
 def _push(
-    i: int, by: int, start: Array, length: Array, at: Array, after: Array,
-    moved: Array, came: Array, todo: Array, horizon: int,
+    i: int, by: int, start: Array, length: Array, at: Array, after: Array, pushed: Pushed,
+    horizon: int,
 ) -> int:  # fmt: skip
     """Move task ``i`` by ``by`` and whoever stands in its way just as far as needed.
 
     ``at, after`` are successors where ``by`` is positive, predecessors where it is negative.
-    Returns how many tasks moved, negative where one would leave [0, horizon]; ``moved`` lists
-    them, ``came[j]`` (-1 for the rest) is where task j came from.
+    Returns how many tasks moved, negative where one would leave [0, horizon].
     """
-    n = start.size
+    n, (moved, came, todo) = start.size, pushed
     moved[0], came[i] = i, start[i]
     start[i] += by
     if start[i] < 0 or start[i] + length[i] > horizon:
@@ -269,11 +253,9 @@ def _push(
         size -= 1
         for e in range(at[j], at[j + 1]):
             k = after[e]
-            to = (
-                max(start[k], start[j] + length[j])
-                if by > 0
-                else (min(start[k], start[j] - length[k]))
-            )
+            to = max(start[k], start[j] + length[j])
+            if by < 0:
+                to = min(start[k], start[j] - length[k])
             if to == start[k]:
                 continue
             if came[k] < 0:
