@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -22,6 +22,7 @@ from downclock.engine.facts import (
     Fact,
     Facts,
 )
+from downclock.engine.outcome import schedule_of
 from downclock.engine.play import plan, play
 from downclock.engine.scheduler import Scheduler
 from downclock.engine.snapshot import restored, saved
@@ -89,7 +90,7 @@ def begun() -> tuple[Problem, Scheduler]:
     problem = problem_of()
     scheduler = Scheduler(problem, InTurn())
     fresh = scheduler.tell(problem.tasks, np.arange(2))
-    scheduler.handle(Facts.of(0.0, [Fact(ARRIVED, int(task)) for task in fresh]))
+    scheduler.handle(Facts(0.0, [Fact(ARRIVED, int(task)) for task in fresh]))
     return problem, scheduler
 
 
@@ -165,30 +166,37 @@ def test_facts_that_cannot_be_are_refused_by_name_and_change_nothing(told, now_s
     _, scheduler = begun()
     before = saved(scheduler)
     with pytest.raises(InvalidInput, match=rule):
-        scheduler.handle(Facts.of(now_s, told))
+        scheduler.handle(Facts(now_s, told))
     assert saved(scheduler) == before
 
 
 def test_an_ended_task_cannot_end_again() -> None:
     _, scheduler = begun()
-    scheduler.handle(Facts.of(1.0, [Fact(FINISHED, 0)]))
+    scheduler.handle(Facts(1.0, [Fact(FINISHED, 0)]))
     with pytest.raises(InvalidInput, match="has ended before: it is done"):
-        scheduler.handle(Facts.of(2.0, [Fact(FINISHED, 0)]))
+        scheduler.handle(Facts(2.0, [Fact(FINISHED, 0)]))
 
 
 def test_a_fact_told_twice_counts_once() -> None:
     _, scheduler = begun()
-    scheduler.handle(Facts.of(1.0, [Fact(DOWN, place=0, id=7)]))
+    scheduler.handle(Facts(1.0, [Fact(DOWN, place=0, id=7)]))
     before = saved(scheduler)
-    scheduler.handle(Facts.of(1.0, [Fact(DOWN, place=0, id=7)]))
+    scheduler.handle(Facts(1.0, [Fact(DOWN, place=0, id=7)]))
     assert saved(scheduler) == before
 
 
 def test_a_cancelled_task_frees_its_processor() -> None:
     _, scheduler = begun()
-    scheduler.handle(Facts.of(1.0, [Fact(CANCELLED, 0)]))
+    scheduler.handle(Facts(1.0, [Fact(CANCELLED, 0)]))
     assert scheduler.book.tasks[0].status in (REJECTED, FAILED)
     assert all(row is None or row.task != 0 for row in scheduler.book.running)
+
+
+def test_a_task_that_is_cancelled_while_it_runs_has_lost_nothing() -> None:
+    problem, scheduler = begun()
+    scheduler.handle(Facts(1.0, [Fact(CANCELLED, 0)]))
+    told = schedule_of(problem, np.arange(len(problem.tasks)), scheduler.ended(), "in-turn")
+    assert told.outcomes.reason[0] == "it was cancelled"
 
 
 def test_written_and_read_it_goes_on_the_same() -> None:
@@ -196,7 +204,7 @@ def test_written_and_read_it_goes_on_the_same() -> None:
     other = restored(problem, InTurn(), saved(scheduler))
     assert saved(other) == saved(scheduler)
     for each in (scheduler, other):
-        each.handle(Facts.of(3.0, [Fact(FINISHED, 1)]))
+        each.handle(Facts(3.0, [Fact(FINISHED, 1)]))
     assert saved(other) == saved(scheduler)
 
 
@@ -206,3 +214,69 @@ def test_bytes_of_another_policy_or_of_nothing_are_refused() -> None:
         restored(problem, InTurn("other"), saved(scheduler))
     with pytest.raises(InvalidInput, match="is no saved state"):
         restored(problem, InTurn(), b"nothing")
+
+
+@dataclass(frozen=True)
+class Failing(InTurn):
+    """In turn; while ``fails`` is not empty it changes its state and then raises what is there."""
+
+    fails: list[Exception] = field(default_factory=list, hash=False)
+
+    def decide(self, state, view, facts):
+        state, decided = super().decide(state, view, facts)
+        if self.fails:
+            raise self.fails.pop()
+        return state, decided
+
+
+@pytest.mark.parametrize("through_bytes", [False, True])
+def test_where_the_policy_fails_all_is_as_before_and_it_goes_on_the_same(through_bytes) -> None:
+    problem = problem_of()
+    steady, shaken = Failing(), Failing()
+    one, other = Scheduler(problem, steady), Scheduler(problem, shaken)
+    calls = [
+        [Fact(ARRIVED, 0, id=0), Fact(ARRIVED, 1, id=1)],
+        [Fact(AMENDED, 1, value=1e6), Fact(DOWN, place=0, id=9)],
+        [Fact(ARRIVED, 2), Fact(LOST, 1)],
+        [Fact(UP, place=0), Fact(AMENDED, 1, value=2e6), Fact(LOST, 1)],
+    ]
+    for moment, rows in enumerate(calls):
+        for each in (one, other):
+            each.tell(problem.tasks, np.arange([0, 2, 2, 3][moment], [2, 2, 3, 3][moment]))
+        if moment != 1:  # nothing that the policy heeds
+            shaken.fails.append(RuntimeError("a bug"))
+            with pytest.raises(RuntimeError, match="a bug"):
+                other.handle(Facts(float(moment), rows))
+        if through_bytes:
+            assert saved(other) == saved(one)
+        assert told_of(other) == told_of(one)
+        answers = [each.handle(Facts(float(moment), rows)) for each in (one, other)]
+        assert len({str(started) for _, started in answers}) == 1
+        assert told_of(other) == told_of(one)
+    assert other.view.tasks.deadline_s[1] == 2e6
+    assert saved(other) == saved(one)
+
+
+def told_of(scheduler: Scheduler) -> list[str]:
+    """All that a scheduler knows, as text; nothing is written."""
+    book = scheduler.book
+    parts = (book.tasks, book.queue, book.running, book.agenda, book.switched, book.now_s)
+    known = (scheduler.state, scheduler.view.tasks.deadline_s, scheduler.call_me_s, scheduler._seen)
+    return [str(part) for part in (*parts, *known)]
+
+
+def test_a_decision_that_cannot_be_followed_changes_nothing() -> None:
+    _, scheduler = begun()
+    before = told_of(scheduler)
+
+    class Wrong(InTurn):
+        def decide(self, state, view, facts):
+            return state, Decisions(revoke=np.array([77]))
+
+    scheduler.policy = Wrong()
+    with pytest.raises(IndexError):
+        scheduler.handle(Facts(1.0, [Fact(LOST, 0)]))
+    assert told_of(scheduler) == before
+    scheduler.policy = InTurn()
+    _, started = scheduler.handle(Facts(1.0, [Fact(LOST, 0)]))
+    assert [row.task for row in started] == [0]

@@ -7,8 +7,14 @@ nothing; a fact told twice counts once.
 
 from __future__ import annotations
 
+import os
+import pickle
+import subprocess
+import sys
 from dataclasses import fields, replace
 from functools import cache
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,6 +32,7 @@ from downclock.engine.facts import (
     Facts,
 )
 from downclock.engine.play import plan
+from downclock.engine.policy import Policy
 from downclock.engine.scheduler import Scheduler
 from downclock.engine.snapshot import restored, saved
 from downclock.errors import InvalidInput
@@ -40,10 +47,14 @@ from downclock.workloads.chip import chip_problem
 from downclock.workloads.gerhards import Machines, flat_prices, random_graph, slotted_problem
 from tests.generated import random_problem
 
-TUNERS = ("static-cap",)
+TUNERS = ("static-cap", "known")
 """Made with the whole problem in view, and marked so: exempt from blindness."""
-SOLVERS = {"graph": "graph:effort=0.02", "least-cost": "least-cost:rounds=3"}
-"""Entries that plan a whole graph at time 0."""
+SOLVERS = {
+    "graph": "graph:effort=0.02",
+    "least-cost": "least-cost:rounds=3",
+    "known": "known:effort=0.02",
+}
+"""Entries that plan all of it at once."""
 SPECS = (
     *(SOLVERS.get(name, name) for name in CATALOG),
     "late:reserve=0.2",
@@ -52,6 +63,8 @@ SPECS = (
     "liu:scheme=static",
 )
 ONLINE = tuple(s for s in SPECS if s.split(":")[0] not in (*SOLVERS, *TUNERS))
+LISTS = ("race", "static-cap", "edl", "edf-bf", "edf-wf", "lpt-ff", "bin")
+"""Policies that plan gangs and graphs online; every second problem of theirs has some."""
 SEEDS = range(4)
 NEVER_STRIKES = Chances(fail_jobs=1e-12, server_life="exponential:1e15")
 
@@ -70,14 +83,16 @@ def small(seed: int, spec: str) -> Problem:
         knobs |= {"flavours": ("gpu-table", "cpu-table"), "wake_s": 0.0}
     if name == "thrifty":
         knobs |= {"prices": True, "deadlines": True}
+    if name in LISTS:
+        knobs |= {"gangs": seed % 2 == 1, "edges": seed >= 2}
     return random_problem(100 + seed, **knobs)
 
 
 @cache
-def large(load: float) -> Problem:
+def large(load: float, gangs: bool) -> Problem:
     """More than 300 tasks of two kinds on servers of different sizes."""
     drawn = random_problem(
-        7, edges=False, slot_s=None, chip_wide=False, gangs=False, tasks=320, milestones=False,
+        7, edges=False, slot_s=None, chip_wide=False, gangs=gangs, tasks=320, milestones=False,
         flavours=("gpu-wide", "cpu"), deadlines=True,
     )  # fmt: skip
     rng = np.random.default_rng(3)
@@ -117,6 +132,31 @@ def suited(seed: int, spec: str) -> Problem:
 each = pytest.mark.parametrize(("spec", "seed"), [(spec, seed) for spec in SPECS for seed in SEEDS])
 
 
+def plans(stepwise: bool) -> dict[str, Schedule]:
+    """A plan by every policy that decides as things happen."""
+    found = {}
+    for spec in ONLINE:
+        problem = small(0, spec)
+        if policy(spec).objection(problem) is None:
+            found[spec] = plan(problem, policy(spec), stepwise=stepwise)
+    return found
+
+
+def test_without_compiling_it_is_the_same_moment_by_moment(tmp_path: Path) -> None:
+    told = (
+        "import pickle, sys\nfrom tests.laws.test_engine import plans\n"
+        "open(sys.argv[1], 'wb').write(pickle.dumps(plans(stepwise=True)))"
+    )
+    environment = {**os.environ, "NUMBA_DISABLE_JIT": "1", "PYTHONPATH": os.pathsep.join(sys.path)}
+    file = tmp_path / "plain.pickle"
+    subprocess.run([sys.executable, "-c", told, str(file)], env=environment, check=True)
+    plain, compiled = pickle.loads(file.read_bytes()), plans(stepwise=False)
+    assert len(plain) >= 10
+    assert plain.keys() == compiled.keys()
+    for spec, schedule in compiled.items():
+        same(schedule, plain[spec])
+
+
 @each
 def test_one_moment_at_a_time_is_the_whole_run(spec: str, seed: int) -> None:
     problem = suited(seed, spec)
@@ -140,7 +180,7 @@ def test_a_chance_that_never_strikes_changes_nothing(spec: str, seed: int) -> No
 def test_heavy_tails_on_mixed_kinds_are_followed_alike_and_stay_valid(
     spec: str, sigma: float
 ) -> None:
-    problem = large(1.0)
+    problem = large(1.0, spec.split(":", maxsplit=1)[0] in LISTS)
     chances = Chances(actual=f"lognormal:0.8:{sigma}")
     run = simulate(problem, policy(spec), chances=chances, seed=2)
     step = simulate(problem, policy(spec), chances=chances, seed=2, stepwise=True)
@@ -199,7 +239,7 @@ def begun_before(schedule: Schedule, known: np.ndarray, cut_s: float) -> np.ndar
     return table[np.lexsort(table.T)]
 
 
-@pytest.mark.parametrize("spec", [s for s in SPECS if s not in TUNERS])
+@pytest.mark.parametrize("spec", [s for s in SPECS if s.split(":")[0] not in TUNERS])
 def test_written_and_read_it_goes_on_the_same(spec: str) -> None:
     problem = suited(1, spec)
     whole = plan(problem, policy(spec), stepwise=True)
@@ -227,7 +267,8 @@ def played_through_bytes(problem: Problem, spec: str) -> Schedule:
         happened = world.happens(scheduler.book, now_s)
         if coming_s == now_s:
             upto = int(np.searchsorted(tell_s[told], now_s, side="right"))
-            mine = (number[problem.edges.before] < upto) & (number[problem.edges.after] >= known)
+            later = np.maximum(number[problem.edges.before], number[problem.edges.after])
+            mine = (later >= known) & (later < upto)
             edges = replace(
                 problem.edges, before=number[problem.edges.before[mine]],
                 after=number[problem.edges.after[mine]],
@@ -237,7 +278,7 @@ def played_through_bytes(problem: Problem, spec: str) -> Schedule:
             known = upto
         closed = coming_s == now_s == tell_s.max()
         due = now_s >= scheduler.call_me_s
-        _, started = scheduler.handle(Facts.of(now_s, happened, due=due, closed=closed))
+        _, started = scheduler.handle(Facts(now_s, happened, due=due, closed=closed))
         moments += 1
         if moments % 3 == 0:
             scheduler, world = restored(problem, made, saved(scheduler)), World(problem)
@@ -252,7 +293,7 @@ def begun(spec: str) -> tuple[Problem, Scheduler]:
     problem = small(1, spec)
     scheduler = Scheduler(problem, policy(spec))
     fresh = scheduler.tell(problem.tasks, np.arange(2))
-    scheduler.handle(Facts.of(0.0, [Fact(ARRIVED, int(task)) for task in fresh]))
+    scheduler.handle(Facts(0.0, [Fact(ARRIVED, int(task)) for task in fresh]))
     return problem, scheduler
 
 
@@ -282,7 +323,7 @@ def test_facts_that_cannot_be_are_refused_by_name_and_change_nothing(
         pytest.skip("another problem")
     before = saved(scheduler)
     with pytest.raises(InvalidInput, match=rule):
-        scheduler.handle(Facts.of(now_s, told))
+        scheduler.handle(Facts(now_s, told))
     assert saved(scheduler) == before
 
 
@@ -291,11 +332,47 @@ def test_a_fact_told_twice_counts_once(spec: str) -> None:
     problem, scheduler = begun(spec)
     if policy(spec).objection(problem) is not None:
         pytest.skip("another problem")
-    down = Facts.of(1.0, [Fact(DOWN, place=0, id=7)])
+    down = Facts(1.0, [Fact(DOWN, place=0, id=7)])
     scheduler.handle(down)
     before = saved(scheduler)
-    scheduler.handle(Facts.of(1.0, [Fact(DOWN, place=0, id=7)]))
+    scheduler.handle(Facts(1.0, [Fact(DOWN, place=0, id=7)]))
     assert saved(scheduler) == before
+
+
+class Shaky:
+    """A policy that decides and then, once, raises an error."""
+
+    def __init__(self, inner: Policy) -> None:
+        self.inner, self.fails = inner, False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def decide(self, state: Any, view: Any, facts: Facts) -> tuple[Any, Any]:
+        answer = self.inner.decide(state, view, facts)
+        if self.fails:
+            self.fails = False
+            raise ZeroDivisionError
+        return answer
+
+
+@pytest.mark.parametrize("spec", [s for s in ONLINE if s != "thrifty"])
+def test_where_a_policy_fails_nothing_has_changed(spec: str) -> None:
+    problem = small(2, spec)
+    if policy(spec).objection(problem) is not None:
+        pytest.skip("another problem")
+    shaky = Shaky(policy(spec))
+    scheduler, steady = Scheduler(problem, shaky), Scheduler(problem, policy(spec))
+    for known, now_s in ((0, 0.0), (2, 1.0), (4, 2.0)):
+        for each in (scheduler, steady):
+            fresh = each.tell(problem.tasks, np.arange(known, known + 2))
+        told = Facts(now_s, [Fact(ARRIVED, int(task)) for task in fresh])
+        shaky.fails = True
+        with pytest.raises(ZeroDivisionError):
+            scheduler.handle(told)
+        scheduler.handle(told)
+        steady.handle(told)
+    assert saved(scheduler) == saved(steady)
 
 
 @pytest.mark.parametrize("spec", [s for s in ONLINE if s != "thrifty"])
@@ -305,8 +382,8 @@ def test_cancelled_tasks_end_and_changed_deadlines_are_followed(spec: str) -> No
         pytest.skip("another problem")
     open_tasks = [i for i, page in enumerate(scheduler.book.tasks) if page.status == 3]
     for task in open_tasks[:1]:
-        scheduler.handle(Facts.of(0.5, [Fact(AMENDED, task, value=1e6)]))
-        scheduler.handle(Facts.of(1.0, [Fact(CANCELLED, task)]))
+        scheduler.handle(Facts(0.5, [Fact(AMENDED, task, value=1e6)]))
+        scheduler.handle(Facts(1.0, [Fact(CANCELLED, task)]))
         assert scheduler.book.tasks[task].status in (REJECTED, FAILED)
         assert scheduler.book.tasks[task].running is None
         assert all(row is None or row.task != task for row in scheduler.book.running)

@@ -9,8 +9,10 @@ import pytest
 
 from downclock.engine.facts import AMENDED, ARRIVED, CANCELLED, Fact, Facts
 from downclock.engine.outcome import schedule_of
+from downclock.engine.play import told_s
 from downclock.engine.scheduler import Scheduler
 from downclock.planners.catalog import policy
+from downclock.problem.graph import Edges
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import DONE, FAILED, PENDING, REJECTED
 from downclock.schedule.verify.verify import verify
@@ -30,8 +32,10 @@ def disturbed(problem: Problem, spec: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     scheduler = Scheduler(problem, policy(spec))
     world = drawn_world(problem, draw_fate(problem, CHANCES, seed))
-    told = np.argsort(problem.tasks.arrival_s, kind="stable")
-    arrival_s, deadline_s = problem.tasks.arrival_s[told], problem.tasks.deadline_s[told].copy()
+    tell_s = told_s(problem)
+    told = np.argsort(tell_s, kind="stable")
+    arrival_s, deadline_s = tell_s[told], problem.tasks.deadline_s[told].copy()
+    before, after = (np.argsort(told)[ends] for ends in (problem.edges.before, problem.edges.after))
     world.number(told)
     known = 0
     for _ in range(100 * told.size):
@@ -44,10 +48,12 @@ def disturbed(problem: Problem, spec: str, seed: int) -> None:
         rows += _asked(scheduler, rng, named, deadline_s)
         if coming_s == now_s:
             upto = int(np.searchsorted(arrival_s, now_s, side="right"))
-            fresh = scheduler.tell(problem.tasks, told[known:upto])
+            mine = (np.maximum(before, after) >= known) & (np.maximum(before, after) < upto)
+            edges = Edges(before[mine], after[mine])
+            fresh = scheduler.tell(problem.tasks, told[known:upto], edges)
             rows += [Fact(ARRIVED, int(task)) for task in fresh]
             known = upto
-        _, started = scheduler.handle(Facts.of(now_s, rows, due=now_s >= scheduler.call_me_s))
+        _, started = scheduler.handle(Facts(now_s, rows, due=now_s >= scheduler.call_me_s))
         world.begin(scheduler.book, started)
     else:
         pytest.fail(f"{spec}: it goes on for ever")
@@ -79,10 +85,11 @@ def _asked(
 
 
 @pytest.mark.parametrize("spec", POLICIES)
-def test_whatever_is_asked_for_every_task_ends_once_and_validly(spec: str) -> None:
+@pytest.mark.parametrize("edges", [False, True])
+def test_whatever_is_asked_for_every_task_ends_once_and_validly(spec: str, edges: bool) -> None:
     for seed in range(12):
         problem = random_problem(
-            300 + seed, tasks=30, edges=False, slot_s=None, chip_wide=False, prices=False
+            300 + seed, tasks=30, edges=edges, slot_s=None, chip_wide=False, prices=False
         )
         if policy(spec).objection(problem) is None:
             disturbed(problem, spec, seed)

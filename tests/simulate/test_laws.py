@@ -32,7 +32,8 @@ LIU = [
 WHOLE = ("graph", "least-cost")
 """Policies of whole task graphs; `test_graphs` has problems for them."""
 POLICIES: list[Policy] = [
-    *(policy(name) for name in CATALOG if name not in ("liu", "replan", *WHOLE)),
+    *(policy(name) for name in CATALOG if name not in ("liu", "replan", "known", *WHOLE)),
+    policy("known:effort=0.02"),
     *LIU,
 ]
 ROUGH = Chances(
@@ -112,7 +113,7 @@ def test_whatever_fails_every_task_ends_once_and_both_schedules_are_valid(made):
             moved += elsewhere(run)
     assert retried > 0
     assert downs > 0
-    assert moved > 0
+    assert moved > 0 or made.name.startswith("known")  # a plan is carried out where it was made
 
 
 def elsewhere(run: Run) -> int:

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from downclock.engine.decisions import Decisions
-from downclock.engine.events import PRICE, events
 from downclock.engine.facts import ARRIVED, EVERY, FINISHED, Facts
 from downclock.engine.facts import PRICE as TOLD
 from downclock.engine.view import View
@@ -43,7 +42,7 @@ class Patient:
         state["waiting"] += facts.tasks(ARRIVED).tolist()
         done = facts.tasks(FINISHED).tolist()
         state["running"] = [i for i in state["running"] if i not in done]
-        for price in facts.value[facts.code == TOLD].tolist():
+        for price in [fact.value for fact in facts.rows if fact.code == TOLD]:
             state["price"] = [price]
             TOLD_AT.append(facts.now_s)
         if not state["waiting"] or state["running"] or state["price"][0] > self.limit:
@@ -103,10 +102,3 @@ def test_policies_that_do_not_heed_prices_are_not_asked():
         with_prices = simulate(problem, policy(name))
         without = simulate(replace(problem, prices=Prices()), policy(name))
         assert with_prices.events == without.events
-
-
-def test_the_event_log_lists_changes_of_the_actual_price():
-    problem = priced(forecast_drop_s=50.0, drop_s=300.0)
-    log = events(problem, simulate(problem, Patient()).realised)
-    assert log.time_s[log.kind == PRICE].tolist() == [300.0]
-    assert "300 price default 0.1" in log.lines(problem)

@@ -10,7 +10,7 @@ told when it ends.
 from __future__ import annotations
 
 from bisect import insort
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any
 
@@ -33,7 +33,7 @@ from downclock.engine.facts import (
     Fact,
     Facts,
 )
-from downclock.engine.outcome import OFF, REPAIRED, TURNED_ON, WENT_DOWN, Ended
+from downclock.engine.outcome import NOT_WANTED, OFF, REPAIRED, TURNED_ON, WENT_DOWN, Ended
 from downclock.engine.view import View
 from downclock.schedule.schedule import DONE, PENDING, REJECTED, Segments
 from downclock.schedule.schedule import FAILED as HAS_FAILED
@@ -49,8 +49,8 @@ ORPHAN = "a task before it did not finish"
 class Row:
     """A promise to run a part of a task: see `Decisions.place`; a gang is one row.
 
-    ``began_s`` is when it really started, ``ended_s`` when it ended; infinite: not yet. ``cut``:
-    it was ended by a decision.
+    ``began_s`` is when it really started, ``ended_s`` when it ended; infinite: not yet. ``done``
+    is the part of the task that was told to be done in it. ``cut``: it was ended by a decision.
     """
 
     task: int
@@ -64,6 +64,7 @@ class Row:
     number: int
     began_s: float = np.inf
     ended_s: float = np.inf
+    done: float = np.nan
     cut: bool = False
 
     def __lt__(self, other: Row) -> bool:
@@ -94,20 +95,18 @@ class Row:
 
 @dataclass(slots=True)
 class TaskBook:
-    """What is known of one task."""
+    """What is known of one task; few objects, as every collection of garbage walks them all."""
 
     status: int = PENDING
     accepted: bool = False
     attempt: int = 0
     tried: bool = False
-    rows: list[Row] = field(default_factory=list)
+    rows: tuple[Row, ...] = ()
     running: Row | None = None
-    log: list[Row] = field(default_factory=list)
-    shares: list[float] = field(default_factory=list)
+    log: tuple[Row, ...] = ()
     work: float = 1.0
     reason: str = ""
     waits_for: int = 0
-    after: list[int] = field(default_factory=list)
     begun_on: tuple[int, ...] = ()
     arrived: bool = False
 
@@ -120,6 +119,7 @@ class Book:
         self.view, self.retries = view, retries
         self.now_s = 0.0
         self.tasks: list[TaskBook] = []
+        self.after: dict[int, list[int]] = {}
         self.queue: list[list[Row]] = [[] for _ in range(platform.processor_count)]
         self.running: list[Row | None] = [None] * platform.processor_count
         self.up = [True] * platform.processor_count
@@ -141,13 +141,13 @@ class Book:
         """Take note of facts that were checked; return them with those that follow from them."""
         self.now_s = facts.now_s
         told: list[Fact] = []
-        for fact in facts.rows():
+        for fact in facts.rows:
             told += self._follow(fact)
         while self.agenda and self.agenda[0][0] <= self.now_s:
             _, _, what, item = heappop(self.agenda)
             told += self._reach(what, item)
         self.events += len(told)
-        return Facts.of(facts.now_s, told, due=facts.due, closed=facts.closed)
+        return Facts(facts.now_s, told, due=facts.due, closed=facts.closed)
 
     def _follow(self, fact: Fact) -> list[Fact]:
         code = fact.code
@@ -163,7 +163,7 @@ class Book:
         if code == LOST:
             return self._lose(fact)
         if code == CANCELLED:
-            return [fact, *self._give_up(fact.task, REJECTED, "it was cancelled")]
+            return [fact, *self._give_up(fact.task, REJECTED, NOT_WANTED)]
         if code in (DOWN, UP):
             self.up[fact.place] = code == UP
             self._look.add(fact.place)
@@ -194,7 +194,7 @@ class Book:
             self.tasks[after].reason = ORPHAN
         elif self.tasks[before].status != DONE:
             self.tasks[after].waits_for += 1
-            self.tasks[before].after.append(after)
+            self.after.setdefault(before, []).append(after)
 
     def _settle(self, task: int) -> list[Fact]:
         """A task without work is done when nothing is before it."""
@@ -208,7 +208,7 @@ class Book:
     def _release(self, task: int) -> list[Fact]:
         """Let the tasks after a done one go on."""
         derived: list[Fact] = []
-        for after in self.tasks[task].after:
+        for after in self.after.get(task, ()):
             page = self.tasks[after]
             page.waits_for -= 1
             if page.rows:
@@ -268,7 +268,7 @@ class Book:
         if status == REJECTED and page.log:
             page.status = HAS_FAILED
         derived: list[Fact] = []
-        for after in page.after:
+        for after in self.after.get(task, ()):
             if self.tasks[after].status == PENDING:
                 derived.append(Fact(ORPHANED, after))
                 derived += self._give_up(after, REJECTED, ORPHAN)
@@ -298,6 +298,8 @@ class Book:
         for task, why in zip(decisions.rejected.tolist(), decisions.reason, strict=True):
             self._give_up(task, REJECTED, why)
         power = decisions.power
+        if not len(power):
+            return
         rows = zip(power.server.tolist(), power.on.tolist(), power.at_s.tolist(), strict=True)
         for row in rows:
             if row[2] <= self.now_s:
@@ -317,6 +319,8 @@ class Book:
         self._drop_rows(page)
 
     def _place(self, place: Segments, eager: bool) -> None:
+        if not len(place):
+            return
         columns = (place.task, place.processor, place.start_s, place.end_s, place.share)
         rows = zip(*(column.tolist() for column in columns), place.points.tolist(), strict=True)
         made: dict[tuple[int, float], Row] = {}
@@ -334,7 +338,7 @@ class Book:
             made[task, start_s] = row
             self._numbers += 1
             page.accepted = True
-            insort(page.rows, row)
+            page.rows = tuple(sorted((*page.rows, row)))
         for row in made.values():
             for p in row.processors:
                 insort(self.queue[p], row)
@@ -421,7 +425,7 @@ class Book:
 
     def _start(self, row: Row) -> None:
         page = self.tasks[row.task]
-        page.rows.pop(0)
+        page.rows = page.rows[1:]
         page.running = row
         row.began_s = self.now_s
         for p in row.processors:
@@ -439,15 +443,15 @@ class Book:
             self._look.add(p)
         if end_s > row.began_s:
             page.tried = True
-            page.log.append(row)
-            page.shares.append(fact.share)
+            row.done = fact.share
+            page.log = (*page.log, row)
 
     def _drop_rows(self, page: TaskBook) -> None:
         for row in page.rows:
             for p in row.processors:
                 self.queue[p].remove(row)
                 self._look.add(p)
-        page.rows.clear()
+        page.rows = ()
 
     def page(self, task: int) -> TaskBook | None:
         """What is known of a task; None: nothing."""
@@ -497,11 +501,11 @@ class Book:
 def _written(page: TaskBook) -> list[tuple[Row, float]]:
     """Rows of a task with their shares; what was not told follows from times and work."""
     found = []
-    for row, told in zip(page.log, page.shares, strict=True):
-        share = told
-        if row.kept and page.work == 1.0 and not told < row.share:
+    for row in page.log:
+        share = row.done
+        if row.kept and page.work == 1.0 and not row.done < row.share:
             share = row.share
-        elif np.isnan(told):
+        elif np.isnan(row.done):
             share = (row.ended_s - row.began_s) / (row.whole_s * page.work)
         found.append((row, share))
     return found

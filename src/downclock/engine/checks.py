@@ -45,7 +45,7 @@ def check(view: View, book: Book, facts: Facts) -> None:
         raise InvalidInput(rule, field="now_s", value=facts.now_s)
     ended: set[int] = set()
     places: set[tuple[bool, int]] = set()
-    for fact in facts.rows():
+    for fact in facts.rows:
         _check_one(view, book, fact, facts.now_s)
         if fact.code in (*_OF_PROCESSORS, *_OF_SERVERS):
             place = (fact.code in _OF_SERVERS, fact.place)

@@ -57,7 +57,6 @@ class Decisions:
         rejected: tasks (r,) that will not run, and ``reason`` why (r,).
         power: servers to switch.
         call_me_s: when to be asked again at the latest; infinite: only when something happens.
-        bound_j: a lower bound on the energy of what was told, where one is known; else NaN.
     """
 
     place: Segments = field(default_factory=no_segments)
@@ -68,7 +67,6 @@ class Decisions:
     reason: Names = field(default_factory=_names)
     power: Switches = field(default_factory=Switches)
     call_me_s: float = np.inf
-    bound_j: float = np.nan
 
 
 def joined_segments(tables: Sequence[Segments]) -> Segments:

@@ -70,7 +70,7 @@ class Keeping:
         ended = state.world.happens(inner.book, now_s)
         told = ended + _told(inner, view, facts, {fact.task for fact in ended})
         due = now_s >= inner.call_me_s
-        decided, started = inner.handle(Facts.of(now_s, told, due=due, closed=facts.closed))
+        decided, started = inner.handle(Facts(now_s, told, due=due, closed=facts.closed))
         state.world.begin(inner.book, started)
         lost = {task: _had(inner, task) for task in facts.tasks(LOST).tolist()}
         again = begun_again(view, lost, now_s)
@@ -87,8 +87,7 @@ class Keeping:
         """As the inner policy does where every task ends as promised."""
         if np.any(coming.work != 1.0):
             return None
-        inner = state.scheduler
-        answer = self.inner.fold(inner.state, inner.view.over(coming.tasks), coming)
+        answer = self.inner.fold(state.scheduler.state, view, coming)
         return None if answer is None else (state, answer[1])
 
     def saved(self, state: Imagined) -> Columns:
@@ -113,7 +112,7 @@ def _told(inner: Scheduler, view: View, facts: Facts, ended: set[int]) -> list[F
     pages = inner.book.tasks
     return [
         fact
-        for fact in facts.rows()
+        for fact in facts.rows
         if fact.code == ARRIVED
         or (
             fact.code in (CANCELLED, AMENDED)

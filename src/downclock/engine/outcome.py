@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import NamedTuple
 
 import numpy as np
 
 from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
-from downclock.quantities import count
+from downclock.quantities import count, instant
 from downclock.schedule.schedule import (
     DONE,
     DOWN,
@@ -26,6 +27,8 @@ from downclock.units import Bools, Floats, Ints, Names, slack
 
 OFF, TURNED_ON, WENT_DOWN, REPAIRED = range(4)
 """What happens to a server, by code; a repaired one is asleep."""
+
+NOT_WANTED = "it was cancelled"
 
 
 class Ended(NamedTuple):
@@ -61,15 +64,31 @@ def schedule_of(problem: Problem, told: Ints, ended: Ended, policy: str) -> Sche
 def _judge(problem: Problem, segments: Segments, status: Ints, reason: Names) -> None:
     """A late task has failed, and so has one that was never finished; each tells its history."""
     deadline_s = problem.tasks.deadline_s
-    ended_s = finish_s(segments, status.size)
+    ended_s = _done_s(problem, segments)
     late = (status == DONE) & (ended_s > deadline_s + slack(deadline_s))
     stuck = status == PENDING
     status[late | stuck], reason[stuck] = FAILED, "it was never finished"
-    lost = np.flatnonzero(status == FAILED)
-    for task, told in histories(lost, segments, late).items():
-        before = late_text(ended_s[task], deadline_s[task]) if late[task] else ""
-        after = told or ("" if late[task] else reason[task])
+    lost, cut = np.flatnonzero(status == FAILED), reason == NOT_WANTED
+    for task, told in histories(lost, segments, late | cut).items():
+        before = NOT_WANTED if cut[task] else ""
+        if late[task]:
+            before = late_text(ended_s[task], deadline_s[task], problem.epoch)
+        after = told or ("" if before else reason[task])
         reason[task] = "; ".join(part for part in (before, after) if part)
+
+
+def _done_s(problem: Problem, segments: Segments) -> Floats:
+    """When each task was done (n,); what has no work, with the tasks before it. NaN: never."""
+    n, edges = len(problem.tasks), problem.edges
+    ended_s = finish_s(segments, n)
+    reached = problem.tasks.scale[edges.after] == 0.0
+    if np.any(reached):
+        rank = np.argsort(edges.order(n))
+        rows = np.flatnonzero(reached)
+        for row in rows[np.argsort(rank[edges.after[rows]], kind="stable")]:
+            before, after = edges.before[row], edges.after[row]
+            ended_s[after] = np.fmax(ended_s[after], ended_s[before])
+    return ended_s
 
 
 def finish_s(segments: Segments, n: int) -> Floats:
@@ -79,13 +98,16 @@ def finish_s(segments: Segments, n: int) -> Floats:
     return np.where(np.isfinite(ends), ends, np.nan)
 
 
-def late_text(end_s: float, deadline_s: float) -> str:
+def late_text(end_s: float, deadline_s: float, epoch: datetime | None) -> str:
     """Say how late a task was done."""
-    return f"done at {end_s:.9g} s, after its deadline {deadline_s:.9g} s"
+    end, deadline = instant(end_s, epoch, 9), instant(deadline_s, epoch, 9)
+    return f"done at {end}, after its deadline {deadline}"
 
 
 def histories(tasks: Ints, segments: Segments, ended: Bools) -> dict[int, str]:
     """Say when each attempt of the given tasks was lost; the last was not where one ``ended``."""
+    if not tasks.size:
+        return {}
     told: dict[int, dict[int, float]] = {int(i): {} for i in tasks}
     wanted = np.isin(segments.task, tasks)
     rows = zip(segments.task[wanted], segments.attempt[wanted], segments.end_s[wanted], strict=True)

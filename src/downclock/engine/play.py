@@ -15,6 +15,7 @@ from downclock.engine.outcome import Ended, schedule_of
 from downclock.engine.policy import Coming, Folded, Policy
 from downclock.engine.scheduler import RETRIES, Scheduler, require
 from downclock.engine.tasks import TaskTable
+from downclock.engine.view import View
 from downclock.engine.world import World
 from downclock.problem.graph import Edges
 from downclock.problem.problem import Problem
@@ -63,24 +64,27 @@ def play(
         policy = tune(problem)
     tell_s = told_s(problem)
     told = np.argsort(tell_s, kind="stable")
-    scheduler = Scheduler(problem, policy, retries=retries)
+    view = View(problem)
     if not stepwise and world.only_run_times(policy.heeds):
-        folded = _fold(problem, scheduler, world, told)
+        folded = _fold(problem, policy, view, world, told)
         if folded is not None:
             ended = _ended(problem, told, folded, world)
             events = 2 * len(folded.decisions.place) + len(told) + len(folded.decisions.power)
             return Played(schedule_of(problem, told, ended, policy.name), events)
+    scheduler = Scheduler(view, policy, retries=retries)
     _steps(problem, scheduler, world, told, tell_s[told])
     ended = scheduler.ended()
     return Played(schedule_of(problem, told, ended, policy.name), scheduler.book.events)
 
 
-def _fold(problem: Problem, scheduler: Scheduler, world: World, told: Ints) -> Folded | None:
+def _fold(problem: Problem, policy: Policy, view: View, world: World, told: Ints) -> Folded | None:
     """Ask the policy to play all of it."""
     tasks = TaskTable()
     tasks.add(problem.tasks, told)
-    coming = Coming(tasks, world.work[told], closed=True)
-    answer = scheduler.policy.fold(scheduler.state, scheduler.view.over(tasks), coming)
+    coming = Coming(tasks, told_s(problem)[told], world.work[told], closed=True)
+    every = view.over(tasks)
+    every.learn(_edges(problem, np.argsort(told), 0, told.size) or Edges())
+    answer = policy.fold(policy.start(view), every, coming)
     return None if answer is None else answer[1]
 
 
@@ -130,7 +134,7 @@ def _steps(
             fresh = scheduler.tell(problem.tasks, told[known:upto], edges)
             rows += [Fact(ARRIVED, int(task)) for task in fresh]
             known = upto
-        facts = Facts.of(
+        facts = Facts(
             now_s, rows, due=now_s >= scheduler.call_me_s, closed=coming_s == now_s == last_s
         )
         _, started = scheduler.handle(facts)

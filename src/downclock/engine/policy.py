@@ -19,7 +19,7 @@ from downclock.engine.facts import Facts
 from downclock.engine.tasks import TaskTable
 from downclock.engine.view import View
 from downclock.problem.problem import Problem
-from downclock.units import Floats, Ints
+from downclock.units import Floats
 
 Columns = Mapping[str, Any]
 """A state as arrays by name."""
@@ -30,11 +30,13 @@ class Coming(NamedTuple):
 
     Attributes:
         tasks: all tasks, those to come too, in the order of telling.
+        told_s: when each is told (n,): when it arrives, but not before those that precede it.
         work: actual / estimated work of each (n,).
         closed: nothing arrives after them.
     """
 
     tasks: TaskTable
+    told_s: Floats
     work: Floats
     closed: bool
 
@@ -87,10 +89,3 @@ class Policy(Protocol):
     def restored(self, view: View, columns: Columns) -> Any:
         """The state from its arrays."""
         ...
-
-
-def by_arrival(arrival_s: Floats) -> Ints:
-    """The order in which tasks are told: by arrival, then as given."""
-    import numpy as np
-
-    return np.argsort(arrival_s, kind="stable")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from downclock.engine.view import View
 from downclock.kernels.refusals import NO_ROOM, NO_TIME, NO_WAKE
 
 _WORDS = {
@@ -12,22 +13,35 @@ _WORDS = {
     NO_WAKE: "as what is awake is taken, and on a server that must wake",
 }
 
-GANG = "needs {} processors at once; this policy plans single processors"
+GANG = "needs {} processors at once; this policy plans single ones (known plans gangs)"
 
 
 def why_refused(
-    deadline_s: float, code: int, earliest_s: float, latest_s: float | None = None
+    view: View, task: int, code: int, earliest_s: float, latest_s: float | None = None
 ) -> str:
     """Say why a task cannot run, by one of the codes; what has no profile could never end.
 
     ``latest_s`` is when a task without a deadline has to end, as prices are known until then.
     """
+    deadline_s = view.tasks.deadline_s[task]
     if not np.isfinite(earliest_s):
-        return "no processor of this platform has a profile for it"
-    why = _WORDS[code]
+        return _why_never(view, task)
+    why, earliest = _WORDS[code], view.when(earliest_s)
     if np.isinf(deadline_s) and latest_s is not None:
         return (
-            f"has no deadline, and cannot end while prices are known, until {latest_s:g} s,"
-            f" {why}: earliest {earliest_s:g} s"
+            f"has no deadline, and cannot end while prices are known, until {view.when(latest_s)},"
+            f" {why}: earliest {earliest}"
         )
-    return f"cannot end by its deadline {deadline_s:g} s {why}: earliest {earliest_s:g} s"
+    return f"cannot end by its deadline {view.when(deadline_s)} {why}: earliest {earliest}"
+
+
+def _why_never(view: View, task: int) -> str:
+    """Say why a task could never run: no profile, or no kind with enough processors."""
+    every, many = np.bincount(view.platform.kind), int(view.tasks.processors[task])
+    able = [np.isfinite(view.frontier(k, np.array([task])).t_min_s[0]) for k in range(every.size)]
+    most = int(every[able].max(initial=0))
+    if most == 0:
+        return "no processor of this platform has a profile for it"
+    if most < many:
+        return f"needs {many} processors at once, of one kind; there are {most}"
+    return f"needs {many} processors at once, of one kind; too few of them work"

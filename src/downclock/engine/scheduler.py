@@ -1,4 +1,4 @@
-"""The scheduler without a clock: facts in, decisions out, a log that replays.
+"""The scheduler without a clock: facts in, decisions out.
 
 Whoever knows the time calls `Scheduler.handle`. Facts are checked before anything changes; a fact
 that was told before is ignored; the policy is asked where it heeds what happened. The state can be
@@ -7,14 +7,14 @@ written as bytes and read back.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
-
-import numpy as np
 
 from downclock.engine.book import Book, Row
 from downclock.engine.checks import check
 from downclock.engine.decisions import Decisions
 from downclock.engine.facts import AMENDED, FINISHED, OVERDUE, Facts
+from downclock.engine.journal import Journal
 from downclock.engine.outcome import Ended
 from downclock.engine.policy import Policy
 from downclock.engine.tasks import TaskTable
@@ -35,6 +35,7 @@ class Scheduler:
     Attributes:
         policy, view, state, book: how it decides, what it knows, remembers and has written down.
         call_me_s: when the policy wants to be asked at the latest.
+        journal: what it was told, to go back where a call fails.
     """
 
     def __init__(self, site: Problem | View, policy: Policy, *, retries: int = RETRIES) -> None:
@@ -43,7 +44,7 @@ class Scheduler:
         self.state: Any = policy.start(self.view)
         self.book = Book(self.view, retries)
         self.call_me_s = 0.0
-        self.calls = 0
+        self.journal = Journal(lambda site: Scheduler(site, policy, retries=retries))
         self._seen_below, self._seen = 0, set[int]()
 
     def tell(self, tasks: Tasks | TaskTable, rows: Ints, edges: Edges | None = None) -> Ints:
@@ -63,21 +64,39 @@ class Scheduler:
 
         Raises:
             InvalidInput: a fact that cannot be; nothing has changed.
+            Exception: whatever the policy raised; all is as it was before the call.
         """
         fresh = self._unseen(facts)
         check(self.view, self.book, fresh)
+        try:
+            answer = self._follow(fresh)
+        except Exception:
+            self._go_back()
+            raise
+        self.journal.write(self.view, fresh)
         self._remember(fresh)
-        for fact in fresh.rows():
+        return answer
+
+    def _follow(self, facts: Facts) -> tuple[Decisions, list[Row]]:
+        """Do all that a call does, on facts that were checked."""
+        for fact in facts.rows:
             if fact.code == AMENDED:
+                was_s = float(self.view.tasks.deadline_s[fact.task])
+                self.journal.deadline_s.setdefault(fact.task, was_s)
                 self.view.amend(fact.task, fact.value)
-        told = self.book.note(fresh)
+        told = self.book.note(facts)
         decisions = Decisions(call_me_s=self.call_me_s)
         if self._asks(told):
-            self.calls += 1
             self.state, decisions = self.policy.decide(self.state, self.view, told)
             self.call_me_s = decisions.call_me_s
             self.book.apply(decisions)
         return decisions, self.book.start_rows(OVERDUE in self.policy.heeds)
+
+    def _go_back(self) -> None:
+        """Undo a call that failed: begin again and be told all that was told before it."""
+        was = self.journal.replayed(self.view)
+        self.view, self.state, self.book = was.view, was.state, was.book
+        self.call_me_s, self.journal = was.call_me_s, was.journal
 
     @property
     def next_s(self) -> float:
@@ -93,29 +112,28 @@ class Scheduler:
         if facts.now_s >= self.call_me_s:
             return True
         heeds = self.policy.heeds
-        codes = set(facts.code.tolist())
-        if codes & heeds:
+        if any(fact.code in heeds for fact in facts.rows):
             return True
-        if FINISHED in codes and OVERDUE in heeds:
-            return any(not self.book.as_promised(int(task)) for task in facts.tasks(FINISHED))
-        return False
+        done = (fact.task for fact in facts.rows if fact.code == FINISHED)
+        return OVERDUE in heeds and any(not self.book.as_promised(task) for task in done)
 
     def _unseen(self, facts: Facts) -> Facts:
         """Facts that were not told before, by their id."""
-        if not facts.id.size or facts.id.max() < 0:
+        if all(fact.id < 0 for fact in facts.rows):
             return facts
-        ids = facts.id.tolist()
-        new = np.array([i < 0 or not self._knows(i) for i in ids])
-        first = np.zeros(new.size, dtype=bool)
-        first[np.unique(facts.id, return_index=True)[1]] = True
-        return facts.kept(new & (first | (facts.id < 0)))
+        fresh, here = [], set[int]()
+        for fact in facts.rows:
+            if fact.id < 0 or not (self._knows(fact.id) or fact.id in here):
+                fresh.append(fact)
+                here.add(fact.id)
+        return replace(facts, rows=fresh)
 
     def _knows(self, number: int) -> bool:
         return number < self._seen_below or number in self._seen
 
     def _remember(self, facts: Facts) -> None:
         """Keep ids; runs of them from 0 on are one number."""
-        self._seen.update(number for number in facts.id.tolist() if number >= 0)
+        self._seen.update(fact.id for fact in facts.rows if fact.id >= 0)
         while self._seen_below in self._seen:
             self._seen.remove(self._seen_below)
             self._seen_below += 1

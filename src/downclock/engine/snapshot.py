@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from downclock.engine.book import Book, Row, TaskBook
+from downclock.engine.journal import Journal
 from downclock.engine.policy import Policy
 from downclock.engine.saved import from_bytes, to_bytes
 from downclock.engine.scheduler import Scheduler
@@ -24,7 +25,7 @@ from downclock.problem.tasks import Tasks
 Arrays = dict[str, Any]
 
 _ROW = ("task", "attempt", "start_s", "end_s", "share", "eager", "number", "began_s", "ended_s",
-        "cut")  # fmt: skip
+        "done", "cut")  # fmt: skip
 _PAGE = ("status", "accepted", "attempt", "tried", "work", "waits_for", "arrived")
 _TASK = ("application", "scale", "arrival_s", "deadline_s", "processors")
 _AGENDA = ("row", "awake", "switch", "overdue")
@@ -33,7 +34,7 @@ LOGGED, RUNNING, PROMISED = range(3)
 
 
 def saved(scheduler: Scheduler) -> bytes:
-    """Write a scheduler."""
+    """Write a scheduler; where a later call fails it goes back from here."""
     columns: Arrays = {}
     state = scheduler.policy.saved(scheduler.state)
     columns |= {f"policy/{name}": column for name, column in state.items()}
@@ -49,7 +50,13 @@ def saved(scheduler: Scheduler) -> bytes:
         "seen_below": scheduler._seen_below,
         "retries": scheduler.book.retries,
     }
-    return to_bytes(header, columns)
+    data = to_bytes(header, columns)
+    scheduler.journal = _journal(scheduler.policy, data)
+    return data
+
+
+def _journal(policy: Policy, data: bytes) -> Journal:
+    return Journal(lambda site: restored(site, policy, data))
 
 
 def restored(site: Problem | View, policy: Policy, data: bytes) -> Scheduler:
@@ -68,6 +75,7 @@ def restored(site: Problem | View, policy: Policy, data: bytes) -> Scheduler:
     _fill(scheduler.book, _part(columns, "book/"), header["reasons"])
     scheduler.call_me_s = float(header["call_me_s"])
     scheduler._seen, scheduler._seen_below = set(columns["seen"].tolist()), header["seen_below"]
+    scheduler.journal = _journal(policy, data)
     return scheduler
 
 
@@ -113,27 +121,28 @@ def _unragged(offset: Any, column: Any) -> list[list[int]]:
     return [values[a:b] for a, b in zip(offset[:-1].tolist(), offset[1:].tolist(), strict=True)]
 
 
-def _rows_of(book: Book) -> list[tuple[Row, int, float]]:
-    """Every row with where it stands and the share that was told."""
-    found: list[tuple[Row, int, float]] = []
+def _rows_of(book: Book) -> list[tuple[Row, int]]:
+    """Every row with where it stands."""
+    found: list[tuple[Row, int]] = []
     for page in book.tasks:
-        found += [(row, LOGGED, share) for row, share in zip(page.log, page.shares, strict=True)]
+        found += [(row, LOGGED) for row in page.log]
         if page.running is not None:
-            found.append((page.running, RUNNING, np.nan))
-        found += [(row, PROMISED, np.nan) for row in page.rows]
+            found.append((page.running, RUNNING))
+        found += [(row, PROMISED) for row in page.rows]
     return found
 
 
 def _book(book: Book) -> Arrays:
     rows = _rows_of(book)
-    number = {id(row): a for a, (row, _, _) in enumerate(rows)}
-    found: Arrays = {f"row/{name}": [getattr(row, name) for row, _, _ in rows] for name in _ROW}
-    found["row/point"] = np.array([row.point for row, _, _ in rows]).reshape(-1, 3)
-    found["row/where"] = np.array([where for _, where, _ in rows], dtype=np.int64)
-    found["row/told"] = np.array([told for _, _, told in rows], dtype=np.float64)
-    found["row/offset"], found["row/processor"] = _ragged(row.processors for row, _, _ in rows)
+    number = {id(row): a for a, (row, _) in enumerate(rows)}
+    found: Arrays = {f"row/{name}": [getattr(row, name) for row, _ in rows] for name in _ROW}
+    found["row/point"] = np.array([row.point for row, _ in rows]).reshape(-1, 3)
+    found["row/where"] = np.array([where for _, where in rows], dtype=np.int64)
+    found["row/offset"], found["row/processor"] = _ragged(row.processors for row, _ in rows)
     found |= {f"page/{name}": [getattr(page, name) for page in book.tasks] for name in _PAGE}
-    found["page/after_offset"], found["page/after"] = _ragged(p.after for p in book.tasks)
+    found["page/after_offset"], found["page/after"] = _ragged(
+        book.after.get(task, ()) for task in range(len(book.tasks))
+    )
     found["page/begun_offset"], found["page/begun"] = _ragged(p.begun_on for p in book.tasks)
     found["up"], found["state"] = np.array(book.up), np.array(book.state, dtype=np.int64)
     found["awake_s"] = np.array(book.awake_s)
@@ -165,11 +174,10 @@ def _fill(book: Book, columns: Arrays, reasons: dict[str, str]) -> None:
     after = _unragged(columns["page/after_offset"], columns["page/after"])
     begun = _unragged(columns["page/begun_offset"], columns["page/begun"])
     for task, page in enumerate(book.tasks):
-        page.after, page.begun_on = after[task], tuple(begun[task])
-        page.reason = reasons.get(str(task), "")
-    told = columns["row/told"].tolist()
-    for row, where, share in zip(rows, columns["row/where"].tolist(), told, strict=True):
-        _put(book, row, where, share)
+        page.begun_on, page.reason = tuple(begun[task]), reasons.get(str(task), "")
+    book.after = {task: later for task, later in enumerate(after) if later}
+    for row, where in zip(rows, columns["row/where"].tolist(), strict=True):
+        _put(book, row, where)
     for queue in book.queue:
         queue.sort()
     book.up, book.state = columns["up"].tolist(), columns["state"].tolist()
@@ -196,17 +204,16 @@ def _read_rows(columns: Arrays) -> list[Row]:
     ]
 
 
-def _put(book: Book, row: Row, where: int, share: float) -> None:
+def _put(book: Book, row: Row, where: int) -> None:
     page = book.tasks[row.task]
     if where == LOGGED:
-        page.log.append(row)
-        page.shares.append(share)
+        page.log = (*page.log, row)
     elif where == RUNNING:
         page.running = row
         for p in row.processors:
             book.running[p] = row
     else:
-        page.rows.append(row)
+        page.rows = (*page.rows, row)
         for p in row.processors:
             book.queue[p].append(row)
 

@@ -109,11 +109,14 @@ class TaskTable:
 def grown(
     column: np.ndarray[Any, Any], size: int, fill: float | int | None = None
 ) -> np.ndarray[Any, Any]:
-    """The column with room for ``size`` rows, at least doubled where it has none; new: ``fill``."""
+    """The column with room for ``size`` rows, at least doubled where it has none; new: ``fill``.
+
+    Zeros by default: what is written to disk does not depend on what memory held before.
+    """
     if column.shape[0] >= size:
         return column
     room = max(LEAST, size, 2 * column.shape[0])
-    more = np.empty((room, *column.shape[1:]), column.dtype)
+    more = np.zeros((room, *column.shape[1:]), column.dtype)
     more[: column.shape[0]] = column
     if fill is not None:
         more[column.shape[0] :] = fill

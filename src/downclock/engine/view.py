@@ -19,6 +19,7 @@ from downclock.problem.graph import Edges
 from downclock.problem.platform import Platform
 from downclock.problem.price import Prices, ZonePrices
 from downclock.problem.problem import Problem
+from downclock.quantities import instant
 from downclock.units import Floats, Ints
 
 T = TypeVar("T")
@@ -53,6 +54,10 @@ class View:
     def platform(self) -> Platform:
         """The processors."""
         return self._site.platform
+
+    def when(self, at_s: float) -> str:
+        """A moment as people write it: by the calendar of the site, or in seconds."""
+        return instant(at_s, self._site.epoch)
 
     @property
     def library(self) -> Library:

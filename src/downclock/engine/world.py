@@ -174,12 +174,12 @@ class World:
         passed = [incident.at_s <= book.now_s for incident in self.incidents]
         self._next = sum(passed)
         for task, page in enumerate(book.tasks):
-            for row, share in zip(page.log, page.shares, strict=True):
+            for row in page.log:
                 if row.cut and row.attempt == page.attempt:
                     self._cut[task] = row
                     self._account(row)
                 elif row.attempt == page.attempt:
-                    self._left[task] = self._part(task) - share
+                    self._left[task] = self._part(task) - row.done
         self.begin(book, sorted({row.number: row for row in book.running if row}.values()))
 
     def _account(self, row: Row) -> None:

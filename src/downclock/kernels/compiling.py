@@ -29,7 +29,7 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from downclock.kernels.records import in_columns
+from downclock.kernels.records import Rows, in_columns
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -103,10 +103,13 @@ class Kernel:
         if self._entry and self._pays():
             return self._first(*args, **named)
         start = time.perf_counter()
+        opened: dict[int, Rows] = {}
         try:
             with np.errstate(all="ignore"):  # as compiled code does
-                return self.plain(*map(in_columns, args), **named)
+                return self.plain(*(in_columns(each, opened) for each in args), **named)
         finally:
+            for table in opened.values():
+                table.close()
             self.plain_s += time.perf_counter() - start
 
     def _first(self, *args: Any, **named: Any) -> Any:
@@ -156,6 +159,11 @@ class Kernel:
             return jit(self.py_func)
         finally:
             numba.config.CACHE_DIR = before
+
+    @property
+    def is_ready(self) -> bool:
+        """Tell whether it runs compiled without waiting: it was compiled before."""
+        return available() and (self._fast is not None or self._is_kept)
 
     def _pays(self) -> bool:
         if not available():

@@ -29,16 +29,19 @@ def _energy_bounds() -> tuple[EnergyBound, ...]:
     from downclock.planners import per_task
     from downclock.planners.chip import plan as chip
     from downclock.planners.cluster import bound as cluster
+    from downclock.planners.cluster.known import bounds as known
 
-    return per_task.energy_bound_j, cluster.energy_bound_j, chip.energy_bound_j
+    return (
+        per_task.energy_bound_j, cluster.energy_bound_j, known.energy_bound_j, chip.energy_bound_j
+    )  # fmt: skip
 
 
 def _value_bounds() -> tuple[ValueBound, ...]:
     """The first that answers is the best known."""
-    from downclock.planners.cluster import price_bound as cluster
+    from downclock.planners.cluster.known import bounds as known
     from downclock.planners.slots import plan as slots
 
-    return slots.value_bound, cluster.value_bound
+    return slots.value_bound, known.value_bound
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,6 +56,12 @@ class Bounds:
         done = schedule.outcomes.status == DONE
         known = (bound(self.problem, done) for bound in _energy_bounds())
         return max(least for least in known if least is not None)
+
+    def prove(self, schedule: Schedule, objective: Objective | None, effort: float = 1.0) -> None:
+        """Try to prove more of a small plan than bounds usually say; they remember it."""
+        from downclock.planners.cluster.known.bounds import prove_plan
+
+        prove_plan(self.problem, objective, schedule, effort)
 
     def value_below(
         self, schedule: Schedule, objective: Objective, proof: Result | None = None

@@ -28,6 +28,7 @@ from downclock.engine.keeping import Keeping
 from downclock.engine.policy import Policy
 from downclock.errors import InvalidInput, suggestion
 from downclock.planners.cluster.policy import ClusterPolicy
+from downclock.planners.known import KnownPolicy, best_known, usual_effort
 from downclock.planners.lists.lengths import LeastEnergy, Lengths, OneClock
 from downclock.planners.lists.order import Order
 from downclock.planners.lists.policy import Fit, ListPolicy
@@ -36,7 +37,7 @@ from downclock.planners.lists.static_cap import StaticCap
 from downclock.planners.lists.voltage_grid import VoltageGrid
 from downclock.planners.mapping.entries import liu, replanned
 from downclock.planners.offline_solver import OfflinePolicy
-from downclock.planners.portfolio import best_of
+from downclock.planners.portfolio import Progress
 from downclock.problem.objective import parse_objective
 from downclock.problem.problem import Problem
 from downclock.quantities import require_quantity
@@ -168,6 +169,11 @@ def _thrifty(objective: str, dvfs: bool, reserve: float) -> Policy:
     return ClusterPolicy("thrifty", objective=goal, dvfs=dvfs, reserve=reserve)
 
 
+def _known(objective: str, effort: float, seed: float) -> Policy:
+    """Destroy and repair over whole plans, with all arrivals in view; see `solve_known`."""
+    return cast(Policy, KnownPolicy("known", parse_objective(objective), effort, int(seed)))
+
+
 def _lengths(dvfs: bool, grid: float, slack: bool) -> Lengths:
     if not dvfs:
         return OneClock()
@@ -280,7 +286,13 @@ CATALOG: dict[str, Entry] = {
             "least-cost",
             "task graphs in slots under changing prices (gerhards)",
             _least_cost,
-            {"objective": "cost", "rounds": 100.0, "seconds": 30.0, "seed": 0.0},
+            {"objective": "cost", "rounds": 400.0, "seconds": float("inf"), "seed": 0.0},
+        ),
+        Entry(
+            "known",
+            "ours: search over whole plans, gangs and task graphs too; all arrivals are known",
+            _known,
+            {"objective": "energy", "effort": 1.0, "seed": 0.0},
         ),
     )
 }
@@ -300,48 +312,117 @@ def register(name: str, summary: str, make: Callable[..., Policy], **defaults: A
 DEFAULT = "late"
 """The policy to use where none is named and jobs become known as they come."""
 
-PORTFOLIO = ("late", "prompt", "race", "edl")
-"""Policies of clusters that are tried where all is known; the first wins ties."""
+QUICK, MANY = ("late", "prompt", "thrifty", "race", "edl"), 20_000
+"""What is tried of more tasks than this; of fewer, all of the catalogue is."""
+
+SLOW, FEW = ("liu", "replan"), 100
+"""What is tried of at most so many tasks."""
+
+SEARCHED = 5_000
+"""Tasks up to which plans are bettered by a search where nobody asks for it."""
 
 
-def default_policy(problem: Problem, objective: str = "energy", *, known: bool = True) -> Policy:
-    """The policy to use for a problem where none is named; ``known``: all of it is known.
+def default_policy(
+    problem: Problem,
+    objective: str | None = None,
+    *,
+    known: bool = True,
+    effort: float | None = None,
+    seed: int | None = None,
+    progress: Progress | None = None,
+) -> Policy:
+    """The policy to use for a problem where none is named.
 
-    Then, for clusters, the best of several, never worse than racing; else the first that can plan
-    it, for other objectives than energy the first that can look at prices.
+    Where all is known, for clusters the best of all that apply, or a search that goes on from it;
+    else our own. For other problems the first that can plan them.
+
+    Args:
+        problem: what is asked.
+        objective: what is to be least; None: what the policy for such problems is for, which is
+            energy but for task graphs in slots.
+        known: all of the problem may be looked at, not only what has arrived.
+        effort: about seconds of search; when not given a second, less for few tasks, and where
+            the search was not compiled (``downclock compile``) as much as it does in one plain.
+        seed: of the search.
+        progress: told of each policy.
 
     Raises:
-        InvalidInput: no policy can plan such a problem by that objective.
+        InvalidInput: no policy can plan such a problem by that objective, or none has an effort.
     """
-    if objective != "energy":
-        return _by_objective(problem, objective, known=known)
-    best = best_of(problem, (policy(spec) for spec in (PORTFOLIO if known else PORTFOLIO[:1])))
-    if best is not None:
-        return best
-    by_energy = with_objective("least-cost", "energy")
-    made = (policy(spec) for spec in ("graph", "least-cost", by_energy, "replan"))
-    return next((each for each in made if each.objection(problem) is None), None) or policy(DEFAULT)
+    by = None if objective in (None, "energy") else objective
+    if by is not None:
+        _require_aware(problem, by, known=known)
+    if not known:
+        specs = [DEFAULT if by is None else "thrifty"]
+    else:
+        best = _best_known(problem, by, effort, seed, progress)
+        if best is not None:
+            return best
+        specs = []
+    specs += ["graph", *([] if objective == "energy" else ["least-cost"])]
+    specs += [] if by else ["least-cost:objective=energy", "replan"]
+    able = (spec for spec in specs if policy(_told(spec, by, seed)).objection(problem) is None)
+    chosen = _told(next(able, DEFAULT), by, seed)
+    return policy(chosen if effort is None else with_parameter(chosen, "effort", f"{effort:g}"))
 
 
-def _by_objective(problem: Problem, objective: str, *, known: bool) -> Policy:
-    why: list[str] = []
-    solvers_first = sorted(CATALOG.values(), key=lambda entry: entry.name != "least-cost")
-    for entry in solvers_first:
-        if "objective" in entry.defaults:
-            made = policy(with_objective(entry.name, objective))
-            objection = made.objection(problem)
+def _best_known(
+    problem: Problem,
+    objective: str | None,
+    effort: float | None,
+    seed: int | None,
+    progress: Progress | None,
+) -> Policy | None:
+    """The best of all that apply to a cluster, or a search that betters it."""
+    count = len(problem.tasks)
+    left = {"known", "least-cost", *(() if objective else ("thrifty",))}
+    left |= set() if len(problem.edges) else {"graph"}
+    left |= set() if count <= FEW else set(SLOW)
+    names = [name for name in CATALOG if name not in left and (count <= MANY or name in QUICK)]
+    tried = [*names, *([] if effort is None else [f"late:effort={effort:g}"])]
+    spent = effort if effort is not None else usual_effort(count) if count <= SEARCHED else 0.0
+    search = policy(with_parameter(_told("known", objective, seed), "effort", f"{spent:.2g}"))
+    made = [policy(_told(spec, objective, seed)) for spec in tried]
+    return best_known(problem, made, cast(KnownPolicy, search), progress)
+
+
+def _told(spec: str, objective: str | None, seed: int | None) -> str:
+    """The spec with an objective and a seed, where its policy has such."""
+    told = spec if objective is None else with_objective(spec, objective)
+    return with_seed(told, seed)
+
+
+def _require_aware(problem: Problem, objective: str, *, known: bool) -> None:
+    """Refuse a problem that no policy can plan by an objective."""
+    why = []
+    for name, entry in CATALOG.items():
+        if "objective" in entry.defaults and (known or name != "known"):
+            objection = policy(with_objective(name, objective)).objection(problem)
             if objection is None:
-                if entry.name != "thrifty" or not known:
-                    return made
-                blind = (made, *(policy(spec) for spec in PORTFOLIO))
-                return best_of(problem, blind, parse_objective(objective)) or made
-            why.append(f"{entry.name} {objection}")
+                return
+            why.append(f"{name} {objection}")
     rule = f"has no policy that plans by {objective}: {'; '.join(why)}"
     raise InvalidInput(rule, item=f"problem '{problem.name}'")
 
 
+def with_seed(spec: str, seed: int | None) -> str:
+    """Return the spec with a seed, where its policy has one and the spec does not give it."""
+    name, _, given = spec.partition(":")
+    if seed is None or name not in CATALOG or "seed" not in CATALOG[name].defaults:
+        return spec
+    if any(part.startswith("seed=") for part in given.split(",")):
+        return spec
+    return with_parameter(spec, "seed", str(seed))
+
+
 def objective_of(spec: str) -> str | None:
-    """The objective a spec plans by; None for a policy that knows of none."""
+    """The objective a spec plans by; None for energy where that is usual, and where it has none."""
+    found = _objective(spec)
+    usual = found == "energy" == CATALOG[spec.partition(":")[0]].defaults["objective"]
+    return None if usual else found
+
+
+def _objective(spec: str) -> str | None:
     name, _, given = spec.partition(":")
     if name not in CATALOG or "objective" not in CATALOG[name].defaults:
         return None
@@ -355,7 +436,7 @@ def with_objective(spec: str, objective: str) -> str:
     Raises:
         InvalidInput: the spec names another one already.
     """
-    known = objective_of(spec)
+    known = _objective(spec)
     if known is None or known == objective:
         return spec
     if "objective=" in spec:

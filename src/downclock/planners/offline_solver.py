@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
 
-from downclock.engine.decisions import Decisions, Switches, no_segments
+from downclock.engine.decisions import Decisions, Switches, joined_segments, no_segments
 from downclock.engine.facts import ARRIVED, LOST, SERVER_UP, Facts
 from downclock.engine.keeping import begun_again
 from downclock.engine.outcome import switches_of
+from downclock.engine.play import told_s
 from downclock.engine.policy import Columns, Coming, Folded, Policy
 from downclock.engine.saved import flat, rebuilt
 from downclock.engine.view import View
@@ -21,7 +22,7 @@ from downclock.kernels.compiling import METER
 from downclock.planners.portfolio import planned
 from downclock.planners.result import Result
 from downclock.problem.problem import Problem
-from downclock.schedule.schedule import REJECTED, Outcomes, PowerSpans, Schedule
+from downclock.schedule.schedule import REJECTED, Outcomes, PowerSpans, Schedule, Segments
 from downclock.units import Ints
 
 
@@ -45,58 +46,22 @@ class State:
     processor: Ints
 
 
-@dataclass(frozen=True, slots=True)
-class OfflinePolicy:
-    """Plan the whole problem with a solver when its tasks arrive.
+class CarriesOut:
+    """Carry out a plan of the whole problem, whatever happens.
 
     What was planned is kept: a row starts when it was promised, or as soon as its processors and
     the tasks before it are done. A lost task begins again on its processors, at full speed, when
     they work; nothing moves elsewhere.
-
-    Attributes:
-        name: name in the catalogue.
-        solver: plans; where it finds nothing every task is rejected.
     """
 
-    name: str
-    solver: Solver
+    __slots__ = ()
 
     heeds: ClassVar[frozenset[int]] = frozenset((ARRIVED, LOST, SERVER_UP))
-
-    def objection(self, problem: Problem) -> str | None:
-        """Solvers want to see every task at once."""
-        if np.any(problem.tasks.arrival_s > 0.0):
-            return "tasks arrive later; this policy plans what is there at time 0"
-        return self.solver.objection(problem)
-
-    def solved(self, problem: Problem) -> Result:
-        """The solver's answer with its proof; one that rejects every task where there is none."""
-        try:
-            result = self.solver.solve(problem)
-        except InvalidInput as error:
-            return Result(_rejecting(len(problem.tasks), error.rule), 0.0, 0.0, "infeasible")
-        return replace(result, schedule=replace(result.schedule, policy=self.name))
 
     def start(self, view: View) -> State:
         """Nothing is planned."""
         none = np.empty(0, dtype=np.int64)
         return State(none, none)
-
-    def decide(self, state: State, view: View, facts: Facts) -> tuple[State, Decisions]:
-        """Plan what arrives; begin lost tasks again; wake servers that are repaired."""
-        if facts.tasks(ARRIVED).size:
-            schedule = self.solved(view.problem()).schedule
-            placed = schedule.segments
-            return State(placed.task, placed.processor), _decided(view, schedule)
-        woken = facts.places(SERVER_UP)
-        power = Switches(woken, np.ones(woken.size, bool), np.full(woken.size, facts.now_s))
-        lost = {
-            task: np.unique(state.processor[state.task == task])[
-                : view.tasks.processors[task]
-            ].tolist()
-            for task in facts.tasks(LOST).tolist()
-        }
-        return state, Decisions(place=begun_again(view, lost, facts.now_s), power=power)
 
     def fold(self, state: State, view: View, coming: Coming) -> tuple[State, Folded] | None:
         """One moment after the other."""
@@ -109,6 +74,104 @@ class OfflinePolicy:
     def restored(self, view: View, columns: Columns) -> State:
         """The state from its arrays."""
         return rebuilt(self.start(view), columns)
+
+
+@dataclass(frozen=True, slots=True)
+class OfflinePolicy(CarriesOut):
+    """Plan the whole problem with a solver when its tasks arrive.
+
+    Attributes:
+        name: name in the catalogue.
+        solver: plans; where it finds nothing every task is rejected.
+    """
+
+    name: str
+    solver: Solver
+
+    def objection(self, problem: Problem) -> str | None:
+        """Solvers want to see every task at once."""
+        if np.any(problem.tasks.arrival_s > 0.0):
+            return "tasks arrive later; this policy plans what is there at time 0"
+        return self.solver.objection(problem)
+
+    def solved(self, problem: Problem) -> Result:
+        """The solver's answer with its proof; one that rejects every task where there is none."""
+        try:
+            result = self.solver.solve(problem)
+        except InvalidInput as error:
+            return Result(rejecting(len(problem.tasks), error.rule), 0.0, 0.0, "infeasible")
+        return replace(result, schedule=replace(result.schedule, policy=self.name))
+
+    def decide(self, state: State, view: View, facts: Facts) -> tuple[State, Decisions]:
+        """Plan what arrives; begin lost tasks again; wake servers that are repaired."""
+        if not facts.tasks(ARRIVED).size:
+            return state, recovered(state, view, facts)
+        schedule = self.solved(view.problem()).schedule
+        placed, outcomes = schedule.segments, schedule.outcomes
+        left = np.flatnonzero(outcomes.status == REJECTED)
+        return State(placed.task, placed.processor), Decisions(
+            place=placed,
+            rejected=left,
+            reason=outcomes.reason[left],
+            power=Switches(*switches_of(view.platform, schedule.spans)),
+        )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CarriedOut(CarriesOut):
+    """A plan that was made with all arrivals in view, told as tasks arrive.
+
+    Attributes:
+        name: of who made it.
+        schedule: the plan; tasks are numbered in the order of telling.
+    """
+
+    name: str
+    schedule: Schedule
+
+    @classmethod
+    def of(cls, name: str, problem: Problem, schedule: Schedule) -> CarriedOut:
+        """Carry out a schedule of a problem."""
+        told = np.argsort(told_s(problem), kind="stable")
+        number = np.empty(told.size, dtype=np.int64)
+        number[told] = np.arange(told.size)
+        segments, outcomes = schedule.segments, schedule.outcomes
+        ended = Outcomes(outcomes.status[told], outcomes.reason[told], outcomes.work[told])
+        renumbered = replace(segments, task=number[segments.task])
+        return cls(name, replace(schedule, segments=renumbered, outcomes=ended))
+
+    def objection(self, problem: Problem) -> str | None:
+        """It was planned."""
+        return None
+
+    def decide(self, state: State, view: View, facts: Facts) -> tuple[State, Decisions]:
+        """Tell the rows of what arrives, at first also when servers wake and sleep."""
+        planned, outcomes, arrived = (
+            self.schedule.segments, self.schedule.outcomes, facts.tasks(ARRIVED)
+        )  # fmt: skip
+        told = np.isin(planned.task, arrived)
+        rows = (getattr(planned, spec.name)[told] for spec in fields(planned))
+        left = arrived[outcomes.status[arrived] == REJECTED]
+        decided = recovered(state, view, facts)
+        if not state.task.size:
+            state = State(planned.task, planned.processor)
+            switches = switches_of(view.platform, self.schedule.spans)
+            decided = replace(decided, power=Switches(*switches))
+        place = joined_segments([Segments(*rows), decided.place])
+        return state, replace(decided, place=place, rejected=left, reason=outcomes.reason[left])
+
+
+def recovered(state: State, view: View, facts: Facts) -> Decisions:
+    """Lost tasks begin again where they were planned, and servers that are repaired wake."""
+    woken = facts.places(SERVER_UP)
+    lost = {
+        task: np.unique(state.processor[state.task == task])[: view.tasks.processors[task]].tolist()
+        for task in facts.tasks(LOST).tolist()
+    }
+    return Decisions(
+        place=begun_again(view, lost, facts.now_s),
+        power=Switches(woken, np.ones(woken.size, bool), np.full(woken.size, facts.now_s)),
+    )
 
 
 def planned_with_proof(problem: Problem, policy: Policy) -> tuple[Schedule, Result | None, float]:
@@ -131,21 +194,10 @@ def refusal(ask: Callable[[], object]) -> str | None:
     return None
 
 
-def _rejecting(tasks: int, reason: str) -> Schedule:
+def rejecting(tasks: int, reason: str) -> Schedule:
     """Return a schedule that rejects all for one reason."""
     none, empty = np.empty(0, dtype=np.int64), np.empty(0)
     outcomes = Outcomes(
         np.full(tasks, REJECTED), np.full(tasks, reason, dtype=object), np.ones(tasks)
     )
     return Schedule(no_segments(), PowerSpans(none, none, empty, empty), outcomes)
-
-
-def _decided(view: View, schedule: Schedule) -> Decisions:
-    outcomes = schedule.outcomes
-    left = np.flatnonzero(outcomes.status == REJECTED)
-    return Decisions(
-        place=schedule.segments,
-        rejected=left,
-        reason=outcomes.reason[left],
-        power=Switches(*switches_of(view.platform, schedule.spans)),
-    )

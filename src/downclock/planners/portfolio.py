@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 
@@ -17,9 +18,15 @@ from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
 from downclock.schedule.schedule import DONE, Schedule
 
+Progress: TypeAlias = Callable[[str, int, int], None]
+"""Told what begins, how many are done, and of how many."""
+
 
 def best_of(
-    problem: Problem, policies: Iterable[Policy], objective: Objective | None = None
+    problem: Problem,
+    policies: Iterable[Policy],
+    objective: Objective | None = None,
+    progress: Progress | None = None,
 ) -> Policy | None:
     """Plan with every policy that can, and return the best; the first wins ties; None: none can.
 
@@ -29,15 +36,26 @@ def best_of(
     able = [each for each in policies if each.objection(problem) is None]
     if len(able) < 2:
         return able[0] if able else None
-    return min(able, key=lambda each: _cost(seen, planned(problem, each)[0], objective))
+    costs = []
+    for k, each in enumerate(able):
+        if progress is not None:
+            progress(f"planning by {each.name}", k, len(able))
+        costs.append(_cost(seen, planned(problem, each)[0], objective))
+    return able[costs.index(min(costs))]
 
 
-def planned(problem: Problem, policy: Policy) -> tuple[Schedule, float]:
-    """Plan once: a policy that was tried is not asked again; return how many seconds it took."""
+def planned(
+    problem: Problem, policy: Policy, progress: Progress | None = None
+) -> tuple[Schedule, float]:
+    """Plan once: a policy that was tried is not asked again; return how many seconds it took.
+
+    One that plans with all of the problem in view (it has a method ``whole``) is asked for that.
+    """
 
     def ask() -> tuple[Schedule, float]:
         start, compiled_s = time.perf_counter(), METER.compiled_s
-        made = plan(problem, policy)
+        whole = getattr(policy, "whole", None)
+        made = plan(problem, policy) if whole is None else whole(problem, progress)
         return made, time.perf_counter() - start - (METER.compiled_s - compiled_s)
 
     return problem.once(("plan", policy), ask)

@@ -150,22 +150,18 @@ def draw_fate(problem: Problem, chances: Chances, seed: int) -> Fate:
     risky = max(risks) > 0.0 or (chances.server_life or chances.processor_life) is not None
     end_s = _horizon_s(problem) if risky else 0.0
     platform = problem.platform
-    server, server_s = _incidents(rng, platform.server_count, chances.fail_servers, end_s)
-    processor, processor_s = _incidents(
-        rng, platform.processor_count, chances.fail_processors, end_s
+    counts = (platform.server_count, platform.processor_count)
+    lives = map(Life.parse, (chances.server_life, chances.processor_life))
+    once = [_incidents(rng, n, risk, end_s) for n, risk in zip(counts, risks, strict=True)]
+    again = [
+        _failures(rng, n, life, chances.repair_s, end_s)
+        for n, life in zip(counts, lives, strict=True)
+    ]
+    (server, server_s), (processor, processor_s) = (
+        (np.concatenate([first[0], more[0]]), np.concatenate([first[1], more[1]]))
+        for first, more in zip(once, again, strict=True)
     )
-    lives = (Life.parse(chances.server_life), Life.parse(chances.processor_life))
-    more = _failures(rng, platform.server_count, lives[0], chances.repair_s, end_s)
-    single = _failures(rng, platform.processor_count, lives[1], chances.repair_s, end_s)
-    return Fate(
-        work,
-        breaks,
-        np.concatenate([server, more[0]]),
-        np.concatenate([server_s, more[1]]),
-        np.concatenate([processor, single[0]]),
-        np.concatenate([processor_s, single[1]]),
-        chances.repair_s,
-    )
+    return Fate(work, breaks, server, server_s, processor, processor_s, chances.repair_s)
 
 
 def _incidents(
@@ -227,9 +223,8 @@ def _work(problem: Problem, actual: str | None, seed: int) -> Floats:
         ratios = read_ratios(actual.removeprefix("file:"))
         return np.asarray(np.random.default_rng(seed).choice(ratios, n))
     one = Spread.parse([actual])
-    column = np.ones(n)
-    spread = Spread(np.full(n, one.shape[0]), column * one.a[0], column * one.b[0])
-    return spread.draw(seed)
+    same = Spread(np.repeat(one.shape, n), np.repeat(one.a, n), np.repeat(one.b, n))
+    return same.draw(seed)
 
 
 def read_ratios(path: str | Path) -> Floats:

@@ -11,7 +11,6 @@ from downclock.engine.play import plan
 from downclock.errors import InvalidInput
 from downclock.planners.catalog import policy
 from downclock.planners.cluster.bound import busiest, cluster_bound_j
-from downclock.planners.cluster.optimum import cluster_optimum
 from downclock.planners.per_task import per_task_bound_j
 from downclock.power.library import Library
 from downclock.problem.platform import Kind, Platform, ServerSpec
@@ -21,6 +20,7 @@ from downclock.schedule.account.account import account
 from downclock.schedule.verify.verify import verify
 from downclock.workloads import mei
 from tests.generated import GPU_TABLE
+from tests.planners.cluster.optimum import cluster_optimum
 
 
 def batch(seed: int) -> Problem:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -97,6 +99,49 @@ def test_stays_near_the_bound_on_the_papers_day(size: int, late: float, prompt: 
 def test_packs_the_papers_batch_almost_without_idling(utilisation: float, limit: float) -> None:
     cluster = mei.Cluster(turn_on_j=0.0)
     assert gap(mei.offline(7, utilisation=utilisation, cluster=cluster), "late") < limit
+
+
+def on_servers(problem: Problem, *servers: tuple[int, int, float]) -> Problem:
+    """The problem on other servers: (processors, how many, host power) of each spec."""
+    kind = problem.platform.kinds[0]
+    specs = [
+        ServerSpec(f"s{i}-", ((kind.name, size),), count, host_w=host_w)
+        for i, (size, count, host_w) in enumerate(servers)
+    ]
+    return replace(problem, platform=Platform.build((kind,), tuple(specs)))
+
+
+@pytest.mark.parametrize(
+    "servers",
+    [
+        ((16, 127, 0.0), (15, 1, 0.0)),
+        ((16, 64, 0.0), (16, 64, 1.0)),
+        ((16, 64, 0.0), (8, 128, 0.0)),
+        tuple((size, 15, 0.0) for size in range(1, 17)),
+    ],
+)
+def test_a_batch_is_packed_as_well_on_servers_that_differ(
+    servers: tuple[tuple[int, int, float], ...],
+) -> None:
+    alike = mei.offline(7, utilisation=0.4, cluster=mei.Cluster(turn_on_j=0.0))
+    problem = on_servers(alike, *servers)
+    assert gap(problem, "late") <= gap(alike, "late") + 0.02
+
+
+def test_a_batch_uses_the_servers_that_cost_least_and_wakes_none_without_need() -> None:
+    """Twenty tasks fit on the two small servers; the large ones draw more for each processor."""
+    few = mei.offline(3, utilisation=0.01, cluster=mei.Cluster(turn_on_j=0.0))
+    problem = on_servers(few, (16, 4, 200.0), (10, 2, 0.0))
+    made = plan(problem, policy("late"))
+    assert set(problem.platform.server[made.segments.processor]) <= {4, 5}
+
+
+def test_a_batch_without_room_on_unequal_servers_is_planned_task_by_task() -> None:
+    crowd = mei.offline(5, utilisation=0.05, cluster=mei.Cluster(turn_on_j=0.0))
+    problem = on_servers(crowd, (8, 2, 0.0), (7, 1, 0.0))
+    made = plan(problem, policy("late"))
+    assert verify(problem, made).ok
+    assert 0 < np.sum(made.outcomes.status == REJECTED) < len(problem.tasks)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -21,7 +21,7 @@ def two_tasks(seed: int) -> Batch:
     every = view.tasks.add(problem.tasks, np.arange(len(problem.tasks)))
     due_s = problem.tasks.deadline_s.copy()
     tables.learn(view, every, due_s, 1.0, dvfs=True, priced=False)
-    return Batch.of(problem.platform, tables, due_s)
+    return Batch.of(problem.platform, tables, due_s, every)
 
 
 @pytest.mark.parametrize("seed", range(8))

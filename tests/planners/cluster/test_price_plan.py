@@ -216,7 +216,8 @@ def test_a_curve_that_ends_with_the_last_deadline_is_enough() -> None:
 def test_a_zone_without_a_price_is_refused_by_name() -> None:
     problem = replace(small_day(1), prices=Prices())
     assert "zone 'default'" in str(policy("thrifty").objection(problem))
-    assert default_policy(small_day(1), "cost").name == "thrifty"
+    with pytest.raises(InvalidInput, match="thrifty zone 'default'"):
+        default_policy(problem, "cost")
 
 
 def test_a_scarce_cluster_loses_no_job_that_the_price_blind_plan_keeps() -> None:

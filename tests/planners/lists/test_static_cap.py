@@ -6,6 +6,8 @@ import numpy as np
 
 from downclock.engine.play import plan
 from downclock.planners.catalog import policy
+from downclock.planners.lists import static_cap
+from downclock.planners.lists.lengths import OneClock
 from downclock.power.library import Library
 from downclock.power.points import WIDE
 from downclock.power.profiles import GpuProfiles
@@ -47,3 +49,29 @@ def test_the_cap_is_no_worse_than_full_speed() -> None:
         if lost[0] == lost[1] == 0:
             bills = [account(problem, s).total_j for s in (race, capped)]
             assert bills[1] <= bills[0] * (1.0 + 1e-9)
+
+
+def test_of_many_jobs_one_cap_is_planned_beside_full_speed(monkeypatch) -> None:
+    monkeypatch.setattr(static_cap, "_MANY", 0)
+    asked: list[object] = []
+    outcome = static_cap._outcome
+    monkeypatch.setattr(
+        static_cap, "_outcome", lambda *given: asked.append(given) or outcome(*given)
+    )
+    problem = mei.offline(1, utilisation=0.02, cluster=mei.Cluster(pairs=16, per_server=4))
+    race, capped = (plan(problem, policy(name)) for name in ("race", "static-cap"))
+    assert len(asked) == 2
+    assert account(problem, capped).total_j <= account(problem, race).total_j * (1.0 + 1e-9)
+
+
+def test_the_run_energy_of_a_cap_is_the_sum_over_tasks() -> None:
+    """As if every task were asked for its own time and power at the cap."""
+    problem = mei.offline(2, utilisation=0.01, cluster=mei.Cluster(pairs=16, per_server=4))
+    tasks, cap = problem.tasks, OneClock(0.8, 0.9)
+    needed_j = [np.full(len(tasks), 1e9)]
+    every, kind = np.arange(len(tasks)), np.zeros(len(tasks), dtype=np.int64)
+    point = cap.point(problem.platform.kinds[0].clocks)
+    time_s, power_w = problem.at(every, kind, np.tile(point, (every.size, 1)))
+    timely = time_s <= tasks.deadline_s - tasks.arrival_s
+    wanted = float(np.where(timely, time_s * power_w, 1e9).sum())
+    assert static_cap._run_energy(problem, cap, needed_j) == wanted

@@ -39,11 +39,16 @@ class Board:
     from_s: Floats
     to_s: Floats
     arrival_history: Floats
+    groups: Table
+    lanes: Ints
+    items: Table
+    waiting: Ints
+    pieces: int = 0
 
 
 def new_board(platform: Platform, *, late: bool) -> Board:
     """An empty board at time 0."""
-    from downclock.planners.cluster.kernels.board import BLOCKS, PROCESSOR, RECENT, TASK
+    from downclock.planners.cluster.kernels.board import BLOCKS, ITEM, PROCESSOR, RECENT, TASK
 
     servers, kinds = _servers(platform), len(platform.kinds)
     on = platform.initially_on
@@ -68,6 +73,27 @@ def new_board(platform: Platform, *, late: bool) -> Board:
         from_s=np.zeros((servers.size, BLOCKS)),
         to_s=np.zeros((servers.size, BLOCKS)),
         arrival_history=np.zeros((2, RECENT)),
+        groups=_groups(platform, servers),
+        lanes=np.lexsort((platform.kind, platform.server)),
+        items=np.zeros(0, ITEM),
+        waiting=np.empty(0, np.int64),
+    )  # fmt: skip
+
+
+def _groups(platform: Platform, servers: Table) -> Table:
+    """Groups of like processors, server by server; where each server has its own is written."""
+    from downclock.planners.cluster.kernels.board import GROUP
+
+    lanes = np.lexsort((platform.kind, platform.server))
+    server, kind = platform.server[lanes], platform.kind[lanes]
+    new = np.append(True, (server[1:] != server[:-1]) | (kind[1:] != kind[:-1]))
+    first = np.flatnonzero(new)
+    end = np.append(first[1:], lanes.size)
+    numbers = np.searchsorted(server[first], np.arange(servers.size + 1))
+    servers["group_first"], servers["group_end"] = numbers[:-1], numbers[1:]
+    return filled(
+        first.size, GROUP, server=server[first], kind=kind[first], first=first, end=end,
+        up=end - first, head=-1,
     )  # fmt: skip
 
 
@@ -113,6 +139,7 @@ def _tally(servers: Table, *, late: bool) -> Table:
         wait_weight=SOONER if late else -SOONER,
         idle_share=LEAST_IDLE,
         tight_until_s=-1.0,
+        free_item=-1,
     )
 
 
@@ -120,13 +147,27 @@ def make_room(board: Board, size: int) -> None:
     """Make room for so many tasks."""
     known = board.tasks.size
     board.tasks, board.kinds = grown(board.tasks, size), grown(board.kinds, size, -1)
+    board.waiting = grown(board.waiting, size)
     fresh = board.tasks[known:]
-    fresh["after"] = fresh["before"] = fresh["place"] = -1
+    fresh["after"] = fresh["before"] = fresh["place"] = fresh["booked"] = fresh["rank"] = -1
+    fresh["gang"], fresh["bound"], fresh["waits"] = 1, 0, 0
     fresh["start_s"], fresh["length_s"] = np.inf, 0.0
+
+
+def make_room_for_gangs(board: Board, gang: Ints) -> None:
+    """Make room for the reservations of tasks that need ``gang`` processors at once (m,).
+
+    As many as they can ever have: a wide gang that moves may be spread over more servers than it
+    was, so what is in use now says nothing.
+    """
+    largest = int((board.groups["end"] - board.groups["first"]).min())
+    pieces = np.where(gang > largest, np.minimum(gang, board.groups.size), 1)
+    board.pieces += int(pieces.sum())
+    board.items = grown(board.items, board.pieces)
 
 
 def room_for(starts: int, switches: int, refusals: int) -> tuple[Table, Table, Table]:
     """Empty tables for decisions."""
     from downclock.planners.cluster.kernels.board import REFUSAL, START, SWITCH
 
-    return np.zeros(starts, START), np.zeros(switches, SWITCH), np.zeros(refusals, REFUSAL)
+    return np.empty(starts, START), np.empty(switches, SWITCH), np.empty(refusals, REFUSAL)

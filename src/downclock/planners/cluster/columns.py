@@ -35,6 +35,14 @@ def server_sizes(platform: Platform) -> Ints:
     return np.diff(platform.first_processor)
 
 
+def largest_groups(platform: Platform) -> Ints:
+    """Most processors of each kind that one server has (k,)."""
+    kinds = len(platform.kinds)
+    key = platform.server * kinds + platform.kind
+    counts = np.bincount(key, minlength=platform.server_count * kinds)
+    return np.asarray(counts.reshape(-1, kinds).max(axis=0))
+
+
 def _least_per_kind(platform: Platform, per_processor: Floats) -> Floats:
     """Least value over the processors of each kind (k,); 0 where there are none."""
     kinds = range(len(platform.kinds))
@@ -86,7 +94,11 @@ class UnitCurves:
         first, time_s, energy_j = front.ladder()
         idle = np.concatenate(
             [np.empty(0, np.int64)]
-            + [_least_so_far((energy_j - idle_w * time_s)[a:b]) for a, b in pairwise(first)]
+            + [
+                _least_so_far((energy_j - idle_w * time_s)[a:b])
+                for a, b in pairwise(first)
+                if b > a
+            ]
         )
         rungs = filled(time_s.size, RUNG, time_s=time_s, energy_j=energy_j, idle=idle)
         return cls(rows, shape, scaled, box, first, rungs)
@@ -117,7 +129,10 @@ class CurveTables:
         from downclock.planners.cluster.kernels.curves import KIND, ROW, RUNG, TRY
 
         idle_w = [kind.idle_w for kind in platform.kinds]
-        kinds = filled(len(idle_w), KIND, idle_w=idle_w, price_w=prices_w(platform))
+        kinds = filled(
+            len(idle_w), KIND, idle_w=idle_w, price_w=prices_w(platform),
+            largest=largest_groups(platform),
+        )  # fmt: skip
         return cls(
             rows=np.zeros(0, ROW),
             shape=np.empty((0, 6)),
@@ -195,9 +210,9 @@ class CurveTables:
 
     def _add_rungs(self, rows: Table, unit: UnitCurves, app: Ints, factor: Floats) -> None:
         """Enumerated clocks of tasks, as multiples of their application's."""
-        sizes = np.diff(unit.first)[app]
-        if not sizes.any():
+        if not unit.rungs.size:
             return
+        sizes = np.diff(unit.first)[app]
         owner = np.repeat(np.arange(app.size), sizes)
         begin = np.cumsum(sizes) - sizes
         rung: Table = unit.rungs[unit.first[app][owner] + np.arange(owner.size) - begin[owner]]

@@ -28,19 +28,26 @@ from downclock.engine.facts import (
     Facts,
 )
 from downclock.engine.policy import Columns, Coming, Folded
-from downclock.engine.reasons import GANG, why_refused
+from downclock.engine.reasons import why_refused
 from downclock.engine.saved import flat, rebuilt
 from downclock.engine.view import View
 from downclock.errors import InvalidInput
 from downclock.kernels.least_tree import new_trees
 from downclock.kernels.refusals import NOWHERE
 from downclock.planners.cluster.batch import packing
-from downclock.planners.cluster.board import Board, make_room, new_board, room_for
+from downclock.planners.cluster.board import (
+    Board,
+    make_room,
+    make_room_for_gangs,
+    new_board,
+    room_for,
+)
 from downclock.planners.cluster.columns import CurveTables
 from downclock.planners.cluster.price_bound import tariff_of
 from downclock.planners.cluster.price_choice import PriceWatch, latest_s, pays, tariff_for
 from downclock.planners.cluster.search import Packing
 from downclock.planners.lists.lengths import OneClock
+from downclock.planners.objections import not_independent
 from downclock.planners.portfolio import best_of
 from downclock.problem.objective import Objective
 from downclock.problem.problem import Problem
@@ -116,13 +123,9 @@ class ClusterPolicy:
 
     def objection(self, problem: Problem) -> str | None:
         """Independent tasks in continuous time on processors with clocks of their own."""
-        if len(problem.edges):
-            return "the tasks form a graph; this policy plans independent tasks"
-        if problem.platform.slot_s is not None:
-            return "the platform is slotted; this policy plans in continuous time"
-        if np.any(np.bincount(problem.platform.chip) > 1):
-            return "processors share a clock; this policy sets each clock by itself"
-        return None if self.objective is None else _no_prices(problem, self.objective)
+        if self.objective is None:
+            return not_independent(problem)
+        return not_independent(problem) or _no_prices(problem, self.objective)
 
     def start(self, view: View) -> State:
         """An empty plan."""
@@ -137,27 +140,31 @@ class ClusterPolicy:
     def decide(self, state: State, view: View, facts: Facts) -> tuple[State, Decisions]:
         """Follow what happened and plan what arrived."""
         from downclock.planners.cluster.kernels.moment import moment
+        from downclock.planners.cluster.kernels.shared_moment import shared_moment
 
-        new, gangs = self._learn(state, view, facts)
+        new = self._learn(state, view, facts)
+        self._share(state, view, new, facts.now_s)
         first, state.began = not state.began, True
         if first and facts.closed:
             self._choose(state, view)
         self._ask(state, view, new.size, facts.now_s)
         cluster = self.cluster(state, view, new.size)
-        told, revoked = _told(state, facts), _unbegun(state, facts)
+        revoked = _unbegun(state, facts)
+        told = _told(state, facts, revoked)
         packed = self._packed(state, view, new) if first and facts.closed else None
         if packed is not None:
             _load(cluster, packed, facts.now_s, new)
         elif new.size or told.size or facts.now_s >= _next_s(state):
-            moment(cluster, told, _by_deadline(state, new), facts.now_s)
-        decided = self._decisions(state, view, cluster, new, gangs)
+            happen = shared_moment if state.board.tally["shared"][0] else moment
+            happen(cluster, told, _by_deadline(state, new), facts.now_s)
+        decided = self._decisions(state, view, cluster, new)
         return state, replace(decided, revoke=revoked) if revoked.size else decided
 
     def fold(self, state: State, view: View, coming: Coming) -> tuple[State, Folded] | None:
         """Play a whole run in one loop."""
-        new, gangs = self._told_of(state, view, np.arange(len(coming.tasks)))
+        new = self._told_of(state, view, np.arange(len(coming.tasks)))
         state.began = True
-        return state, _Run(self, state, view, coming, new).play(gangs)
+        return state, _Run(self, state, view, coming, new).play()
 
     def saved(self, state: State) -> Columns:
         """The state as arrays by name."""
@@ -167,20 +174,37 @@ class ClusterPolicy:
         """The state from its arrays."""
         return rebuilt(self.start(view), columns)
 
-    def _learn(self, state: State, view: View, facts: Facts) -> tuple[Ints, Ints]:
-        """Take note of new tasks and new deadlines; return single tasks with work, and gangs."""
+    def _learn(self, state: State, view: View, facts: Facts) -> Ints:
+        """Take note of new tasks and new deadlines; return tasks with work."""
         amended = facts.tasks(AMENDED)
         if amended.size:
             self._fill(state, view, amended)
         return self._told_of(state, view, facts.tasks(ARRIVED))
 
-    def _told_of(self, state: State, view: View, tasks: Ints) -> tuple[Ints, Ints]:
-        if tasks.size:
-            self._fill(state, view, tasks)
-            state.seen += tasks.size
-        work = tasks[view.tasks.scale[tasks] > 0.0]
-        several = view.tasks.processors[work] > 1
-        return work[~several], work[several]
+    def _told_of(self, state: State, view: View, tasks: Ints) -> Ints:
+        if not tasks.size:
+            return tasks
+        self._fill(state, view, tasks)
+        state.seen += tasks.size
+        return tasks[view.tasks.scale[tasks] > 0.0]
+
+    def _share(self, state: State, view: View, new: Ints, now_s: float) -> None:
+        """Keep reservations of groups of processors from the first gang on."""
+        from downclock.planners.cluster.kernels.shared_moment import share
+
+        if not new.size:
+            return
+        board = state.board
+        gang = board.tasks["gang"][new]
+        shared = bool(board.tally["shared"][0])
+        if not shared and not np.any(gang > 1):
+            return
+        begins = np.ones(0 if shared else int(board.tally["queued"][0]), np.int64)
+        running = np.ones(0 if shared else board.processors.size, np.int64)
+        make_room_for_gangs(board, np.concatenate([gang, begins, running]))
+        if not shared:
+            state.watch = PriceWatch(asks=False)
+            share(self.cluster(state, view, 0), now_s)
 
     def _fill(self, state: State, view: View, tasks: Ints) -> None:
         latest, state.work_s = latest_s(view, self.objective, tasks, state.work_s)
@@ -192,6 +216,7 @@ class ClusterPolicy:
         make_room(state.board, int(tasks.max()) + 1)
         state.board.tasks["arrival_s"][tasks] = arrival_s
         state.board.tasks["deadline_s"][tasks] = latest
+        state.board.tasks["gang"][tasks] = view.tasks.processors[tasks]
         state.board.kinds[tasks] = state.curves.preferred(view.platform, tasks)
 
     def cluster(self, state: State, view: View, arrived: int, starts: int = 0) -> Cluster:
@@ -219,6 +244,10 @@ class ClusterPolicy:
             from_s=board.from_s,
             to_s=board.to_s,
             arrival_history=board.arrival_history,
+            groups=board.groups,
+            lanes=board.lanes,
+            items=board.items,
+            waiting=board.waiting,
             starts=room[0],
             switches=room[1],
             refusals=room[2],
@@ -251,33 +280,44 @@ class ClusterPolicy:
 
     def _packed(self, state: State, view: View, tasks: Ints) -> Packing | None:
         """Pack all of a batch with care; None: it has to be planned task by task."""
-        if not self.late or state.board.tally["priced"][0]:
+        if not self.late or state.board.tally["priced"][0] or state.board.tally["shared"][0]:
             return None
         return packing(view.platform, state.curves, state.board, tasks, self.effort)
 
-    def _decisions(
-        self, state: State, view: View, cluster: Cluster, new: Ints, gangs: Ints
-    ) -> Decisions:
+    def _decisions(self, state: State, view: View, cluster: Cluster, new: Ints) -> Decisions:
         """What a moment, or a run of them, has decided on tasks that are ``new``, and others."""
-        tally, board = state.board.tally[0], state.board
-        refused = _rows(cluster.refusals, int(tally["refusals"]))
-        task, why, earliest_s = refused
-        lost, gone = task[why == NOWHERE], why != NOWHERE
-        state.homeless = np.concatenate([state.homeless, lost])
-        reasons = [
-            why_refused(view.tasks.deadline_s[i], int(code), end_s, board.tasks["deadline_s"][i])
-            for i, code, end_s in zip(task[gone], why[gone], earliest_s[gone], strict=True)
-        ]
-        reasons += [GANG.format(k) for k in view.tasks.processors[gangs]]
-        server, on, at_s = _rows(cluster.switches, int(tally["switches"]))
+        tally = state.board.tally[0]
+        starts, switches, refusals = (int(tally[n]) for n in ("starts", "switches", "refusals"))
+        rows = state.board.tasks[new]
+        accept = new[(rows["place"] >= 0) | (rows["booked"] >= 0)] if new.size else new
+        if not (starts or switches or refusals):
+            return Decisions(accept=accept, call_me_s=_next_s(state))
+        rejected, reasons = self._refused(state, view, cluster, refusals)
+        server, on, at_s = _rows(cluster.switches, switches)
         return Decisions(
-            place=self._segments(view, state, *_rows(cluster.starts, int(tally["starts"]))),
-            accept=new[board.tasks["place"][new] >= 0],
-            rejected=np.concatenate([task[gone], gangs]),
+            place=self._segments(view, state, *_rows(cluster.starts, starts)),
+            accept=accept,
+            rejected=rejected,
             reason=np.array(reasons, dtype=object),
             power=Switches(server, on > 0, at_s),
             call_me_s=_next_s(state),
         )
+
+    def _refused(
+        self, state: State, view: View, cluster: Cluster, count: int
+    ) -> tuple[Ints, list[str]]:
+        """Tasks refused for good and why; those that nothing working can run are kept."""
+        task, why, earliest_s = _rows(cluster.refusals, count)
+        if not count:
+            return task, []
+        gone, most = why != NOWHERE, np.bincount(view.platform.kind).max()
+        earliest_s = np.where(view.tasks.processors[task] > most, np.inf, earliest_s)
+        state.homeless = np.concatenate([state.homeless, task[~gone]])
+        latest_s = state.board.tasks["deadline_s"]
+        return task[gone], [
+            why_refused(view, i, int(code), end_s, latest_s[i])
+            for i, code, end_s in zip(task[gone], why[gone], earliest_s[gone], strict=True)
+        ]
 
     def _segments(
         self, view: View, state: State, task: Ints, processor: Ints, start_s: Floats,
@@ -302,7 +342,7 @@ class ClusterPolicy:
 
 def _rows(table: Any, count: int) -> tuple[Any, ...]:
     """The first rows of a table of decisions, column by column."""
-    return tuple(table[name][:count].copy() for name in table.dtype.names)
+    return tuple(table[:count][name].copy() for name in table.dtype.names)
 
 
 class _Run:
@@ -318,22 +358,45 @@ class _Run:
         self.ends = new_trees(np.full((1, view.platform.processor_count), np.inf))
         self.parts: list[Decisions] = []
 
-    def play(self, gangs: Ints) -> Folded:
+    def play(self) -> Folded:
         """Play to the end."""
         at = self._begin_batch()
         while True:
-            until_s = self._next_question_s(at)
-            at, done = self._play_until(at, until_s)
-            if done:
+            until_s = min(self._next_question_s(at), self._first_gang_s(at))
+            at = self._play_until(at, until_s)
+            if until_s == np.inf:
                 break
-        decided = _joined(self.parts, self.view, gangs)
+            self._pause(at, until_s)
+        decided = _joined(self.parts)
         return Folded(decided, self._real_s(decided.place))
+
+    def _first_gang_s(self, at: int) -> float:
+        """When the first gang comes, if none has."""
+        tasks, rest = self.state.board.tasks, self.order[at:]
+        if self.state.board.tally["shared"][0]:
+            return np.inf
+        return float(tasks["arrival_s"][rest[tasks["gang"][rest] > 1]].min(initial=np.inf))
+
+    def _pause(self, at: int, now_s: float) -> None:
+        """Do what a moment begins with: reservations for gangs, the question of cheap hours."""
+        known = int(np.searchsorted(self.view.tasks.arrival_s, now_s, side="right"))
+        rest = self.order[at:]
+        self.policy._share(self.state, self.view, self._now(rest, now_s), now_s)
+        if self.state.board.tally["shared"][0]:
+            gang = self.state.board.tasks["gang"][rest]
+            make_room_for_gangs(self.state.board, gang)
+        if self.state.watch.asks:
+            self._question(known, now_s)
+
+    def _now(self, tasks: Ints, now_s: float) -> Ints:
+        return tasks[self.state.board.tasks["arrival_s"][tasks] <= now_s]
 
     def _begin_batch(self) -> int:
         """Where all is there at time 0, plan it at once; return how many tasks have come."""
         arrival_s = self.state.board.tasks["arrival_s"][self.order]
         if not self.coming.closed or not self.order.size or np.any(arrival_s > 0.0):
             return 0
+        self.policy._share(self.state, self.view, self.order, 0.0)
         self.policy._choose(self.state, self.view)
         packed = self.policy._packed(self.state, self.view, np.sort(self.order))
         if packed is None:
@@ -367,24 +430,20 @@ class _Run:
         due = np.flatnonzero((known >= watch.enough) | (arrival_s >= watch.next_s))
         return float(arrival_s[due[0]]) if due.size else np.inf
 
-    def _play_until(self, at: int, until_s: float) -> tuple[int, bool]:
-        """Play moments before ``until_s``; return the next task to come; whether all is done."""
+    def _play_until(self, at: int, until_s: float) -> int:
+        """Play moments before ``until_s``; return the next task to come."""
         from downclock.planners.cluster.kernels.moment import is_full, run
+        from downclock.planners.cluster.kernels.shared_moment import run_shared
 
+        play = run_shared if self.state.board.tally["shared"][0] else run
         while True:
             cluster = self._chunk(self.order.size - at)
-            more = run(
+            at += play(
                 cluster, self.coming.work, self.policy.reserve, self.ends, self.order[at:], until_s
             )
-            at += more
             self._collect(cluster)
             if not is_full(cluster):
-                break
-        if until_s == np.inf:
-            return at, True
-        known = int(np.searchsorted(self.view.tasks.arrival_s, until_s, side="right"))
-        self._question(known, until_s)
-        return at, False
+                return at
 
     def _chunk(self, left: int) -> Cluster:
         queued = int(self.state.board.tally["queued"][0])
@@ -394,23 +453,19 @@ class _Run:
     def _collect(self, cluster: Cluster) -> None:
         """Keep what was decided."""
         none = np.empty(0, np.int64)
-        self.parts.append(self.policy._decisions(self.state, self.view, cluster, none, none))
+        self.parts.append(self.policy._decisions(self.state, self.view, cluster, none))
 
 
-def _joined(parts: list[Decisions], view: View, gangs: Ints) -> Decisions:
+def _joined(parts: list[Decisions]) -> Decisions:
     """All decisions of a run in one."""
     from downclock.engine.decisions import joined_segments
 
     power = [part.power for part in parts]
     none = np.empty(0, np.int64)
-    reasons = [GANG.format(k) for k in view.tasks.processors[gangs]]
     return Decisions(
         place=joined_segments([part.place for part in parts]),
-        rejected=np.concatenate([none, *(part.rejected for part in parts), gangs]),
-        reason=np.concatenate(
-            [np.array([], dtype=object), *(part.reason for part in parts),
-             np.array(reasons, dtype=object)]
-        ),
+        rejected=np.concatenate([none, *(part.rejected for part in parts)]),
+        reason=np.concatenate([np.array([], dtype=object), *(part.reason for part in parts)]),
         power=Switches(
             np.concatenate([none, *(part.server for part in power)]),
             np.concatenate([np.empty(0, bool), *(part.on for part in power)]),
@@ -439,6 +494,8 @@ def _next_s(state: State) -> float:
 
 
 def _by_deadline(state: State, tasks: Ints) -> Ints:
+    if tasks.size < 2:
+        return tasks
     return tasks[np.lexsort((tasks, state.board.tasks["deadline_s"][tasks]))]
 
 
@@ -452,19 +509,19 @@ def _load(cluster: Cluster, packed: Packing, now_s: float, tasks: Ints) -> None:
         refuse_all(cluster, left, now_s)
 
 
-def _told(state: State, facts: Facts) -> Ints:
+def _told(state: State, facts: Facts, unbegun: Ints) -> Ints:
     """Facts as the kernel takes them: what fails first, what is cut, then ends, by processor."""
     from downclock.planners.cluster.kernels import moment as kernel
 
-    rows: list[tuple[int, int, int]] = []
-    cut = facts.tasks(CANCELLED)
-    rows += [(kernel.AGAIN, int(task), -1) for task in np.setdiff1d(_unbegun(state, facts), cut)]
-    for fact in facts.rows():
-        at = fact.place if fact.place >= 0 else _where(state, fact.task)
-        if fact.code in (FINISHED, FAILED, LOST) and at >= 0:
-            rows.append((kernel.FREED, fact.task, at))
-        if fact.code == CANCELLED:
-            rows.append((kernel.CUT, fact.task, at))
+    cut = {fact.task for fact in facts.rows if fact.code == CANCELLED}
+    rows = [(kernel.AGAIN, task, -1) for task in sorted(set(unbegun.tolist()) - cut)]
+    for fact in facts.rows:
+        if fact.code in (FINISHED, FAILED, LOST, CANCELLED):
+            at = fact.place if fact.place >= 0 else _where(state, fact.task)
+            if fact.code == CANCELLED:
+                rows.append((kernel.CUT, fact.task, at))
+            elif at >= 0:
+                rows.append((kernel.FREED, fact.task, at))
         if fact.code == LOST:
             rows.append((kernel.AGAIN, fact.task, -1))
         if fact.code == AMENDED and fact.task not in cut:
@@ -472,10 +529,10 @@ def _told(state: State, facts: Facts) -> Ints:
         if fact.code in _MACHINES:
             rows.append((getattr(kernel, _MACHINES[fact.code]), -1, fact.place))
     if state.homeless.size:
-        state.homeless = np.setdiff1d(state.homeless, facts.tasks(CANCELLED))
-    if any(row[0] in (kernel.RETURNED, kernel.SERVER_BACK) for row in rows):
-        rows += [(kernel.AGAIN, int(task), -1) for task in state.homeless]
-        state.homeless = state.homeless[:0]
+        state.homeless = np.array([task for task in state.homeless if task not in cut], np.int64)
+        if any(row[0] in (kernel.RETURNED, kernel.SERVER_BACK) for row in rows):
+            rows += [(kernel.AGAIN, int(task), -1) for task in state.homeless]
+            state.homeless = state.homeless[:0]
     rank = {kernel.GONE: 0, kernel.SERVER_GONE: 0, kernel.CUT: 1, kernel.FREED: 2}
     rows.sort(key=lambda row: (rank.get(row[0], 3), row[2], row[1]))
     return np.array(rows, dtype=np.int64).reshape(-1, 3)
@@ -486,18 +543,17 @@ _MACHINES = {DOWN: "GONE", UP: "RETURNED", SERVER_DOWN: "SERVER_GONE", SERVER_UP
 
 def _unbegun(state: State, facts: Facts) -> Ints:
     """Tasks that were to begin on a processor that fails now, when its server would be awake."""
+    down, servers = facts.places(DOWN), facts.places(SERVER_DOWN)
+    if not down.size and not servers.size:
+        return down
     processors = state.board.processors
-    hit = np.isin(np.arange(processors.size), facts.places(DOWN))
-    hit |= np.isin(processors["server"], facts.places(SERVER_DOWN))
+    hit = np.isin(processors["server"], servers)
+    hit[down] = True
     ahead = hit & (processors["running"] >= 0) & (processors["begun_s"] > facts.now_s)
-    return np.asarray(processors["running"][ahead])
+    return np.unique(processors["running"][ahead])
 
 
 def _where(state: State, task: int) -> int:
     """Processor that a task runs on, or -1."""
-    found = (
-        np.flatnonzero(state.board.processors["running"] == task)
-        if task >= 0
-        else np.empty(0, np.int64)
-    )
+    found = np.flatnonzero(state.board.processors["running"] == task)
     return int(found[0]) if found.size else -1

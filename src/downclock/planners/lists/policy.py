@@ -6,11 +6,12 @@ when it comes; the board keeps what is promised and follows what really happens.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, TypeAlias, get_args
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from downclock.engine.book import ORPHAN
 from downclock.engine.decisions import Decisions, Switches
 from downclock.engine.facts import (
     AMENDED,
@@ -20,6 +21,7 @@ from downclock.engine.facts import (
     FAILED,
     FINISHED,
     LOST,
+    ORPHANED,
     OVERDUE,
     SERVER_DOWN,
     SERVER_UP,
@@ -27,21 +29,31 @@ from downclock.engine.facts import (
     Facts,
 )
 from downclock.engine.policy import Columns, Coming, Folded
-from downclock.engine.reasons import GANG, why_refused
+from downclock.engine.reasons import why_refused
 from downclock.engine.saved import flat, rebuilt
 from downclock.engine.tasks import grown
 from downclock.engine.view import View
 from downclock.planners.lists.lengths import LeastEnergy, Lengths
 from downclock.planners.lists.order import Order, in_order
 from downclock.planners.lists.sleep import Patience, patience_s
-from downclock.planners.lists.wanted_lengths import binding, first_choice, no_jobs, with_tasks
+from downclock.planners.lists.wanted_lengths import (
+    binding,
+    first_choice,
+    no_jobs,
+    with_edges,
+    with_new,
+    with_wishes,
+)
+from downclock.planners.lists.windows import windows, with_windows
+from downclock.planners.objections import not_continuous
+from downclock.problem.graph import Edges
 from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import Segments
 from downclock.units import Floats, Ints
 
 if TYPE_CHECKING:
-    from downclock.planners.lists.kernels.board import Answer, Board, Jobs, Queue, Rules
+    from downclock.planners.lists.kernels.board import Board, Jobs, Lists, Rules
 
 Fit: TypeAlias = Literal[
     "soonest", "first", "best", "worst", "fullest", "lightest", "tightest", "loosest"
@@ -60,19 +72,21 @@ class State:
     """State of a list policy.
 
     Attributes:
-        board, queue, jobs: see the kernel.
-        hopes: tasks without a place that may still get one, ``lost`` those to be placed anew;
-            their number stands first.
+        board, jobs: see the kernel.
+        hopes: tasks without a place that may still get one, ``lost`` those to be placed anew,
+            ``gangs`` those that wait; their number stands first.
         overdue: processors whose task does not end as believed.
+        edges: how many edges were told.
         began: anything was told.
     """
 
     board: Board
-    queue: Queue
     jobs: Jobs
     hopes: Ints
     lost: Ints
+    gangs: Ints
     overdue: Ints
+    edges: int = 0
     began: bool = False
 
 
@@ -115,14 +129,8 @@ class ListPolicy:
     )
 
     def objection(self, problem: Problem) -> str | None:
-        """List policies place independent tasks on single processors."""
-        if len(problem.edges):
-            return "the tasks form a graph; this policy plans independent tasks"
-        if problem.platform.slot_s is not None:
-            return "the platform is slotted; this policy plans in continuous time"
-        if np.any(np.bincount(problem.platform.chip) > 1):
-            return "processors share a clock; this policy sets each clock by itself"
-        return None
+        """List policies plan in continuous time, each processor with a clock of its own."""
+        return not_continuous(problem)
 
     def start(self, view: View) -> State:
         """An empty board."""
@@ -138,45 +146,36 @@ class ListPolicy:
             platform.initially_on.astype(np.int64),
         )
         none, number = np.zeros(1, np.int64), np.zeros(platform.processor_count, np.int64)
-        return State(board, _no_queue(), no_jobs(len(platform.kinds)), none, none.copy(), number)
+        return State(board, no_jobs(len(platform.kinds)), none, none.copy(), none.copy(), number)
 
     def decide(self, state: State, view: View, facts: Facts) -> tuple[State, Decisions]:
         """Place what arrived; follow what happened."""
         from downclock.planners.lists.kernels.react import moment
 
-        arrived, gangs = self._learn(state, view, facts)
+        arrived = self._learn(state, view, facts)
         told = _told(state, facts)
-        answer = _room(state, arrived.size, told.shape[0])
+        lists = self._lists(state)
         if not state.began and facts.now_s == 0.0:
-            self._place_first(state, view, arrived, answer)
+            self._place_first(state, view, arrived, lists)
             arrived = arrived[:0]
         state.began = True
-        order = self._in_order(state, arrived)
-        rules = self._rules(self.fit)
-        moment(
-            state.board, state.queue, state.jobs, rules, told, state.hopes, state.lost, order,
-            facts.now_s, answer,
-        )  # fmt: skip
-        refused = _keep_hoping(state, answer, facts.now_s)
-        return state, self._decisions(state, view, answer, refused, gangs, facts.now_s)
+        moment(lists, told, self._in_order(state, arrived), facts.now_s)
+        refused = _keep_hoping(state, lists, facts.now_s)
+        return state, self._decisions(state, view, lists, refused, facts.now_s)
 
     def fold(self, state: State, view: View, coming: Coming) -> tuple[State, Folded] | None:
         """Place all tasks in one go, where every one ends as promised."""
-        from downclock.planners.lists.kernels.board import place_run
+        from downclock.planners.lists.kernels.place import place_run
 
         if np.any(coming.work != 1.0):
             return None
-        tasks = np.arange(len(coming.tasks))
-        arrived, gangs = self._told_of(state, view, tasks)
-        answer = _room(state, arrived.size)
-        at_zero = view.tasks.arrival_s[arrived] == 0.0
-        self._place_first(state, view, arrived[at_zero], answer)
-        order = self._in_order(state, arrived[~at_zero])
-        rules = self._rules(self.fit)
-        place_run(state.board, state.queue, state.jobs, rules, order, np.inf, answer)
-        refused = _refused(answer)
-        decided = self._decisions(state, view, answer, refused, gangs, np.inf)
-        return state, Folded(decided, decided.place.end_s)
+        arrived = self._told_of(state, view, np.arange(len(coming.tasks)), coming.told_s)
+        lists = self._lists(state, int(view.tasks.processors[arrived].sum()))
+        at_zero = coming.told_s[arrived] == 0.0
+        self._place_first(state, view, arrived[at_zero], lists)
+        place_run(lists, self._in_order(state, arrived[~at_zero]), np.inf)
+        decided = self._decisions(state, view, lists, _refused(lists), np.inf)
+        return state, Folded(_with_orphans(decided, view), decided.place.end_s)
 
     def saved(self, state: State) -> Columns:
         """The state as arrays by name."""
@@ -191,85 +190,141 @@ class ListPolicy:
 
         return Rules(_FITS.index(fit), self.theta, self.slot_s)
 
-    def _learn(self, state: State, view: View, facts: Facts) -> tuple[Ints, Ints]:
-        """Take note of new tasks and new deadlines; return single tasks with work, and gangs."""
-        amended = facts.tasks(AMENDED)
-        if amended.size:
-            state.jobs = with_tasks(state.jobs, self.lengths, view, amended)
-        return self._told_of(state, view, facts.tasks(ARRIVED))
+    def _lists(self, state: State, played: int = 0) -> Lists:
+        """Everything that a moment works on, with room for an answer; or a run of moments.
 
-    def _told_of(self, state: State, view: View, tasks: Ints) -> tuple[Ints, Ints]:
-        if tasks.size:
-            state.jobs = with_tasks(state.jobs, self.lengths, view, tasks)
-            state.queue = _grown(state.queue, int(tasks.max()) + 1)
-        work = tasks[view.tasks.scale[tasks] > 0.0]
-        several = view.tasks.processors[work] > 1
-        return work[~several], work[several]
+        ``played`` is how many processors the tasks of a run take: each may wake a server.
+        """
+        from downclock.planners.lists.kernels.board import PLACED, REFUSED, Lists
+
+        n, processors = state.jobs.tasks.size, state.board.processors.size
+        state.hopes, state.lost = grown(state.hopes, n + 1, 0), grown(state.lost, n + 1, 0)
+        state.gangs = grown(state.gangs, n + 1, 0)
+        return Lists(
+            self._rules(self.fit),
+            **state.board._asdict(),
+            **state.jobs._asdict(),
+            hopes=state.hopes,
+            lost=state.lost,
+            gangs=state.gangs,
+            counts=np.zeros(5, np.int64),
+            placed=np.empty(n, PLACED),  # only what is written takes memory
+            revoked=np.empty(n, np.int64),
+            refused=np.empty(n, REFUSED),
+            switches=np.empty((2 * (played + state.board.servers.size) + 2, 3)),
+            scratch=np.empty(processors),
+            late=np.empty(n, np.int64),
+            listed=np.zeros(processors + 1, np.int64),
+        )
+
+    def _learn(self, state: State, view: View, facts: Facts) -> Ints:
+        """Take note of new tasks and new deadlines; return new tasks with work."""
+        amended, arrived = facts.tasks(AMENDED), facts.tasks(ARRIVED)
+        if amended.size:
+            state.jobs = with_wishes(state.jobs, self.lengths, view, amended, amended)
+        if not arrived.size:
+            return arrived
+        return self._told_of(state, view, arrived, np.full(arrived.size, facts.now_s))
+
+    def _told_of(self, state: State, view: View, tasks: Ints, told_s: Floats) -> Ints:
+        """Take note of new tasks, told at these times, and of what precedes them."""
+        edges = Edges(view.edges.before[state.edges :], view.edges.after[state.edges :])
+        state.edges = len(view.edges)
+        state.jobs = with_new(state.jobs, view, tasks, told_s)
+        if len(edges):
+            self._share_time(state, view, tasks, edges)
+        else:
+            state.jobs = with_wishes(state.jobs, self.lengths, view, tasks, tasks)
+        state.jobs = with_edges(state.jobs, edges, tasks)
+        table = state.jobs.tasks
+        if self.order != "given":
+            key = first_choice(state.jobs, tasks)[1] if self.order == "longest" else None
+            table["key"][tasks] = table["deadline_s"][tasks] if key is None else -key
+        return tasks[view.tasks.scale[tasks] > 0.0]
+
+    def _share_time(self, state: State, view: View, tasks: Ints, edges: Edges) -> None:
+        """Tasks of a graph want as long as their share of the time allows."""
+        place = np.full(len(view.tasks), -1)
+        place[tasks] = np.arange(tasks.size)
+        inside = (place[edges.before] >= 0) & (place[edges.after] >= 0)
+        known = Edges(place[edges.before[inside]], place[edges.after[inside]])
+        kinds = range(len(view.platform.kinds))
+        fastest_s = np.min([view.frontier(k, tasks).t_min_s for k in kinds], axis=0)
+        fastest_s = np.where(view.tasks.scale[tasks] > 0.0, fastest_s, 0.0)
+        table = state.jobs.tasks
+        deadline_s = view.tasks.deadline_s[tasks]
+        found = windows(known, table["told_s"][tasks], deadline_s, fastest_s)
+        rows, shared = np.arange(tasks.size), with_windows(view, tasks, found)
+        state.jobs = with_wishes(state.jobs, self.lengths, shared, rows, tasks)
+        table["deadline_s"][tasks] = found.latest_s
 
     def _in_order(self, state: State, tasks: Ints) -> Ints:
         """Tasks in the order in which they are placed."""
         jobs = state.jobs
         _, best_s = first_choice(jobs, tasks)
-        alone = jobs.alone[tasks] == 1
-        arrival_s, deadline_s = jobs.arrival_s[tasks], jobs.deadline_s[tasks]
-        return tasks[in_order(self.order, arrival_s, deadline_s, best_s, ~alone)]
+        alone = jobs.tasks["alone"][tasks] == 1
+        told_s, deadline_s = jobs.tasks["told_s"][tasks], jobs.tasks["deadline_s"][tasks]
+        return tasks[in_order(self.order, told_s, deadline_s, best_s, ~alone)]
 
-    def _place_first(self, state: State, view: View, tasks: Ints, answer: Answer) -> None:
+    def _place_first(self, state: State, view: View, tasks: Ints, lists: Lists) -> None:
         """Place the tasks of time 0, grouping processors into servers afterwards if asked.
 
         Processors are sorted by the end of their work, longest first, among those that are alike
         (mei2021 Algorithm 3: the minimum of idle time); servers take them in platform order.
+        Gangs have to be on one server from the beginning: where any is there, nothing is grouped;
+        nor where tasks follow each other.
         """
-        from downclock.planners.lists.kernels.board import free_s, place_run, take_seats
+        from downclock.planners.lists.kernels.board import free_s
+        from downclock.planners.lists.kernels.place import place_run, take_seats
 
         if not tasks.size:
             return
-        jobs, rules = state.jobs, self._rules(self.first_fit or self.fit)
+        table = state.jobs.tasks
+        single = (table["processors"][tasks] == 1) & (table["waits_for"][tasks] == 0)
         if self.prior_alone:
-            jobs.alone[tasks] = binding(self.lengths, view, jobs, tasks)
+            alone = binding(self.lengths, view, state.jobs, tasks)
+            state.jobs.tasks["alone"][tasks] = alone & single
         order = self._in_order(state, tasks)
-        if not self.group:
-            place_run(state.board, state.queue, jobs, rules, order, 0.0, answer)
+        lists = lists._replace(rules=self._rules(self.first_fit or self.fit))
+        if not (self.group and single.all()):
+            place_run(lists, order, 0.0)
             return
-        flat_board = _flat_board(view.platform)
-        trial = _room(state, tasks.size)
-        queue = _grown(_no_queue(), int(tasks.max()) + 1)
-        place_run(flat_board, queue, jobs, rules, order, 0.0, trial)
-        m = int(trial.counts[0])
-        processor = _seats(view.platform, free_s(flat_board))[trial.processor[:m]]
-        take_seats(
-            state.board, state.queue, jobs, rules, trial.task[:m], processor, trial.start_s[:m],
-            trial.length_s[:m], answer,
-        )  # fmt: skip
-        _append_refusals(answer, trial)
+        board = _flat_board(view.platform)
+        trial = self._lists(state, tasks.size)._replace(
+            rules=lists.rules,
+            **board._asdict(),
+            tasks=state.jobs.tasks.copy(),
+            nodes=state.jobs.nodes.copy(),
+            due=state.jobs.due.copy(),
+            switches=np.empty((2 * (tasks.size + view.platform.processor_count), 3)),
+        )
+        place_run(trial, order, 0.0)
+        rows = trial.placed[: trial.counts[0]]
+        rows["processor"] = _seats(view.platform, free_s(board))[rows["processor"]]
+        take_seats(lists, rows)
+        lists.refused[: trial.counts[2]] = trial.refused[: trial.counts[2]]
+        lists.counts[2] = trial.counts[2]
 
     def _decisions(
         self,
         state: State,
         view: View,
-        answer: Answer,
+        lists: Lists,
         refused: tuple[Ints, Ints, Floats],
-        gangs: Ints,
         now_s: float,
     ) -> Decisions:
-        last = _last_of_each(answer.task[: answer.counts[0]])
-        rows = (answer.task, answer.processor, answer.start_s, answer.length_s)
-        columns: list[Any] = [column[last] for column in rows]
-        place = self._segments(view, *columns)
         task, why, earliest_s = refused
-        deadline_s = view.tasks.deadline_s
         reasons = [
-            why_refused(deadline_s[i], int(code), end_s)
+            why_refused(view, i, int(code), end_s)
             for i, code, end_s in zip(task, why, earliest_s, strict=True)
         ]
-        reasons += [GANG.format(k) for k in view.tasks.processors[gangs]]
-        moves = answer.switch[: answer.counts[3]]
+        moves = lists.switches[: lists.counts[3]]
         power = Switches(moves[:, 0].astype(np.int64), moves[:, 1] > 0.0, moves[:, 2].copy())
         return Decisions(
-            place=place,
+            place=self._segments(view, *_rows(lists)),
             eager=self.slot_s == 0.0,
-            revoke=np.unique(answer.revoked[: answer.counts[1]]),
-            rejected=np.concatenate([task, gangs]),
+            revoke=np.sort(lists.revoked[: lists.counts[1]]),
+            rejected=task,
             reason=np.array(reasons, dtype=object),
             power=power,
             call_me_s=_next_call_s(state, now_s),
@@ -290,56 +345,41 @@ class ListPolicy:
         return Segments.of(task, processor, start_s, end_s, points)
 
 
-def _last_of_each(task: Ints) -> Ints:
-    """Where each task stands last, in this order: what is promised twice is promised anew."""
-    backwards = np.unique(task[::-1], return_index=True)[1]
-    return np.sort(task.size - 1 - backwards)
+def _rows(lists: Lists) -> tuple[Ints, Ints, Floats, Floats]:
+    """Task, processor, start and length of what is promised, in order; a gang has several rows."""
+    rows = lists.placed[: lists.counts[0]]
+    if lists.counts[4] > lists.counts[0] or lists.counts[1]:
+        rows = rows[np.argsort(rows["order"])]
+        rows = rows[rows["processor"] >= 0]
+    task, processor = rows["task"].copy(), rows["processor"].copy()
+    start_s, length_s = rows["start_s"].copy(), rows["length_s"].copy()
+    many = lists.tasks["processors"][task]
+    if np.all(many == 1):
+        return task, processor, start_s, length_s
+    lane = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
+    of = np.repeat(np.arange(task.size), many)
+    node = lists.tasks["node"][task[of]] + lane
+    processor = np.where(many[of] == 1, processor[of], lists.nodes["lane"][node])
+    return task[of], processor, start_s[of], length_s[of]
 
 
-def _no_queue() -> Queue:
-    from downclock.planners.lists.kernels.board import Queue
-
-    none, number = np.empty(0, np.int64), np.empty(0)
-    return Queue(after=none, before=none, place=none, start_s=number, length_s=number)
-
-
-def _grown(queue: Queue, size: int) -> Queue:
-    """The queue with room for so many tasks."""
-    return queue._replace(
-        after=grown(queue.after, size, -1),
-        before=grown(queue.before, size, -1),
-        place=grown(queue.place, size, -1),
-        start_s=grown(queue.start_s, size, np.inf),
-        length_s=grown(queue.length_s, size, 0.0),
-    )
-
-
-def _room(state: State, arrived: int, told: int = 0) -> Answer:
-    """Room for what one call may decide: each thing told may move all that waits."""
-    from downclock.planners.lists.kernels.board import Answer
-
-    waiting = int((state.queue.place >= 0).sum()) if state.began else 0
-    m = 3 * (waiting + arrived + told + int(state.hopes[0] + state.lost[0])) * (1 + told) + 8
-    for name in ("hopes", "lost"):
-        setattr(state, name, grown(getattr(state, name), m, 0))
-    whole, number = np.zeros((5, m), np.int64), np.zeros((3, m))
-    return Answer(
-        counts=np.zeros(4, np.int64),
-        task=whole[0],
-        processor=whole[1],
-        start_s=number[0],
-        length_s=number[1],
-        revoked=whole[2],
-        refused=whole[3],
-        why=whole[4],
-        earliest_s=number[2],
-        switch=np.zeros((2 * m + 2 * int(state.board.awake.sum()), 3)),
+def _with_orphans(decided: Decisions, view: View) -> Decisions:
+    """Reject what follows a rejected task, too."""
+    if not len(view.edges) or not decided.rejected.size:
+        return decided
+    lost = np.setdiff1d(view.edges.reach(len(view.tasks), decided.rejected), decided.rejected)
+    why = np.full(lost.size, ORPHAN, dtype=object)
+    return replace(
+        decided,
+        rejected=np.concatenate([decided.rejected, lost]),
+        reason=np.concatenate([decided.reason, why]),
     )
 
 
 _KINDS = {
-    FINISHED: "FREED", FAILED: "FREED", LOST: "FREED", OVERDUE: "OVER", DOWN: "GONE",
-    UP: "RETURNED", CANCELLED: "CUT", SERVER_DOWN: "SERVER_GONE", SERVER_UP: "SERVER_BACK",
+    FINISHED: "FREED", FAILED: "STOPPED", LOST: "STOPPED", OVERDUE: "OVER", DOWN: "GONE",
+    UP: "RETURNED", CANCELLED: "CUT", ORPHANED: "CUT", SERVER_DOWN: "SERVER_GONE",
+    SERVER_UP: "SERVER_BACK",
 }  # fmt: skip
 
 
@@ -349,11 +389,13 @@ def _told(state: State, facts: Facts) -> Ints:
 
     rows: list[tuple[int, int, int]] = []
     overdue, cut = state.overdue.copy(), facts.tasks(CANCELLED)
-    for fact in facts.rows():
+    for fact in facts.rows:
         if fact.code in _KINDS:
             at = fact.place if fact.place >= 0 else _where(state, fact.task)
-            if at >= 0 or fact.code == CANCELLED:
+            if at >= 0 or fact.code in (CANCELLED, ORPHANED):
                 rows.append((getattr(kernel, _KINDS[fact.code]), fact.task, at))
+        if fact.code in (CANCELLED, ORPHANED):  # it is never ready
+            state.jobs.tasks["waits_for"][fact.task] += 1
         if fact.code == LOST:
             rows.append((kernel.MOVED, fact.task, -1))
         if fact.code == AMENDED and fact.task not in cut:
@@ -361,8 +403,9 @@ def _told(state: State, facts: Facts) -> Ints:
         if fact.code in (FINISHED, FAILED, LOST, OVERDUE, CANCELLED) and fact.place >= 0:
             state.overdue[fact.place] = fact.code == OVERDUE
     late = np.flatnonzero(overdue & state.overdue)  # still so, and by now longer than believed
-    for p in late[state.board.ready_s[late] <= facts.now_s]:
-        rows.append((kernel.OVER, int(state.board.running[p]), int(p)))
+    processors = state.board.processors
+    for p in late[processors["ready_s"][late] <= facts.now_s]:
+        rows.append((kernel.OVER, int(processors["running"][p]), int(p)))
     first = (kernel.GONE, kernel.SERVER_GONE, kernel.CUT)  # so that nothing of it starts
     rows.sort(key=lambda row: first.index(row[0]) if row[0] in first else len(first))
     return np.array(rows, dtype=np.int64).reshape(-1, 3)
@@ -370,54 +413,51 @@ def _told(state: State, facts: Facts) -> Ints:
 
 def _where(state: State, task: int) -> int:
     """Processor that a task runs on, or -1."""
-    found = np.flatnonzero(state.board.running == task)
+    found = np.flatnonzero(state.board.processors["running"] == task)
     return int(found[0]) if found.size else -1
 
 
-def _keep_hoping(state: State, answer: Answer, now_s: float) -> tuple[Ints, Ints, Floats]:
+def _keep_hoping(state: State, lists: Lists, now_s: float) -> tuple[Ints, Ints, Floats]:
     """Keep what was refused while it could still be on time; return what is rejected for good."""
-    task, why, earliest_s = _refused(answer)
+    task, why, earliest_s = _refused(lists)
     known = state.hopes[1 : 1 + state.hopes[0]]
-    task, gone = np.concatenate([known, task]), np.zeros(known.size + task.size, dtype=bool)
+    task = np.concatenate([known, task])
     why = np.concatenate([np.full(known.size, 2), why])
     earliest_s = np.concatenate([_least_end_s(state, known, now_s), earliest_s])
-    gone = _latest_start_s(state.jobs, task) <= now_s
+    gone = ~(_latest_start_s(state.jobs, task) > now_s)  # what can never run, too
     kept = task[~gone]
     state.hopes = grown(state.hopes, kept.size + 1, 0)
     state.hopes[0], state.hopes[1 : 1 + kept.size] = kept.size, kept
     return task[gone], why[gone], earliest_s[gone]
 
 
-def _refused(answer: Answer) -> tuple[Ints, Ints, Floats]:
-    m = int(answer.counts[2])
-    return answer.refused[:m].copy(), answer.why[:m].copy(), answer.earliest_s[:m].copy()
-
-
-def _append_refusals(answer: Answer, other: Answer) -> None:
-    m = int(other.counts[2])
-    for name in ("refused", "why", "earliest_s"):
-        getattr(answer, name)[:m] = getattr(other, name)[:m]
-    answer.counts[2] = m
+def _refused(lists: Lists) -> tuple[Ints, Ints, Floats]:
+    rows = lists.refused[: lists.counts[2]].copy()
+    return rows["task"], rows["why"], rows["earliest_s"]
 
 
 def _latest_start_s(jobs: Jobs, tasks: Ints) -> Floats:
     """When each task has to start at the latest to be on time, on any kind (m,)."""
-    return np.asarray(jobs.deadline_s[tasks] - jobs.shortest_s[tasks].min(axis=1, initial=np.inf))
+    return np.asarray(jobs.tasks["deadline_s"][tasks] - _fastest_s(jobs, tasks))
+
+
+def _fastest_s(jobs: Jobs, tasks: Ints) -> Floats:
+    return np.asarray(jobs.curves["shortest_s"][tasks].min(axis=1, initial=np.inf))
 
 
 def _least_end_s(state: State, tasks: Ints, now_s: float) -> Floats:
-    return np.asarray(now_s + state.jobs.shortest_s[tasks].min(axis=1, initial=np.inf))
+    return now_s + _fastest_s(state.jobs, tasks)
 
 
 def _next_call_s(state: State, now_s: float) -> float:
-    """When to be asked again: a server falls asleep, hope ends, something is overdue again."""
-    call_s = float(state.board.trees[-1, 1])
+    """When to be asked again: a server falls asleep, a gang starts, hope ends, another overrun."""
+    calls_s = [float(state.board.trees[-1, 1]), *state.jobs.due[:, 1].tolist()]
     hopes = state.hopes[1 : 1 + state.hopes[0]]
     if hopes.size:
-        call_s = min(call_s, float(_latest_start_s(state.jobs, hopes).min()))
+        calls_s.append(float(_latest_start_s(state.jobs, hopes).min()))
     if state.overdue.any():
-        call_s = min(call_s, float(state.board.ready_s[state.overdue == 1].min()))
-    return call_s if call_s > now_s else np.inf
+        calls_s.append(float(state.board.processors["ready_s"][state.overdue == 1].min()))
+    return min((call_s for call_s in calls_s if call_s > now_s), default=np.inf)
 
 
 def _flat_board(platform: Platform) -> Board:
@@ -439,10 +479,11 @@ def _seats(platform: Platform, free_s: Floats) -> Ints:
     """Where each processor's work goes: the longest first, among processors that are alike."""
     seats = np.arange(platform.processor_count)
     work_s = np.where(np.isfinite(free_s), free_s, -1.0)
-    server = platform.server
-    traits = (platform.kind, platform.initially_on[server], platform.wake_s[server])
-    _, alike = np.unique(np.column_stack(traits), axis=0, return_inverse=True)
-    for group in range(int(alike.max()) + 1):
+    alike = platform.kind
+    for trait in (platform.initially_on, platform.wake_s):
+        value, number = np.unique(trait, return_inverse=True)
+        alike = alike * value.size + number[platform.server]
+    for group in np.unique(alike):
         mine = np.flatnonzero(alike == group)
         seats[mine[np.argsort(-work_s[mine], kind="stable")]] = mine
     return seats

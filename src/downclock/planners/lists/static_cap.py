@@ -13,6 +13,7 @@ from downclock.planners.lists.policy import ListPolicy
 from downclock.power.points import Clocks
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
+from downclock.schedule.account.bill import Boundary
 from downclock.schedule.schedule import REJECTED
 from downclock.units import Floats
 
@@ -21,6 +22,9 @@ _STEPS = 9
 
 _PLANNED = 8
 """Caps that are planned and billed, those with the least run energy."""
+
+_MANY = 100_000
+"""Of more tasks only the cap of the least run energy is planned, beside the default clock."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +48,7 @@ class StaticCap:
         return replace(self.base, name=self.name, lengths=cap)
 
 
-def best_cap(problem: Problem, base: ListPolicy) -> OneClock:
+def best_cap(problem: Problem, base: ListPolicy, boundary: Boundary = "last-task") -> OneClock:
     """Return the cap whose plan loses the fewest jobs and then needs the least energy.
 
     Caps are ranked by run energy, on a coarse grid and a fine one around its best where clocks
@@ -56,31 +60,32 @@ def best_cap(problem: Problem, base: ListPolicy) -> OneClock:
     every = view.tasks.add(problem.tasks, np.arange(len(problem.tasks)))
     room_s = window_s(view, every)
     needed_j = [view.frontier(k, every).within(room_s).energy_j for k in range(len(kinds))]
-    ranked = _ranked(problem, _coarse(clocks), needed_j)
+    # Every enumerated (core, memory) ratio, and a grid over every range (c, 2).
+    rows = [each.points[:, :2] if each.listed else _grid(each.low, each.high) for each in clocks]
+    ranked = _ranked(problem, np.unique(np.concatenate(rows), axis=0), needed_j)
     fine = _fine(clocks, ranked[0])
     if fine is not None:
         ranked = np.concatenate([_ranked(problem, fine, needed_j)[:1], ranked])
-    caps = [OneClock(float(core), float(memory)) for core, memory in ranked[:_PLANNED]]
-    return min([*caps, OneClock()], key=lambda cap: _outcome(problem, replace(base, lengths=cap)))
+    planned = _PLANNED if len(problem.tasks) <= _MANY else 1
+    caps = [OneClock(float(core), float(memory)) for core, memory in ranked[:planned]]
+
+    def outcome(cap: OneClock) -> tuple[int, float]:
+        return _outcome(problem, replace(base, lengths=cap), boundary)
+
+    return min([*caps, OneClock()], key=outcome)
 
 
-def _outcome(problem: Problem, policy: ListPolicy) -> tuple[int, float]:
+def _outcome(problem: Problem, policy: ListPolicy, boundary: Boundary) -> tuple[int, float]:
     """Jobs lost and energy needed by a policy."""
     schedule = plan(problem, policy)
     lost = int(np.sum(schedule.outcomes.status == REJECTED))
-    return lost, account(problem, schedule).total_j
+    return lost, account(problem, schedule, boundary=boundary).total_j
 
 
 def _ranked(problem: Problem, caps: Floats, needed_j: list[Floats]) -> Floats:
     """Sort caps (c, 2) by the run energy they need."""
     totals = [_run_energy(problem, OneClock(core, memory), needed_j) for core, memory in caps]
     return np.asarray(caps[np.argsort(totals, kind="stable")])
-
-
-def _coarse(clocks: list[Clocks]) -> Floats:
-    """Every enumerated (core, memory) ratio, and a grid over every range (c, 2)."""
-    rows = [each.points[:, :2] if each.listed else _grid(each.low, each.high) for each in clocks]
-    return np.unique(np.concatenate(rows), axis=0)
 
 
 def _fine(clocks: list[Clocks], best: Floats) -> Floats | None:
@@ -103,11 +108,14 @@ def _grid(low: Floats, high: Floats) -> Floats:
 
 def _run_energy(problem: Problem, cap: OneClock, needed_j: list[Floats]) -> float:
     """Sum over tasks of the cheapest kind's energy at the cap, or at the clock they need."""
-    n, tasks = len(problem.tasks), problem.tasks
-    room_s, best = tasks.deadline_s - tasks.arrival_s, np.full(n, np.inf)
+    tasks, library = problem.tasks, problem.library
+    room_s, best = tasks.deadline_s - tasks.arrival_s, np.full(len(tasks), np.inf)
+    every = np.arange(len(library))  # once an application, however many tasks it has
     for k, kind in enumerate(problem.platform.kinds):
-        points = np.tile(cap.point(kind.clocks), (n, 1))
-        time, power = problem.at(np.arange(n), np.full(n, k), points)
-        energy = np.where(time <= room_s, time * power, needed_j[k])
-        best = np.fmin(best, energy)
+        unit_s, power_w = library.at(
+            every, kind.name, np.tile(cap.point(kind.clocks), (every.size, 1))
+        )
+        time_s = unit_s[tasks.application] * tasks.scale
+        energy_j = np.where(time_s <= room_s, time_s * power_w[tasks.application], needed_j[k])
+        best = np.fmin(best, energy_j * tasks.processors)
     return float(best[np.isfinite(best)].sum())

@@ -6,52 +6,92 @@ import numpy as np
 
 from downclock.engine.tasks import grown
 from downclock.engine.view import View
-from downclock.planners.lists.kernels.board import Jobs
+from downclock.kernels.least_tree import new_trees
+from downclock.planners.lists.kernels.board import CURVE, EDGE, NODE, TASK, Jobs
 from downclock.planners.lists.lengths import Lengths, window_s
+from downclock.problem.graph import Edges
 from downclock.units import TOLERANCE, Bools, Floats, Ints
 
 
 def no_jobs(kinds: int) -> Jobs:
     """Nothing is known yet."""
-    none, whole, number = np.empty(0), np.empty((0, kinds), np.int64), np.empty((0, kinds))
-    return Jobs(
-        arrival_s=none,
-        deadline_s=none,
-        alone=np.empty(0, np.int64),
-        kinds=whole,
-        wanted_s=number,
-        shortest_s=number,
-        cheapest_s=number,
-        share=number,
-        rung_first=whole,
-        rung_end=whole,
-        rungs=none,
+    tasks, curves = np.empty(0, TASK), np.empty((0, kinds), CURVE)
+    chains = np.empty(0, NODE), np.empty(0, EDGE), np.zeros(2, np.int64)
+    return Jobs(tasks, curves, np.empty(0), *chains, new_trees(np.full((2, 1), np.inf)))
+
+
+def with_new(jobs: Jobs, view: View, tasks: Ints, told_s: Floats) -> Jobs:
+    """Add tasks (m,) that are told at these times, with a node for each of their processors."""
+    known, size = jobs.tasks.size, int(tasks.max(initial=-1)) + 1
+    table = grown(jobs.tasks, size)
+    table[known:] = 0
+    many, used = view.tasks.processors[tasks], jobs.used[0]
+    table["processors"][tasks], table["node"][tasks] = many, used + np.cumsum(many) - many
+    milestone = view.tasks.scale[tasks] == 0.0
+    table["start_s"][tasks] = np.inf
+    table["milestone"][tasks], table["end_s"][tasks] = (
+        milestone,
+        np.where(milestone, told_s, np.inf),
     )
+    table["told_s"][tasks], table["heir"][tasks] = told_s, -1
+    jobs.used[0] += many.sum()
+    nodes = grown(jobs.nodes, int(jobs.used[0]))
+    fresh = nodes[used : jobs.used[0]]
+    fresh["task"] = np.repeat(tasks, many)
+    fresh["lane"] = fresh["after"] = fresh["before"] = fresh["place"] = -1
+    due = _with_leaves(jobs.due, size) if np.any(many > 1) else jobs.due
+    return jobs._replace(tasks=table, nodes=nodes, due=due)
 
 
-def with_tasks(jobs: Jobs, lengths: Lengths, view: View, tasks: Ints) -> Jobs:
-    """Fill in the rows of tasks (m,), new ones or some whose deadline has changed."""
-    size = int(tasks.max(initial=-1)) + 1
-    room = {name: grown(getattr(jobs, name), size) for name in Jobs._fields if name != "rungs"}
-    kinds = range(jobs.kinds.shape[1])
-    fronts = [view.frontier(k, tasks) for k in kinds]
-    wanted = np.array([lengths.wanted(view, k, tasks) for k in kinds]).T
-    shortest = np.array([front.t_min_s for front in fronts]).T
-    wanted = np.where(np.isfinite(wanted), wanted, shortest)
-    room["arrival_s"][tasks] = view.tasks.arrival_s[tasks]
-    room["deadline_s"][tasks] = view.tasks.deadline_s[tasks]
-    room["alone"][tasks] = 0
-    room["wanted_s"][tasks], room["shortest_s"][tasks] = wanted, shortest
-    room["cheapest_s"][tasks] = np.array([front.t_opt_s for front in fronts]).T
-    room["kinds"][tasks] = _preferred(view, tasks, wanted)
-    room["share"][tasks] = _shares(window_s(view, tasks), wanted)
-    rungs = jobs.rungs
+def _with_leaves(trees: Floats, size: int) -> Floats:
+    """Trees with room for so many leaves."""
+    leaves = trees[:, trees.shape[1] // 2 :]
+    return trees if leaves.shape[1] >= size else new_trees(grown(leaves.T, size, np.inf).T)
+
+
+def with_edges(jobs: Jobs, edges: Edges, tasks: Ints) -> Jobs:
+    """Let new tasks (m,) wait for those before them."""
+    if not len(edges):
+        return jobs
+    table, first = jobs.tasks, int(jobs.used[1])
+    due = _with_leaves(jobs.due, table.size)
+    jobs.used[1] += len(edges)
+    rows = grown(jobs.edges, int(jobs.used[1]))
+    np.add.at(table["waits_for"], edges.after, 1)
+    table["end_s"][tasks[table["waits_for"][tasks] > 0]] = np.inf
+    for edge, (before, after) in enumerate(zip(edges.before, edges.after, strict=True), first):
+        rows["after"][edge], rows["next"][edge] = after, table["heir"][before]
+        table["heir"][before] = edge
+    leaf = due.shape[1] // 2
+    due[1, leaf + edges.before] = table["end_s"][edges.before]
+    return jobs._replace(edges=rows, due=new_trees(due[:, leaf:]))
+
+
+def with_wishes(jobs: Jobs, lengths: Lengths, view: View, rows: Ints, tasks: Ints) -> Jobs:
+    """Fill in what tasks (m,) want, who are those ``rows`` of the view."""
+    kinds = range(jobs.curves.shape[1])
+    fronts = [view.frontier(k, rows) for k in kinds]
+    wanted = np.array([lengths.wanted(view, k, rows) for k in kinds]).T
+    curves, rungs = np.empty(wanted.shape, CURVE), jobs.rungs
+    held = view.tasks.processors[rows][:, None] <= np.bincount(view.platform.kind)
+    shortest_s = np.array([front.t_min_s for front in fronts]).T
+    curves["shortest_s"] = shortest_s = np.where(held, shortest_s, np.inf)
+    wanted = np.where(np.isfinite(wanted) & held, wanted, shortest_s)
+    curves["wanted_s"] = wanted
+    curves["cheapest_s"] = np.array([front.t_opt_s for front in fronts]).T
+    curves["kinds"] = _preferred(view, rows, wanted)
+    curves["share"] = _shares(window_s(view, rows), wanted)
     for k in kinds:
         first, times = _worthwhile(*fronts[k].ladder())
-        room["rung_first"][tasks, k] = rungs.size + first[:-1]
-        room["rung_end"][tasks, k] = rungs.size + first[1:]
+        curves["rung_first"][:, k], curves["rung_end"][:, k] = first[:-1], first[1:]
+        for name in ("rung_first", "rung_end"):
+            curves[name][:, k] += rungs.size
         rungs = np.concatenate([rungs, times]) if times.size else rungs
-    return Jobs(**room, rungs=rungs)
+    jobs.tasks["deadline_s"][tasks] = view.tasks.deadline_s[rows]
+    jobs.tasks["alone"][tasks] = 0
+    every = grown(jobs.curves, jobs.tasks.size)
+    every[tasks] = curves
+    return jobs._replace(curves=every, rungs=rungs)
 
 
 def _preferred(view: View, tasks: Ints, wanted: Floats) -> Ints:
@@ -74,15 +114,15 @@ def _shares(room_s: Floats, wanted: Floats) -> Floats:
 
 def first_choice(jobs: Jobs, tasks: Ints) -> tuple[Ints, Floats]:
     """Kind that each task prefers, 0 where it has none, and its wanted run time there (m,)."""
-    kind = np.maximum(jobs.kinds[tasks, 0], 0)
-    return kind, np.asarray(jobs.wanted_s[tasks, kind])
+    kind = np.maximum(jobs.curves["kinds"][tasks, 0], 0)
+    return kind, np.asarray(jobs.curves["wanted_s"][tasks, kind])
 
 
 def binding(lengths: Lengths, view: View, jobs: Jobs, tasks: Ints) -> Bools:
     """Whether the deadline of each task limits its run time, on the kind it prefers (m,)."""
     kind, _ = first_choice(jobs, tasks)
     found = np.zeros(tasks.size, dtype=bool)
-    for k in range(jobs.kinds.shape[1]):
+    for k in range(jobs.curves.shape[1]):
         mine = kind == k
         found[mine] = lengths.binds(view, k, tasks[mine])
     return found

@@ -18,12 +18,15 @@ SAFE = ("safe", "safe-locked")
 """Readings that keep every promise; the others are for experiments."""
 
 
+def _require_one(known: tuple[str, ...], field: str, value: str) -> None:
+    if value not in known:
+        raise InvalidInput(f"must be one of {', '.join(known)}", field=field, value=value)
+
+
 def liu(scheme: str, rules: str, thr: float) -> Policy:
     """Static or Dynamic of liu; ``rules`` names the reading, ``thr`` balances the loads."""
-    if scheme not in SCHEMES:
-        raise InvalidInput(f"must be one of {', '.join(SCHEMES)}", field="scheme", value=scheme)
-    if rules not in SAFE:
-        raise InvalidInput(f"must be one of {', '.join(SAFE)}", field="rules", value=rules)
+    _require_one(SCHEMES, "scheme", scheme)
+    _require_one(SAFE, "rules", rules)
     if not thr >= 0.0:
         raise InvalidInput("must not be negative", field="thr", value=thr)
     made = Rules("static" if scheme == "static" else "dynamic", READINGS[rules], thr)
@@ -32,9 +35,7 @@ def liu(scheme: str, rules: str, thr: float) -> Policy:
 
 def replanned(until: str, reserve: float) -> Policy:
     """Energy-aware mapping; ``until`` is the energy boundary, ``reserve`` the time kept free."""
-    if until not in get_args(Until):
-        rule = f"must be one of {', '.join(get_args(Until))}"
-        raise InvalidInput(rule, field="until", value=until)
+    _require_one(get_args(Until), "until", until)
     if not 0.0 <= reserve < 1.0:
         raise InvalidInput("must be at least 0 and below 1", field="reserve", value=reserve)
     return Replan("replan", "makespan" if until == "makespan" else "horizon", reserve=reserve)

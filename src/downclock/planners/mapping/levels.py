@@ -12,6 +12,7 @@ import numpy as np
 
 from downclock.engine.tasks import grown
 from downclock.engine.view import View
+from downclock.planners.objections import not_independent
 from downclock.power.library import Library
 from downclock.problem.platform import Kind
 from downclock.problem.problem import Problem
@@ -63,13 +64,9 @@ class TaskLevels:
 
 def objection_to_levels(problem: Problem) -> str | None:
     """Say why a policy of levels cannot plan a problem, or None."""
-    platform = problem.platform
-    if len(problem.edges):
-        return "the tasks form a graph; this policy plans independent tasks"
-    if platform.slot_s is not None:
-        return "the platform is slotted; this policy plans in continuous time"
-    if np.any(np.bincount(platform.chip) > 1):
-        return "processors share a clock; this policy sets each clock by itself"
+    platform, objection = problem.platform, not_independent(problem)
+    if objection is not None:
+        return objection
     if np.any((platform.wake_s > 0.0) & ~platform.initially_on):
         return (
             "servers take time to wake, but this policy needs all of them on from the start"

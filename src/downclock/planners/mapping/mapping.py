@@ -80,28 +80,17 @@ class Mapping:
 
     def begin(self, jobs: Sequence[Job]) -> list[int]:
         """Place the jobs of time 0 (liu section 4); return the ids that found no place."""
-        if self.rules.races:
-            return self._race(jobs)
-        kinds = [queue.kind for queue in self.queues]
-        placed = assign(jobs, kinds)
-        fitting = [job for job in jobs if placed[job.id] is not None]
-        if fitting:
-            rules = self.rules
-            placed |= balance(fitting, kinds, placed, rules.threshold, time_on=rules.time_on)
-        for job in fitting:
-            p = placed[job.id]
-            assert p is not None
-            self.queues[p].add(job)
-        for p in range(len(self.queues)):
-            self.settle(p)
-        return [job.id for job in jobs if placed[job.id] is None]
-
-    def _race(self, jobs: Sequence[Job]) -> list[int]:
-        """Spread jobs that come together before any of them starts."""
+        kinds, rules = [queue.kind for queue in self.queues], self.rules
+        placed: dict[int, int | None] = {}
+        if not rules.races:
+            placed = assign(jobs, kinds)
+            fitting = [job for job in jobs if placed[job.id] is not None]
+            if fitting:
+                placed |= balance(fitting, kinds, placed, rules.threshold, time_on=rules.time_on)
         refused = []
-        for job in jobs:
-            p = self._fastest(job)
-            if p < 0:
+        for job in jobs:  # all of them are spread before any starts
+            p = self._fastest(job) if rules.races else placed[job.id]
+            if p is None or p < 0:
                 refused.append(job.id)
             else:
                 self.queues[p].add(job)
@@ -186,15 +175,14 @@ class Mapping:
         worst = queue.safe_level(self.now, self.rules.reading)
         if self.rules.scheme != "aggressive":
             return worst
-        hoped = load([self._hoped(queue, j) for j in queue.jobs], self.now)
+        rows = []
+        for j, job in queue.jobs.items():
+            # Average time left; the worst case once a job has run longer than its average.
+            left = queue.remaining[j]
+            hoped = left - (1 - self.rules.average) * job.times[queue.kind]
+            rows.append((job.deadline, j, hoped if hoped > 0 else left))
         floor = self.rules.caution * queue.levels[worst]
-        return lowest_level(queue.levels, max(hoped, floor))
-
-    def _hoped(self, queue: Queue, j: int) -> tuple[Number, int, Number]:
-        """Average time left; the worst case once a job has run longer than its average."""
-        job, left = queue.jobs[j], queue.remaining[j]
-        hoped = left - (1 - self.rules.average) * job.times[queue.kind]
-        return job.deadline, j, hoped if hoped > 0 else left
+        return lowest_level(queue.levels, max(load(rows, self.now), floor))
 
     def _dynamic(self, job: Job) -> int:
         """Dynamic-Mapping, lines 1-13, with the three loops ended by the first swap."""

@@ -164,6 +164,6 @@ def why_not(view: View, task: int, fastest_s: float) -> str:
     if fastest_s == float("inf"):
         return "no processor of this platform has a profile for it"
     return (
-        f"no processor can promise its deadline {view.tasks.deadline_s[task]:g} s"
+        f"no processor can promise its deadline {view.when(view.tasks.deadline_s[task])}"
         " beside what it has accepted"
     )

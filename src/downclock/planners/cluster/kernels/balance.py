@@ -1,4 +1,4 @@
-"""All tasks at once: balanced chains on a given number of processors, grouped into servers."""
+"""All tasks at once: balanced chains on a given number of processors."""
 
 from __future__ import annotations
 
@@ -51,14 +51,3 @@ def balance(
         chain[i] = p
         set_key(ends, 0, p, start + t)
     return extra, opened, lost
-
-
-@compiled
-def grouped_idle_s(ends: Floats, size: int) -> float:
-    """Return the idle time of processors sorted by end (descending) in servers of ``size``."""
-    total = 0.0
-    for first in range(0, ends.size, size):
-        for a in range(first, min(first + size, ends.size)):
-            total += ends[first] - ends[a]
-        total += ends[first] * (first + size - min(first + size, ends.size))
-    return total

@@ -10,7 +10,7 @@ import numpy as np
 
 from downclock.kernels.compiling import inner
 from downclock.kernels.least_tree import set_key
-from downclock.planners.cluster.kernels.board import BLOCKS, Cluster, link, set_last, unlink
+from downclock.planners.cluster.kernels.board import BLOCKS, Cluster, queue, set_last, unqueue
 from downclock.planners.cluster.kernels.tariff import over, rate_at
 from downclock.units import Floats
 
@@ -149,14 +149,14 @@ def put_at(c: Cluster, p: int, i: int, start_s: float, length_s: float, now_s: f
     ahead, at = -1, c.processors.head[p]
     while at >= 0 and c.tasks.start_s[at] < start_s:
         ahead, at = at, c.tasks.after[at]
-    link(c, p, i, ahead)
+    queue(c, p, i, ahead)
     changed(c, p, now_s)
 
 
 @inner
 def remove(c: Cluster, i: int, now_s: float) -> int:
     """Take a planned task back; return the processor it was on."""
-    p = unlink(c, i)
+    p = unqueue(c, i)
     changed(c, p, now_s)
     return p
 

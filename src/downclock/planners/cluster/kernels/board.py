@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from downclock.kernels.chains import link, unlink
 from downclock.kernels.compiling import inner
 from downclock.kernels.least_tree import first_at_most, set_key
 from downclock.kernels.records import Records, record
@@ -71,6 +72,28 @@ SERVER = record(
     last_s=float,  # planned end of its last task
     awake_rank=int,  # place among those awake; -1: asleep
     blocks=int,  # how many blocks of time it is to be awake
+    group_first=int,  # its first group of like processors, and the one after its last
+    group_end=int,
+)
+GROUP = record(  # processors of one kind in one server: alike, so they are a count
+    server=int,
+    kind=int,
+    first=int,  # its first processor in ``lanes``, and the one after its last
+    end=int,
+    up=int,  # processors that work
+    used=int,  # processors that run something
+    head=int,  # first item; -1: none
+)
+ITEM = record(  # a task on a group: it runs there, or has a reservation
+    task=int,
+    group=int,
+    count=int,  # processors
+    start_s=float,
+    end_s=float,
+    runs=int,
+    after=int,  # next item of the group, or next free item; -1: none
+    before=int,
+    more=int,  # next item of the task; -1: none
 )
 TASK = record(
     arrival_s=float,
@@ -80,6 +103,11 @@ TASK = record(
     place=int,  # processor of a planned task that has not started; -1: none
     start_s=float,  # planned start
     length_s=float,  # planned run time
+    gang=int,  # processors that it needs at once
+    booked=int,  # its first item; -1: none
+    rank=int,  # place among those that wait; -1: it does not
+    bound=int,  # 1: it waits for processors of its server to be free; 0: only its start is certain
+    waits=int,  # tasks before it that are not done
 )
 TALLY = record(
     awake=int,  # servers that are awake
@@ -92,6 +120,11 @@ TALLY = record(
     closed=int,  # 1: nothing more comes
     settled=int,  # 1: all was planned with care and goes as planned
     priced=int,  # 1: tasks wait for cheap hours
+    shared=int,  # 1: gangs have come; tasks have reservations on groups of processors
+    items=int,  # items in use or free
+    free_item=int,  # first free item; -1: none
+    hint=int,  # server where the last reservation was made
+    mean_s=float,  # run time that tasks want, on the mean of those that came lately
     wait_weight=float,  # of waiting for a processor: above 0, the sooner is better
     idle_share=float,  # part of what a server is kept awake longer that will idle
     tight_until_s=float,  # until then tasks are not held back: all hurry
@@ -123,6 +156,10 @@ class Cluster(NamedTuple):
     from_s: Floats  # (s, BLOCKS) when blocks of time begin
     to_s: Floats  # (s, BLOCKS) when they end
     arrival_history: Floats  # (2, RECENT) when tasks came and how long they run
+    groups: Records  # of GROUP
+    lanes: Ints  # (p,) processors, group by group
+    items: Records  # of ITEM
+    waiting: Ints  # (n,) the first ``tally.queued`` tasks wait, where gangs have come
     starts: Records  # room for decisions: (m,) of START
     switches: Records  # of SWITCH
     refusals: Records  # of REFUSAL
@@ -144,15 +181,6 @@ def row_of(c: Cluster, i: int, k: int) -> int:
 def is_idle(c: Cluster, p: int) -> bool:
     """Tell whether nothing runs on processor ``p``."""
     return c.busy[0, c.busy.shape[1] // 2 + p] == np.inf
-
-
-@inner
-def ends_by(start_s: float, length_s: float, deadline_s: float) -> float:
-    """Return the end of a run; what exceeds the deadline by rounding is not late."""
-    end = start_s + length_s
-    if end > deadline_s and end <= deadline_s + 1e-9 * max(1.0, abs(deadline_s)):
-        return deadline_s
-    return end
 
 
 @inner
@@ -235,37 +263,17 @@ def _longer(c: Cluster, j: int, end_s: float) -> None:
 
 
 @inner
-def link(c: Cluster, p: int, i: int, ahead: int) -> None:
+def queue(c: Cluster, p: int, i: int, ahead: int) -> None:
     """Put task ``i`` into the queue of processor ``p`` behind ``ahead``; -1: as the first."""
-    c.tasks.place[i], c.tasks.before[i] = p, ahead
-    after = c.processors.head[p] if ahead < 0 else c.tasks.after[ahead]
-    c.tasks.after[i] = after
-    if ahead < 0:
-        c.processors.head[p] = i
-    else:
-        c.tasks.after[ahead] = i
-    if after < 0:
-        c.processors.tail[p] = i
-    else:
-        c.tasks.before[after] = i
+    link(c.processors, c.tasks, p, i, ahead)
     c.tally.queued[0] += 1
 
 
 @inner
-def unlink(c: Cluster, i: int) -> int:
+def unqueue(c: Cluster, i: int) -> int:
     """Take task ``i`` out of its queue; return the processor."""
-    p, ahead, after = c.tasks.place[i], c.tasks.before[i], c.tasks.after[i]
-    if ahead < 0:
-        c.processors.head[p] = after
-    else:
-        c.tasks.after[ahead] = after
-    if after < 0:
-        c.processors.tail[p] = ahead
-    else:
-        c.tasks.before[after] = ahead
-    c.tasks.place[i] = -1
     c.tally.queued[0] -= 1
-    return p
+    return unlink(c.processors, c.tasks, i)
 
 
 @inner
@@ -273,7 +281,7 @@ def append(c: Cluster, p: int, i: int, length_s: float, now_s: float) -> None:
     """Put task ``i`` at the end of what processor ``p`` is to do."""
     c.tasks.start_s[i] = max(now_s, c.processors.end_s[p])
     c.tasks.length_s[i] = length_s
-    link(c, p, i, c.processors.tail[p])
+    queue(c, p, i, c.processors.tail[p])
     c.processors.end_s[p] = c.tasks.start_s[i] + length_s
     _longer(c, c.processors.server[p], c.processors.end_s[p])
 
@@ -282,7 +290,7 @@ def append(c: Cluster, p: int, i: int, length_s: float, now_s: float) -> None:
 def put_ahead(c: Cluster, p: int, i: int, length_s: float) -> None:
     """Make task ``i`` the next one of processor ``p``, ahead of what is planned there."""
     c.tasks.length_s[i] = length_s
-    link(c, p, i, -1)
+    queue(c, p, i, -1)
     retime(c, p, c.processors.ready_s[p])
 
 
@@ -290,7 +298,7 @@ def put_ahead(c: Cluster, p: int, i: int, length_s: float) -> None:
 def take_back(c: Cluster, p: int) -> int:
     """Remove the last planned task of processor ``p`` that has not started, and return it."""
     i = c.processors.tail[p]
-    unlink(c, i)
+    unqueue(c, i)
     c.processors.end_s[p] = (
         c.tasks.start_s[i] if c.processors.head[p] >= 0 else c.processors.ready_s[p]
     )

@@ -34,6 +34,7 @@ ROW = record(
 KIND = record(
     idle_w=float,  # idle power: running replaces it
     price_w=float,  # what a second of a processor costs besides its own power
+    largest=int,  # most processors of it in one server
 )
 RUNG = record(
     time_s=float,  # ascending per row

@@ -9,18 +9,18 @@ from __future__ import annotations
 import numpy as np
 
 from downclock.kernels.compiling import inner
+from downclock.kernels.ends import ends_by
 from downclock.kernels.least_tree import first_at_most, set_key
 from downclock.planners.cluster.kernels.board import (
     Cluster,
     append,
     can_shift,
-    ends_by,
     is_idle,
     put_ahead,
     retime,
     row_of,
     set_last,
-    unlink,
+    unqueue,
     wake,
 )
 from downclock.planners.cluster.kernels.curves import at_slope_s, energy_j, fill_s, want_s
@@ -128,7 +128,7 @@ def begin(c: Cluster, p: int, now_s: float) -> None:
     if i < 0 or c.processors.up[p] == 0:
         return
     start_s = max(now_s, c.processors.ready_s[p])
-    unlink(c, i)
+    unqueue(c, i)
     length = c.tasks.length_s[i]
     if c.tally.settled[0] == 0:
         length = _slower(c, p, i, start_s)

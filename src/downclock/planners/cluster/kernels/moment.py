@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from downclock.kernels.compiling import compiled, inner
+from downclock.kernels.ends import ends_by, overdue_until_s
 from downclock.kernels.least_tree import first_at_most, set_key
 from downclock.kernels.refusals import NOWHERE
 from downclock.planners.cluster.kernels.blocks import (
@@ -23,7 +24,6 @@ from downclock.planners.cluster.kernels.board import (
     Cluster,
     append,
     can_shift,
-    ends_by,
     first_of,
     put_out,
     retime,
@@ -31,7 +31,7 @@ from downclock.planners.cluster.kernels.board import (
     set_asleep,
     sleep,
     soonest_s,
-    unlink,
+    unqueue,
     wake,
 )
 from downclock.planners.cluster.kernels.flat import begin, start
@@ -47,9 +47,6 @@ from downclock.planners.cluster.kernels.replan import (
 )
 from downclock.planners.cluster.kernels.waiting import length_at_start
 from downclock.units import Floats, Ints
-
-LONGER = 0.1
-"""A task that is overdue is believed to take this part of its run time so far longer."""
 
 FREED, GONE, RETURNED, CUT, AGAIN, SERVER_GONE, SERVER_BACK, CHANGED = range(8)
 """What a moment is told, rows (what, task, processor or server): a task is done there; a processor
@@ -133,7 +130,7 @@ def _take_all(c: Cluster, p: int, now_s: float) -> Ints:
     taken = np.empty(count, np.int64)
     for a in range(count):
         taken[a] = c.processors.head[p]
-        unlink(c, c.processors.head[p])
+        unqueue(c, c.processors.head[p])
     c.processors.end_s[p] = c.processors.ready_s[p]
     return taken
 
@@ -142,8 +139,7 @@ def _take_all(c: Cluster, p: int, now_s: float) -> Ints:
 def _overdue(c: Cluster, p: int, now_s: float) -> None:
     """Believe that what runs on processor ``p`` takes longer, and see to what comes after."""
     c.tally.settled[0] = 0
-    longer = LONGER * (now_s - c.processors.begun_s[p])
-    ready = now_s + max(longer, 1e-9 * max(1.0, abs(now_s)))  # time goes on, however short the task
+    ready = overdue_until_s(c.processors.begun_s[p], now_s)
     c.processors.ready_s[p] = ready
     set_key(c.busy, 0, p, ready)
     if c.tally.priced[0] == 1:
@@ -210,7 +206,7 @@ def _leave(c: Cluster, i: int, p: int, now_s: float) -> None:
     """Task ``i`` is no longer wanted."""
     c.tally.settled[0] = 0
     if c.tasks.place[i] >= 0:
-        q = unlink(c, i)
+        q = unqueue(c, i)
         _free_from(c, q, c.processors.ready_s[q], now_s)
     elif p >= 0:
         _freed(c, p, now_s)
@@ -247,7 +243,7 @@ def _begin_due(c: Cluster, p: int, now_s: float) -> None:
     """Start the next task of processor ``p``, whose time has come."""
     i = c.processors.head[p]
     length = length_at_start(c, p, i, now_s)
-    unlink(c, i)
+    unqueue(c, i)
     start(c, p, i, now_s, length)
 
 
@@ -310,7 +306,7 @@ def moment(c: Cluster, told: Ints, arrived: Ints, now_s: float) -> None:
 
 
 @inner
-def _real_end_s(c: Cluster, m: int, work: Floats, reserve: float) -> float:
+def real_end_s(c: Cluster, m: int, work: Floats, reserve: float) -> float:
     """When the ``m``-th start really ends: only the loop may know."""
     i, start_s = c.starts.task[m], c.starts.start_s[m]
     end = ends_by(start_s, c.starts.length_s[m] / (1.0 + reserve), c.tasks.deadline_s[i])
@@ -355,7 +351,7 @@ def run(
         before = c.tally.starts[0]
         _moment(c, told[:m], arrived[first:at], now)
         for row in range(before, c.tally.starts[0]):
-            set_key(ends, 0, c.starts.processor[row], _real_end_s(c, row, work, reserve))
+            set_key(ends, 0, c.starts.processor[row], real_end_s(c, row, work, reserve))
 
 
 @compiled

@@ -20,7 +20,7 @@ from downclock.planners.cluster.kernels.board import (
     set_last,
     soonest_s,
     take_back,
-    unlink,
+    unqueue,
 )
 from downclock.planners.cluster.kernels.curves import energy_j, want_s
 from downclock.planners.cluster.kernels.flat import WINDOW, begin, best_end, place_flat
@@ -89,7 +89,7 @@ def queued_tasks(c: Cluster) -> tuple[Ints, Ints, Floats, Floats]:
 def clear(c: Cluster, tasks: Ints, now_s: float) -> None:
     """Take tasks back; all that wait on the processors concerned are among them."""
     for i in tasks:
-        p = unlink(c, i)
+        p = unqueue(c, i)
         if c.processors.head[p] < 0:
             changed(c, p, now_s)
 

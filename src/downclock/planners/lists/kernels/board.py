@@ -1,7 +1,9 @@
-"""The board of a list policy and how a task is placed on it.
+"""The board of a list policy: what it believes, and the steps by which that changes.
 
-The board is what the policy believes: when each processor is free of all it is to do, which tasks
-wait there, which servers are awake. Columns are updated in place and never rebuilt per event.
+When each processor is free of all it is to do, which tasks wait there, which servers are awake.
+Columns are updated in place and never rebuilt per event. A gang waits on each of its processors
+and starts when all of them are free; what waits behind it is told to the world once it starts, so
+that tasks may still be put before it.
 """
 
 from __future__ import annotations
@@ -10,9 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from downclock.kernels.compiling import compiled, inner
+from downclock.kernels.chains import link, unlink
+from downclock.kernels.compiling import inner
+from downclock.kernels.ends import ends_by
 from downclock.kernels.least_tree import first_at_most, new_trees, set_key
-from downclock.kernels.refusals import NO_ROOM, NO_TIME
+from downclock.kernels.records import Records, filled, record
 from downclock.units import Floats, Ints
 
 SOONEST, FIRST, BEST, WORST, FULLEST, LIGHTEST, TIGHTEST, LOOSEST = range(8)
@@ -21,15 +25,75 @@ where it ends in time the one free last, with the least load, with the most load
 utilisations); the least loaded one whose load stays at most 1; among those where it ends in time
 the one with the greatest, the least peak load."""
 
-BLOCK = 64
-"""Processors that a scan skips at once where none of them is free in time."""
-
 COUNTED_S = 60.0
 """A peak load is the greatest, over a processor's tasks, of the work until the task is done over
 its deadline; work counts in whole minutes (mei2021's public code)."""
 
 FOR_EVER = 1e300
 """A time that is later than any, but not never."""
+
+
+PROCESSOR = record(
+    kind=int,
+    server=int,
+    up=int,  # 0 while it is down
+    running=int,  # the task that runs; -1: none, or not looked at since it should have ended
+    head=int,  # first node that waits there; -1: none
+    tail=int,
+    gangs=int,  # gangs that wait there
+    listed=int,  # 1 while it is on a list of processors to look at
+    work_s=float,  # run times of the tasks since its server woke, each in whole minutes
+    ready_s=float,  # when that is believed to end
+)
+SERVER = record(
+    first=int,  # its first processor, and the one after its last
+    end=int,
+    awake=int,
+    works=int,  # 0 while it is down
+    wake_s=float,
+    patience_s=float,  # how long it stays awake when idle
+    on_since_s=float,  # when it last began to wake; -1: on from the start
+    end_s=float,  # end of its last task
+)
+TASK = record(
+    told_s=float,  # when it is told: not before it arrives, nor before what precedes it
+    deadline_s=float,  # less where what follows needs time
+    key=float,  # tasks that may start at one moment are placed in this order
+    alone=int,  # 1 where it needs a fresh processor
+    processors=int,  # that it needs at once; 0: it is not known yet
+    node=int,  # first of its nodes in the chains, one for each processor
+    start_s=float,  # planned start
+    length_s=float,  # planned run time
+    end_s=float,  # believed end; infinite: it has no place
+    milestone=int,  # 1 where it has no work: done with what precedes it
+    waits_for=int,  # tasks before it that are not done
+    heir=int,  # first of its edges to tasks that wait for it; -1: none
+    told=int,  # 1 where the world knows its row
+    row=int,  # of this moment's answer, if it stands there
+    cut=int,  # likewise of what is revoked
+)
+NODE = record(
+    task=int,
+    lane=int,  # processor that it has, waiting or running
+    after=int,  # next that waits on the same processor; -1: none
+    before=int,  # the one before; -1: none
+    place=int,  # processor that it waits on; -1: none
+)
+EDGE = record(
+    after=int,  # the task that waits
+    next=int,  # next edge of the task before; -1: none
+)
+CURVE = record(
+    kinds=int,  # kinds to try, best first; -1: no more. What follows is by kind
+    wanted_s=float,  # run time it wants
+    shortest_s=float,
+    cheapest_s=float,  # run time of least energy
+    share=float,  # utilisation: wanted / window
+    rung_first=int,  # its enumerated run times in ``rungs``; none: any length
+    rung_end=int,
+)
+PLACED = record(task=int, processor=int, start_s=float, length_s=float, order=int)
+REFUSED = record(task=int, why=int, earliest_s=float)
 
 
 class Board(NamedTuple):
@@ -40,50 +104,26 @@ class Board(NamedTuple):
     falls asleep if nothing more comes.
     """
 
-    kind: Ints  # (p,)
-    server: Ints  # (p,)
-    processor_offset: Ints  # (s + 1,) first processor of each server
-    wake_s: Floats  # (s,)
-    patience_s: Floats  # (s,) how long it stays awake when idle
-    awake: Ints  # (s,)
-    works: Ints  # (s,) 0 while it is down
-    on_since_s: Floats  # (s,) when it last began to wake; -1: on from the start
-    end_s: Floats  # (s,) end of its last task
+    processors: Records  # (p,) of PROCESSOR
+    servers: Records  # (s,) of SERVER
     load: Floats  # (p,) of the tasks since its server woke: sum of utilisations, or peak load
-    work_s: Floats  # (p,) their run times, each in whole minutes
-    up: Ints  # (p,) 0 while it is down
-    running: Ints  # (p,) the task that runs; -1: none, or not looked at since it should have ended
-    began_s: Floats  # (p,) when that began
-    ready_s: Floats  # (p,) when that is believed to end
-    head: Ints  # (p,) first task that waits there; -1: none
-    tail: Ints  # (p,)
     trees: Floats  # (2 k + 1, tree)
 
 
-class Queue(NamedTuple):
-    """Tasks that wait on processors, in order (n tasks)."""
-
-    after: Ints  # next on the same processor; -1: none
-    before: Ints  # the one before; -1: none
-    place: Ints  # processor; -1: none
-    start_s: Floats  # planned start
-    length_s: Floats  # planned run time
-
-
 class Jobs(NamedTuple):
-    """What is known of the tasks (n tasks, k kinds)."""
+    """What is known of the tasks (n tasks, k kinds).
 
-    arrival_s: Floats  # (n,)
-    deadline_s: Floats  # (n,)
-    alone: Ints  # (n,) 1 where the task needs a fresh processor
-    kinds: Ints  # (n, k) kinds to try, best first; -1: no more
-    wanted_s: Floats  # (n, k) run time it wants
-    shortest_s: Floats  # (n, k)
-    cheapest_s: Floats  # (n, k) run time of least energy
-    share: Floats  # (n, k) utilisation: wanted / window
-    rung_first: Ints  # (n, k) its enumerated run times in ``rungs``; none: any length
-    rung_end: Ints  # (n, k)
+    The trees ``due`` hold: when each gang that waits starts; when each task ends that others wait
+    for.
+    """
+
+    tasks: Records  # (n,) of TASK
+    curves: Records  # (n, k) of CURVE
     rungs: Floats  # (entries,) ascending per task and kind
+    nodes: Records  # (nodes,) of NODE, those of a task side by side
+    edges: Records  # (edges,) of EDGE
+    used: Ints  # (2,) how many nodes and edges are
+    due: Floats  # (2, tree)
 
 
 class Rules(NamedTuple):
@@ -94,23 +134,44 @@ class Rules(NamedTuple):
     slot_s: float
 
 
-class Answer(NamedTuple):
-    """What is decided: room for rows; the first entries of ``counts`` say how many were written."""
+class Lists(NamedTuple):
+    """Everything that a moment works on; see `Board` and `Jobs`.
 
-    counts: Ints  # (4,) placed, revoked, refused, switched
-    task: Ints  # placed: task, processor, start and run time
-    processor: Ints
-    start_s: Floats
-    length_s: Floats
+    ``hopes`` are tasks that were refused a place and may still get one, ``lost`` those to place
+    anew, ``gangs`` those that wait, all with their number first. What is decided is written into
+    ``placed`` and what follows, each task once; the entries of ``counts`` say how many rows were.
+    """
+
+    rules: Rules
+    processors: Records
+    servers: Records
+    load: Floats
+    trees: Floats
+    tasks: Records
+    curves: Records
+    rungs: Floats
+    nodes: Records
+    edges: Records
+    used: Ints
+    due: Floats
+    hopes: Ints
+    lost: Ints
+    gangs: Ints
+    counts: Ints  # (5,) placed, revoked, refused, switched; how often anything was placed
+    placed: Records  # of PLACED
     revoked: Ints
-    refused: Ints  # refused: task, why and the earliest possible end
-    why: Ints
-    earliest_s: Floats
-    switch: Floats  # (rows, 3) server, 1 on or 0 asleep, when
+    refused: Records  # of REFUSED: task, why and the earliest possible end
+    switches: Floats  # (rows, 3) server, 1 on or 0 asleep, when
+    scratch: Floats  # (p,)
+    late: Ints  # (n,) tasks that would be late, or that may start
+    listed: Ints  # (p + 1,) processors to look at, their number first
 
 
-PLACES, REVOKES, REFUSALS, SWITCHES = range(4)
-"""Entries of ``Answer.counts``."""
+PLACES, REVOKES, REFUSALS, SWITCHES, WRITES = range(5)
+"""Entries of ``Lists.counts``."""
+
+STARTS, ENDS = 0, 1
+"""Rows of ``due``."""
 
 
 def new_board(
@@ -127,35 +188,24 @@ def new_board(
         keys[kinds + k, asleep] = wake_s[asleep]
     keys[2 * kinds, :servers][on == 1] = patience_s[on == 1]
     return Board(
-        kind=kind,
-        server=server,
-        processor_offset=offset,
-        wake_s=wake_s,
-        patience_s=patience_s,
-        awake=on.copy(),
-        works=np.ones(servers, np.int64),
-        on_since_s=np.full(servers, -1.0),
-        end_s=np.zeros(servers),
-        load=np.zeros(processors),
-        work_s=np.zeros(processors),
-        up=np.ones(processors, np.int64),
-        running=np.full(processors, -1),
-        began_s=np.zeros(processors),
-        ready_s=np.zeros(processors),
-        head=np.full(processors, -1),
-        tail=np.full(processors, -1),
-        trees=new_trees(keys),
-    )
+        filled(processors, PROCESSOR, kind=kind, server=server, up=1, running=-1, head=-1, tail=-1),
+        filled(
+            servers, SERVER, first=offset[:-1], end=offset[1:], awake=on, works=1, wake_s=wake_s,
+            patience_s=patience_s, on_since_s=-1.0,
+        ),
+        np.zeros(processors),
+        new_trees(keys),
+    )  # fmt: skip
 
 
 def free_s(board: Board) -> Floats:
     """When each processor is free (p,); infinite where its server is asleep."""
-    leaves = board.trees.shape[1] // 2
-    return np.asarray(board.trees[board.kind, leaves + np.arange(board.kind.size)])
+    leaves, kind = board.trees.shape[1] // 2, board.processors["kind"]
+    return np.asarray(board.trees[kind, leaves + np.arange(kind.size)])
 
 
 @inner
-def _slot(time_s: float, slot_s: float) -> float:
+def slot_up(time_s: float, slot_s: float) -> float:
     """Next slot boundary at or after ``time_s`` (the time itself without slots)."""
     if slot_s <= 0.0:
         return time_s
@@ -163,311 +213,193 @@ def _slot(time_s: float, slot_s: float) -> float:
 
 
 @inner
-def fitting_length(jobs: Jobs, k: int, i: int, room_s: float, theta: float) -> float:
+def fitting_length(c: Lists, k: int, i: int, room_s: float, theta: float) -> float:
     """Return the run time task ``i`` gets in ``room_s``, or -1.
 
     Its wanted length if there is room; else, down to ``theta`` times it, all the room (mei2021
     Definition 2) unless less time costs less energy, or the slowest enumerated clock that fits.
     """
-    wanted = jobs.wanted_s[i, k]
+    wanted = c.curves.wanted_s[i, k]
     if room_s >= wanted:
         return wanted
-    floor = max(theta * wanted, jobs.shortest_s[i, k])
+    floor = max(theta * wanted, c.curves.shortest_s[i, k])
     if room_s < floor:
         return -1.0
-    low, high = jobs.rung_first[i, k], jobs.rung_end[i, k]
+    low, high = c.curves.rung_first[i, k], c.curves.rung_end[i, k]
     if low == high:
-        return min(room_s, jobs.cheapest_s[i, k])
+        return min(room_s, c.curves.cheapest_s[i, k])
     found = -1.0
     for entry in range(low, high):
-        if floor <= jobs.rungs[entry] <= room_s:
-            found = jobs.rungs[entry]
+        if floor <= c.rungs[entry] <= room_s:
+            found = c.rungs[entry]
     return found
 
 
 @inner
-def _scan(trees: Floats, load: Floats, k: int, latest_s: float, share: float, fit: int) -> int:
-    """Look at the processors of the kind free by ``latest_s``; cost p, blocks without any skipped.
-
-    Returns the one the fit prefers, or -1.
-    """
-    best, best_score, p = -1, np.inf, 0
-    leaves = trees.shape[1] // 2
-    while p < load.size:
-        if p % BLOCK == 0 and leaves >= BLOCK and trees[k, (leaves + p) // BLOCK] > latest_s:
-            p += BLOCK
-            continue
-        free, score = trees[k, leaves + p], load[p]
-        if free <= latest_s and (fit != LIGHTEST or score + share <= 1.0 + 1e-12):
-            if fit == BEST:
-                score = -free
-            elif fit in (FULLEST, TIGHTEST):
-                score = -score
-            if score < best_score:
-                best, best_score = p, score
-        p += 1
-    return best
+def _switch(c: Lists, j: int, on: float, at_s: float) -> None:
+    row = c.counts[SWITCHES]
+    c.switches[row, 0], c.switches[row, 1], c.switches[row, 2] = j, on, at_s
+    c.counts[SWITCHES] += 1
 
 
 @inner
-def _choose(board: Board, jobs: Jobs, rules: Rules, fit: int, k: int, i: int, theta: float) -> int:
-    """Return the awake processor that the fit rule prefers for task ``i``, or -1."""
-    trees = board.trees
-    if fit == SOONEST:
-        return first_at_most(trees, k, trees[k, 1])
-    need = max(theta * jobs.wanted_s[i, k], jobs.shortest_s[i, k])
-    latest = min(jobs.deadline_s[i] - need, FOR_EVER)
-    if rules.slot_s > 0.0:
-        latest = np.floor(latest / rules.slot_s + 1e-9) * rules.slot_s
-    if fit == FIRST:
-        return first_at_most(trees, k, latest)
-    if fit == LIGHTEST:
-        latest = FOR_EVER
-    return _scan(trees, board.load, k, latest, jobs.share[i, k], fit)
-
-
-@inner
-def _switch(answer: Answer, j: int, on: float, at_s: float) -> None:
-    row = answer.counts[SWITCHES]
-    answer.switch[row, 0], answer.switch[row, 1], answer.switch[row, 2] = j, on, at_s
-    answer.counts[SWITCHES] += 1
-
-
-@inner
-def put_out(board: Board, j: int, asleep_s: float) -> None:
+def put_out(c: Lists, j: int, asleep_s: float) -> None:
     """Take server ``j`` off the board; it takes ``asleep_s`` to wake (infinite: it cannot)."""
-    trees, kind = board.trees, board.kind
+    trees, kind = c.trees, c.processors.kind
     last = trees.shape[0] - 1
-    board.awake[j] = 0
+    c.servers.awake[j] = 0
     set_key(trees, last, j, np.inf)
-    for p in range(board.processor_offset[j], board.processor_offset[j + 1]):
+    for p in range(c.servers.first[j], c.servers.end[j]):
         set_key(trees, kind[p], p, np.inf)
-    for p in range(board.processor_offset[j], board.processor_offset[j + 1]):
+    for p in range(c.servers.first[j], c.servers.end[j]):
         set_key(trees, last // 2 + kind[p], j, asleep_s)
 
 
 @inner
-def fall_asleep(board: Board, until_s: float, answer: Answer) -> None:
+def fall_asleep(c: Lists, until_s: float) -> None:
     """Put every server to sleep whose patience ends by ``until_s``.
 
     At time 0 none does: what is awake from the start may take the first tasks.
     """
-    trees = board.trees
+    trees = c.trees
     last = trees.shape[0] - 1
     while until_s > 0.0 and trees[last, 1] <= until_s and trees[last, 1] < np.inf:
         off_s = trees[last, 1]
         j = first_at_most(trees, last, off_s)
-        _switch(answer, j, 0.0, off_s)
-        put_out(board, j, board.wake_s[j])
+        _switch(c, j, 0.0, off_s)
+        put_out(c, j, c.servers.wake_s[j])
 
 
 @inner
-def wake(board: Board, j: int, now_s: float, answer: Answer) -> None:
+def wake(c: Lists, j: int, now_s: float) -> None:
     """Begin to wake server ``j``; its processors are free when it is awake."""
-    trees, kind = board.trees, board.kind
+    trees, kind = c.trees, c.processors.kind
     last = trees.shape[0] - 1
-    ready = now_s + board.wake_s[j]
-    board.awake[j], board.on_since_s[j], board.end_s[j] = 1, now_s, ready
-    _switch(answer, j, 1.0, now_s)
-    set_key(trees, last, j, ready + board.patience_s[j])
-    for p in range(board.processor_offset[j], board.processor_offset[j + 1]):
-        board.load[p], board.work_s[p] = 0.0, 0.0
-        board.ready_s[p] = ready
-        if board.up[p] == 1:
+    ready = now_s + c.servers.wake_s[j]
+    c.servers.awake[j], c.servers.on_since_s[j], c.servers.end_s[j] = 1, now_s, ready
+    _switch(c, j, 1.0, now_s)
+    set_key(trees, last, j, ready + c.servers.patience_s[j])
+    for p in range(c.servers.first[j], c.servers.end[j]):
+        c.load[p], c.processors.work_s[p] = 0.0, 0.0
+        advance(c, p, now_s)  # what it did before is over
+        c.processors.ready_s[p] = ready
+        if c.processors.up[p] == 1:
             set_key(trees, kind[p], p, ready)
         set_key(trees, last // 2 + kind[p], j, np.inf)
 
 
 @inner
-def book(board: Board, jobs: Jobs, fit: int, i: int, p: int, end_s: float, length_s: float) -> None:
-    """Book processor ``p`` until ``end_s`` for task ``i``."""
-    j = board.server[p]
-    board.work_s[p] += _slot(length_s, COUNTED_S)
-    if fit >= TIGHTEST:
-        board.load[p] = max(board.load[p], board.work_s[p] / jobs.deadline_s[i])
+def weigh(c: Lists, i: int, p: int, length_s: float) -> None:
+    """Add task ``i`` to the load of processor ``p``."""
+    c.processors.work_s[p] += slot_up(length_s, COUNTED_S)
+    if c.rules.fit >= TIGHTEST:
+        c.load[p] = max(c.load[p], c.processors.work_s[p] / c.tasks.deadline_s[i])
     else:
-        board.load[p] += jobs.share[i, board.kind[p]]
-    set_key(board.trees, board.kind[p], p, end_s)
-    if end_s > board.end_s[j]:
-        board.end_s[j] = end_s
-        set_key(board.trees, board.trees.shape[0] - 1, j, end_s + board.patience_s[j])
+        c.load[p] += c.curves.share[i, c.processors.kind[p]]
 
 
 @inner
-def ends_by(start_s: float, length_s: float, deadline_s: float) -> float:
-    """Return the end of a run; what exceeds the deadline by rounding is not late."""
-    end = start_s + length_s
-    if end > deadline_s and end <= deadline_s + 1e-9 * max(1.0, abs(deadline_s)):
-        return deadline_s
-    return end
+def busy_until(c: Lists, p: int, end_s: float) -> None:
+    """Processor ``p`` is free of all it is to do at ``end_s``, later than before."""
+    j = c.processors.server[p]
+    set_key(c.trees, c.processors.kind[p], p, end_s)
+    if end_s > c.servers.end_s[j]:
+        c.servers.end_s[j] = end_s
+        set_key(c.trees, c.trees.shape[0] - 1, j, end_s + c.servers.patience_s[j])
 
 
 @inner
-def advance(board: Board, queue: Queue, jobs: Jobs, p: int, now_s: float) -> None:
-    """Let what should have started on processor ``p`` by now run; cost: how many did."""
-    while board.head[p] >= 0 and queue.start_s[board.head[p]] <= now_s:
-        i = board.head[p]
-        board.head[p] = queue.after[i]
-        if board.head[p] < 0:
-            board.tail[p] = -1
-        else:
-            queue.before[board.head[p]] = -1
-        queue.place[i] = -1
-        board.running[p], board.began_s[p] = i, queue.start_s[i]
-        board.ready_s[p] = ends_by(queue.start_s[i], queue.length_s[i], jobs.deadline_s[i])
+def advance(c: Lists, p: int, now_s: float) -> None:
+    """Let what should have started on processor ``p`` by now run; cost: how many did.
+
+    Gangs start by `start_gangs` alone, on all their processors at once.
+    """
+    while c.processors.head[p] >= 0:
+        n = c.processors.head[p]
+        i = c.nodes.task[n]
+        start_s = c.tasks.start_s[i]
+        if start_s > now_s or c.tasks.processors[i] > 1:
+            return
+        unlink(c.processors, c.nodes, n)
+        c.processors.running[p] = i
+        c.processors.ready_s[p] = c.tasks.end_s[i]
 
 
 @inner
-def enqueue(board: Board, queue: Queue, p: int, i: int, start_s: float, length_s: float) -> None:
-    """Let task ``i`` wait at the end of the queue of processor ``p``."""
-    queue.place[i], queue.start_s[i], queue.length_s[i] = p, start_s, length_s
-    queue.after[i], queue.before[i] = -1, board.tail[p]
-    if board.tail[p] < 0:
-        board.head[p] = i
-    else:
-        queue.after[board.tail[p]] = i
-    board.tail[p] = i
+def believe_end(c: Lists, i: int, end_s: float) -> None:
+    """Task ``i`` is believed to end at ``end_s``; infinite: it has no place."""
+    c.tasks.end_s[i] = end_s
+    if c.tasks.heir[i] >= 0:
+        set_key(c.due, ENDS, i, end_s)
 
 
 @inner
-def write(answer: Answer, i: int, p: int, start_s: float, length_s: float) -> None:
-    """Promise a run."""
-    row = answer.counts[PLACES]
-    answer.task[row], answer.processor[row] = i, p
-    answer.start_s[row], answer.length_s[row] = start_s, length_s
-    answer.counts[PLACES] += 1
+def enqueue(c: Lists, p: int, n: int, ahead: int, start_s: float, length_s: float) -> float:
+    """Let node ``n`` wait on processor ``p`` behind ``ahead``; -1: as the first; return its end."""
+    i = c.nodes.task[n]
+    end_s = ends_by(start_s, length_s, c.tasks.deadline_s[i])
+    c.tasks.start_s[i], c.tasks.length_s[i] = start_s, length_s
+    believe_end(c, i, end_s)
+    c.tasks.told[i], c.nodes.lane[n] = 0, p
+    link(c.processors, c.nodes, p, n, ahead)
+    return end_s
 
 
 @inner
-def _put(
-    board: Board, queue: Queue, jobs: Jobs, rules: Rules, k: int, i: int, p: int, theta: float,
-    now_s: float, answer: Answer,
-) -> bool:  # fmt: skip
-    """Place task ``i`` on processor ``p`` if it fits there, waking its server if it sleeps."""
-    trees, j = board.trees, board.server[p]
-    free, asleep = trees[k, trees.shape[1] // 2 + p], board.awake[j] == 0
-    if asleep:
-        free = now_s + board.wake_s[j]
-    start = _slot(max(now_s, free), rules.slot_s)
-    length = fitting_length(jobs, k, i, jobs.deadline_s[i] - start, theta)
-    if length < 0.0:
-        return False
-    if asleep:
-        wake(board, j, now_s, answer)
-    settle(board, queue, jobs, rules, i, p, start, length, now_s, answer)
-    return True
+def waits(c: Lists, i: int) -> bool:
+    """Tell whether task ``i`` has a place and has not started."""
+    return c.nodes.place[c.tasks.node[i]] >= 0
 
 
 @inner
-def settle(
-    board: Board, queue: Queue, jobs: Jobs, rules: Rules, i: int, p: int, start_s: float,
-    length_s: float, now_s: float, answer: Answer,
-) -> None:  # fmt: skip
+def write(c: Lists, i: int, p: int, start_s: float, length_s: float) -> None:
+    """Promise a run; what was promised in this moment before is no longer."""
+    row = c.tasks.row[i]
+    if row >= c.counts[PLACES] or c.placed.task[row] != i:
+        row = c.counts[PLACES]
+        c.counts[PLACES] += 1
+        c.tasks.row[i], c.placed.task[row] = row, i
+    c.placed.processor[row], c.placed.order[row] = p, c.counts[WRITES]
+    c.placed.start_s[row], c.placed.length_s[row] = start_s, length_s
+    c.counts[WRITES] += 1
+    c.tasks.told[i] = 1
+
+
+@inner
+def tell(c: Lists, p: int) -> None:
+    """Promise what waits on processor ``p`` before any gang and was not promised yet."""
+    n = c.processors.head[p]
+    while n >= 0 and c.tasks.processors[c.nodes.task[n]] == 1:
+        i = c.nodes.task[n]
+        if c.tasks.told[i] == 0:
+            write(c, i, p, c.tasks.start_s[i], c.tasks.length_s[i])
+        n = c.nodes.after[n]
+
+
+@inner
+def settle(c: Lists, i: int, p: int, start_s: float, length_s: float, now_s: float) -> None:
     """Let task ``i`` be the last that processor ``p`` is to do."""
-    advance(board, queue, jobs, p, now_s)
-    enqueue(board, queue, p, i, start_s, length_s)
-    end = ends_by(start_s, length_s, jobs.deadline_s[i])
-    book(board, jobs, rules.fit, i, p, end, length_s)
-    write(answer, i, p, start_s, length_s)
+    advance(c, p, now_s)
+    end_s = enqueue(c, p, c.tasks.node[i], c.processors.tail[p], start_s, length_s)
+    weigh(c, i, p, length_s)
+    busy_until(c, p, end_s)
+    if c.processors.gangs[p] == 0:
+        write(c, i, p, start_s, length_s)
 
 
 @inner
-def _first_up(board: Board, j: int, k: int) -> int:
-    """Return a processor of kind ``k`` of server ``j`` that is not down, or -1."""
-    for p in range(board.processor_offset[j], board.processor_offset[j + 1]):
-        if board.kind[p] == k and board.up[p] == 1:
-            return p
-    return -1
-
-
-@inner
-def _try_kind(
-    board: Board, queue: Queue, jobs: Jobs, rules: Rules, k: int, i: int, resort: int,
-    now_s: float, answer: Answer,
-) -> bool:  # fmt: skip
-    """Place task ``i`` on an awake processor of kind ``k``, else on one that is asleep."""
-    trees = board.trees
-    alone = jobs.alone[i] == 1 and resort == 0
-    theta, fit = rules.theta, rules.fit
-    if alone or resort == 1:
-        fit = SOONEST
-        theta = 1.0 - resort
-    p = _choose(board, jobs, rules, fit, k, i, 1.0)
-    if p < 0 and theta < 1.0:
-        p = _choose(board, jobs, rules, fit, k, i, theta)
-    if p >= 0 and alone and board.load[p] > 0.0:
-        p = -1
-    if p >= 0 and _put(board, queue, jobs, rules, k, i, p, theta, now_s, answer):
-        return True
-    room = jobs.deadline_s[i] - now_s
-    j = first_at_most(trees, trees.shape[0] // 2 + k, room - jobs.wanted_s[i, k])
-    if j < 0:
-        j = first_at_most(trees, trees.shape[0] // 2 + k, room - jobs.shortest_s[i, k])
-    if j < 0:
-        return False
-    p = _first_up(board, j, k)
-    return p >= 0 and _put(board, queue, jobs, rules, k, i, p, 0.0, now_s, answer)
-
-
-@inner
-def place(
-    board: Board, queue: Queue, jobs: Jobs, rules: Rules, i: int, now_s: float, answer: Answer
-) -> bool:
-    """Place task ``i``; kinds in order of preference, on the last resort at any length."""
-    kinds = jobs.kinds.shape[1]
-    for attempt in range(2 * kinds):
-        k = jobs.kinds[i, attempt % kinds]
-        if k >= 0 and _try_kind(
-            board, queue, jobs, rules, k, i, attempt // kinds, now_s, answer
-        ):  # fmt: skip
+def drop(listed: Ints, i: int) -> bool:
+    """Take a number off a list with its length first; False: it is not there."""
+    for a in range(1, listed[0] + 1):
+        if listed[a] == i:
+            listed[a] = listed[listed[0]]
+            listed[0] -= 1
             return True
     return False
 
 
 @inner
-def refuse(board: Board, jobs: Jobs, rules: Rules, i: int, now_s: float, answer: Answer) -> None:
-    """Say why task ``i`` cannot be placed and when it could end at the earliest."""
-    trees, row = board.trees, answer.counts[REFUSALS]
-    answer.counts[REFUSALS] += 1
-    answer.refused[row], answer.why[row], answer.earliest_s[row] = i, NO_TIME, np.inf
-    for rank in range(jobs.kinds.shape[1]):
-        k = jobs.kinds[i, rank]
-        if k < 0:
-            break
-        free, shortest = trees[k, 1], jobs.shortest_s[i, k]
-        free = min(free, now_s + trees[trees.shape[0] // 2 + k, 1])
-        end = _slot(max(now_s, free), rules.slot_s) + shortest
-        answer.earliest_s[row] = min(answer.earliest_s[row], end)
-        if now_s + shortest <= jobs.deadline_s[i]:
-            answer.why[row] = NO_ROOM
-
-
-@compiled
-def place_run(
-    board: Board, queue: Queue, jobs: Jobs, rules: Rules, tasks: Ints, until_s: float,
-    answer: Answer,
-) -> None:  # fmt: skip
-    """Place tasks as they arrive, in this order, then let servers fall asleep until ``until_s``.
-
-    Cost: m log p, or m p for the fits that scan.
-    """
-    for a in range(tasks.size):
-        i = tasks[a]
-        now = jobs.arrival_s[i]
-        fall_asleep(board, now, answer)
-        if not place(board, queue, jobs, rules, i, now, answer):
-            refuse(board, jobs, rules, i, now, answer)
-    fall_asleep(board, until_s, answer)
-
-
-@compiled
-def take_seats(
-    board: Board, queue: Queue, jobs: Jobs, rules: Rules, task: Ints, processor: Ints,
-    start_s: Floats, length_s: Floats, answer: Answer,
-) -> None:  # fmt: skip
-    """Bring placements made on another board at time 0 onto this one."""
-    for a in range(task.size):
-        i, p = task[a], processor[a]
-        if board.awake[board.server[p]] == 0:
-            wake(board, board.server[p], 0.0, answer)
-        settle(board, queue, jobs, rules, i, p, start_s[a], length_s[a], 0.0, answer)
+def add(listed: Ints, i: int) -> None:
+    """Put a number on a list with its length first."""
+    listed[0] += 1
+    listed[listed[0]] = i

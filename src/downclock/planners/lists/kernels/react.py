@@ -9,407 +9,605 @@ from __future__ import annotations
 
 import numpy as np
 
+from downclock.kernels.chains import unlink
 from downclock.kernels.compiling import compiled, inner
+from downclock.kernels.ends import ends_by, overdue_until_s
 from downclock.kernels.least_tree import set_key
 from downclock.planners.lists.kernels.board import (
+    PLACES,
     REVOKES,
-    Answer,
-    Board,
-    Jobs,
-    Queue,
-    Rules,
+    STARTS,
+    Lists,
+    add,
     advance,
-    ends_by,
-    fall_asleep,
-    place,
+    believe_end,
+    drop,
+    enqueue,
+    fitting_length,
     put_out,
-    refuse,
     settle,
+    tell,
+    waits,
     wake,
     write,
 )
+from downclock.planners.lists.kernels.gangs import seat, soonest_gang, start_gangs
+from downclock.planners.lists.kernels.place import place, place_or_refuse, release_and_sleep
 from downclock.units import Ints
-
-LONGER = 0.1
-"""A task that is overdue is believed to take this part of its run time so far longer."""
 
 LOOK = 1024
 """Processors looked at for a task that could start on a free one."""
 
-FREED, OVER, GONE, RETURNED, CUT, MOVED, SERVER_GONE, SERVER_BACK, CHANGED = range(9)
+FREED, OVER, GONE, RETURNED, CUT, MOVED, SERVER_GONE, SERVER_BACK, CHANGED, STOPPED = range(10)
 """What a moment is told: (task, processor) is done there; does not end as believed; a processor is
 down; is back; a task is no longer wanted; was lost; a server is down; is back; a task has another
-deadline."""
+deadline; (task, processor) ended there without being done."""
 
 
 @inner
-def _set_free(board: Board, p: int, at_s: float, now_s: float) -> None:
+def _set_free(c: Lists, p: int, at_s: float, now_s: float) -> None:
     """Say at ``now_s`` that processor ``p`` is free of all it is to do at ``at_s``."""
-    j, trees = board.server[p], board.trees
-    if board.awake[j] == 0:
+    j, trees = c.processors.server[p], c.trees
+    if c.servers.awake[j] == 0:
         return
     leaf = trees.shape[1] // 2
-    set_key(trees, board.kind[p], p, at_s if board.up[p] == 1 else np.inf)
-    end = max(board.on_since_s[j], min(board.end_s[j], now_s))
-    for q in range(board.processor_offset[j], board.processor_offset[j + 1]):
-        free = trees[board.kind[q], leaf + q]
+    set_key(trees, c.processors.kind[p], p, at_s if c.processors.up[p] == 1 else np.inf)
+    end = max(c.servers.on_since_s[j], min(c.servers.end_s[j], now_s))
+    if c.servers.on_since_s[j] >= 0.0:  # it wakes first, whatever becomes of its processors
+        end = max(end, c.servers.on_since_s[j] + c.servers.wake_s[j])
+    for q in range(c.servers.first[j], c.servers.end[j]):
+        free = trees[c.processors.kind[q], leaf + q]
         end = max(end, free if free < np.inf else 0.0)
-        if board.running[q] >= 0:
-            end = max(end, board.ready_s[q])
-    board.end_s[j] = end
-    set_key(trees, trees.shape[0] - 1, j, end + board.patience_s[j])
+        if c.processors.running[q] >= 0:
+            end = max(end, c.processors.ready_s[q])
+    c.servers.end_s[j] = end
+    set_key(trees, trees.shape[0] - 1, j, end + c.servers.patience_s[j])
 
 
 @inner
-def _retime(board: Board, queue: Queue, jobs: Jobs, p: int, at_s: float) -> None:
+def _retime(c: Lists, p: int, at_s: float, now_s: float) -> None:
     """Let what waits on processor ``p`` follow one after the other from ``at_s`` on."""
-    now_s, i = at_s, board.head[p]
-    while i >= 0:
-        queue.start_s[i] = at_s
-        at_s = ends_by(at_s, queue.length_s[i], jobs.deadline_s[i])
-        i = queue.after[i]
-    _set_free(board, p, at_s, now_s)
+    if c.gangs[0] > 0:
+        _ripple(c, p, at_s, now_s)
+        return
+    from_s, n = at_s, c.processors.head[p]
+    while n >= 0:
+        i = c.nodes.task[n]
+        c.tasks.start_s[i] = at_s
+        at_s = ends_by(at_s, c.tasks.length_s[i], c.tasks.deadline_s[i])
+        believe_end(c, i, at_s)
+        n = c.nodes.after[n]
+    _set_free(c, p, at_s, from_s)
 
 
 @inner
-def _unlink(board: Board, queue: Queue, i: int) -> int:
-    """Take task ``i`` out of the queue it waits in; return the processor."""
-    p, before, after = queue.place[i], queue.before[i], queue.after[i]
-    if before < 0:
-        board.head[p] = after
-    else:
-        queue.after[before] = after
-    if after < 0:
-        board.tail[p] = before
-    else:
-        queue.before[after] = before
-    queue.place[i] = -1
-    return p
+def _note(c: Lists, p: int) -> None:
+    """Put processor ``p`` on the list of those to look at, once."""
+    if c.processors.listed[p] == 0:
+        c.processors.listed[p] = 1
+        add(c.listed, p)
 
 
 @inner
-def _revoke(answer: Answer, i: int) -> None:
-    answer.revoked[answer.counts[REVOKES]] = i
-    answer.counts[REVOKES] += 1
+def _together_s(c: Lists, i: int, now_s: float) -> float:
+    """Return when all processors of gang ``i`` are done with what is before it."""
+    at_s = now_s
+    for n in range(c.tasks.node[i], c.tasks.node[i] + c.tasks.processors[i]):
+        ahead = c.nodes.before[n]
+        free_s = c.processors.ready_s[c.nodes.lane[n]]
+        at_s = max(at_s, free_s if ahead < 0 else c.tasks.end_s[c.nodes.task[ahead]])
+    return at_s
 
 
 @inner
-def _free_at(board: Board, p: int, now_s: float) -> float:
+def _walk(c: Lists, p: int, at_s: float, now_s: float) -> None:
+    """Retime what waits on processor ``p``; other processors of gangs that move are listed."""
+    n = c.processors.head[p]
+    while n >= 0:
+        i = c.nodes.task[n]
+        gang = c.tasks.processors[i] > 1
+        begin_s = _together_s(c, i, now_s) if gang else at_s
+        moved = begin_s != c.tasks.start_s[i]
+        c.tasks.start_s[i] = begin_s
+        at_s = ends_by(begin_s, c.tasks.length_s[i], c.tasks.deadline_s[i])
+        moved = moved or at_s != c.tasks.end_s[i]
+        believe_end(c, i, at_s)
+        if gang and moved:
+            set_key(c.due, STARTS, i, begin_s)
+            for m in range(c.tasks.node[i], c.tasks.node[i] + c.tasks.processors[i]):
+                _note(c, c.nodes.lane[m])
+        n = c.nodes.after[n]
+    _set_free(c, p, at_s, now_s)
+
+
+@inner
+def _ripple(c: Lists, p: int, at_s: float, now_s: float) -> None:
+    """Retime what waits on processor ``p``, and all that waits for gangs which move by it.
+
+    What waits on a processor is in the order of its starts, so this ends.
+    """
+    c.listed[0] = 0
+    c.processors.listed[p] = 1
+    _walk(c, p, at_s, now_s)
+    c.processors.listed[p] = 0
+    while c.listed[0] > 0:
+        q = c.listed[c.listed[0]]
+        c.listed[0] -= 1
+        c.processors.listed[q] = 0
+        _catch_up(c, q, now_s)
+        _walk(c, q, max(now_s, c.processors.ready_s[q]), now_s)
+
+
+@inner
+def _catch_up(c: Lists, p: int, now_s: float) -> None:
+    """Let what should have started on processor ``p`` before now run."""
+    n = c.processors.head[p]
+    while n >= 0 and c.tasks.processors[c.nodes.task[n]] == 1:
+        if c.tasks.start_s[c.nodes.task[n]] >= now_s:
+            return
+        advance(c, p, c.tasks.start_s[c.nodes.task[n]])
+        n = c.processors.head[p]
+
+
+@inner
+def _revoke(c: Lists, i: int) -> None:
+    """Take back what was promised of task ``i``, in this moment too."""
+    c.tasks.told[i] = 0
+    row = c.tasks.row[i]
+    if row < c.counts[PLACES] and c.placed.task[row] == i:
+        c.placed.processor[row] = -1
+    row = c.tasks.cut[i]
+    if row >= c.counts[REVOKES] or c.revoked[row] != i:
+        row = c.counts[REVOKES]
+        c.counts[REVOKES] += 1
+        c.tasks.cut[i], c.revoked[row] = row, i
+
+
+@inner
+def _free_at(c: Lists, p: int, now_s: float) -> float:
     """Return when what runs on processor ``p`` is believed to end."""
-    return max(now_s, board.ready_s[p])
+    return max(now_s, c.processors.ready_s[p])
 
 
 @inner
-def _shifts(board: Board, queue: Queue, jobs: Jobs, p: int, at_s: float, short: bool) -> bool:
-    """Tell whether what waits on processor ``p`` is on time from ``at_s``, if need be shortened."""
-    k, i = board.kind[p], board.head[p]
-    while i >= 0:
-        at_s += jobs.shortest_s[i, k] if short else queue.length_s[i]
-        if at_s > jobs.deadline_s[i]:
+def _shifts(c: Lists, p: int, at_s: float, short: bool) -> bool:
+    """Tell whether what waits on processor ``p`` is on time from ``at_s``, if need be shortened.
+
+    Gangs are not to be put off.
+    """
+    k, n = c.processors.kind[p], c.processors.head[p]
+    while n >= 0:
+        i = c.nodes.task[n]
+        if c.tasks.processors[i] > 1:
+            return at_s <= c.tasks.start_s[i]
+        at_s += c.curves.shortest_s[i, k] if short else c.tasks.length_s[i]
+        if at_s > c.tasks.deadline_s[i]:
             return False
-        i = queue.after[i]
+        n = c.nodes.after[n]
     return True
 
 
 @inner
-def _shorten(board: Board, queue: Queue, jobs: Jobs, p: int) -> None:
-    """Run all that waits on processor ``p`` as fast as can be."""
-    k, i = board.kind[p], board.head[p]
-    while i >= 0:
-        queue.length_s[i] = jobs.shortest_s[i, k]
-        i = queue.after[i]
+def _shorten(c: Lists, p: int) -> None:
+    """Run all that waits on processor ``p`` before any gang as fast as can be."""
+    k, n = c.processors.kind[p], c.processors.head[p]
+    while n >= 0 and c.tasks.processors[c.nodes.task[n]] == 1:
+        c.tasks.length_s[c.nodes.task[n]] = c.curves.shortest_s[c.nodes.task[n], k]
+        n = c.nodes.after[n]
 
 
 @inner
-def _promise_anew(board: Board, queue: Queue, p: int, new: int, answer: Answer) -> None:
-    """Promise all that waits on processor ``p`` anew, in order; ``new`` was not promised yet."""
-    i = board.head[p]
-    while i >= 0:
+def _promise_anew(c: Lists, p: int, new: int) -> None:
+    """Promise all that waits on ``p`` before any gang anew, in order; ``new`` was not yet."""
+    n = c.processors.head[p]
+    while n >= 0 and c.tasks.processors[c.nodes.task[n]] == 1:
+        i = c.nodes.task[n]
         if i != new:
-            _revoke(answer, i)
-        write(answer, i, p, queue.start_s[i], queue.length_s[i])
-        i = queue.after[i]
+            _revoke(c, i)
+        write(c, i, p, c.tasks.start_s[i], c.tasks.length_s[i])
+        n = c.nodes.after[n]
 
 
 @inner
-def _start_now(board: Board, queue: Queue, p: int, i: int, length_s: float, now_s: float) -> None:
-    """Put task ``i`` ahead of all that waits on processor ``p``."""
-    queue.place[i], queue.start_s[i], queue.length_s[i] = p, now_s, length_s
-    queue.before[i], queue.after[i] = -1, board.head[p]
-    if board.head[p] < 0:
-        board.tail[p] = i
-    else:
-        queue.before[board.head[p]] = i
-    board.head[p] = i
+def _take_off(c: Lists, i: int, now_s: float) -> None:
+    """Take task ``i`` off the processors that it waits on; what is behind it follows."""
+    first, end = c.tasks.node[i], c.tasks.node[i] + c.tasks.processors[i]
+    for n in range(first, end):
+        _catch_up(c, c.nodes.lane[n], now_s)
+        unlink(c.processors, c.nodes, n)
+    if end > first + 1:
+        set_key(c.due, STARTS, i, np.inf)
+        drop(c.gangs, i)
+    for n in range(first, end):
+        p = c.nodes.lane[n]
+        if end > first + 1:
+            c.processors.gangs[p] -= 1
+        _retime(c, p, _free_at(c, p, now_s), now_s)
+        tell(c, p)
+    believe_end(c, i, np.inf)
 
 
 @inner
-def _take_hopeful(
-    board: Board, queue: Queue, jobs: Jobs, hopes: Ints, p: int, now_s: float, answer: Answer
-) -> bool:
+def _take_hopeful(c: Lists, p: int, now_s: float) -> bool:
     """Start a task on the free processor ``p`` that had no place: of those in time, by deadline.
 
     What waits there must still be on time, if need be at its fastest.
     """
-    k, best = board.kind[p], -1
-    for a in range(1, hopes[0] + 1):
-        i = hopes[a]
-        end = now_s + jobs.shortest_s[i, k]
-        sooner = best < 0 or jobs.deadline_s[i] < jobs.deadline_s[hopes[best]]
-        if not sooner or end == np.inf or end > jobs.deadline_s[i]:
+    k, best = c.processors.kind[p], -1
+    for a in range(1, c.hopes[0] + 1):
+        i = c.hopes[a]
+        end = now_s + c.curves.shortest_s[i, k]
+        sooner = best < 0 or c.tasks.deadline_s[i] < c.tasks.deadline_s[c.hopes[best]]
+        if not sooner or end == np.inf or end > c.tasks.deadline_s[i]:
             continue
-        if _shifts(board, queue, jobs, p, end, True):
+        if c.tasks.processors[i] == 1 and _shifts(c, p, end, True):
             best = a
     if best < 0:
         return False
-    i = hopes[best]
-    hopes[best] = hopes[hopes[0]]
-    hopes[0] -= 1
-    length = jobs.shortest_s[i, k]
-    if not _shifts(board, queue, jobs, p, now_s + length, False):
-        _shorten(board, queue, jobs, p)
-    _start_now(board, queue, p, i, length, now_s)
-    _retime(board, queue, jobs, p, now_s)
-    _promise_anew(board, queue, p, i, answer)
+    i = c.hopes[best]
+    c.hopes[best] = c.hopes[c.hopes[0]]
+    c.hopes[0] -= 1
+    length = c.curves.shortest_s[i, k]
+    if not _shifts(c, p, now_s + length, False):
+        _shorten(c, p)
+    enqueue(c, p, c.tasks.node[i], -1, now_s, length)
+    _retime(c, p, now_s, now_s)
+    _promise_anew(c, p, i)
     return True
 
 
 @inner
-def _take_waiting(
-    board: Board, queue: Queue, jobs: Jobs, p: int, now_s: float, answer: Answer
-) -> None:
+def _take_waiting(c: Lists, p: int, now_s: float) -> None:
     """Start a task on the idle processor ``p`` that is next elsewhere: the earliest deadline."""
-    best, k = -1, board.kind[p]
-    for a in range(min(board.kind.size, LOOK)):
-        q = (p + a) % board.kind.size
-        i = board.head[q]
-        if i < 0 or board.kind[q] != k or queue.start_s[i] <= now_s:
+    best, k = -1, c.processors.kind[p]
+    for a in range(min(c.processors.kind.size, LOOK)):
+        q = (p + a) % c.processors.kind.size
+        n = c.processors.head[q]
+        if n < 0 or c.processors.kind[q] != k:
             continue
-        if best < 0 or jobs.deadline_s[i] < jobs.deadline_s[best]:
+        i = c.nodes.task[n]
+        if c.tasks.start_s[i] <= now_s or c.tasks.processors[i] > 1:
+            continue
+        if best < 0 or c.tasks.deadline_s[i] < c.tasks.deadline_s[best]:
             best = i
-    if best < 0 or now_s + queue.length_s[best] > jobs.deadline_s[best]:
+    if best < 0 or now_s + c.tasks.length_s[best] > c.tasks.deadline_s[best]:
         return
-    q = _unlink(board, queue, best)
-    _retime(board, queue, jobs, q, _free_at(board, q, now_s))
-    _revoke(answer, best)
-    _start_now(board, queue, p, best, queue.length_s[best], now_s)
-    _retime(board, queue, jobs, p, now_s)
-    write(answer, best, p, now_s, queue.length_s[best])
+    length_s = c.tasks.length_s[best]
+    _take_off(c, best, now_s)
+    _revoke(c, best)
+    enqueue(c, p, c.tasks.node[best], -1, now_s, length_s)
+    _retime(c, p, now_s, now_s)
+    write(c, best, p, now_s, length_s)
 
 
 @inner
-def _is_running(board: Board, queue: Queue, jobs: Jobs, p: int, i: int) -> None:
+def _idle(c: Lists, p: int, k: int, now_s: float) -> bool:
+    """Tell whether processor ``p`` has nothing to do."""
+    free_s = c.trees[c.processors.kind[p], c.trees.shape[1] // 2 + p]
+    return c.processors.kind[p] == k and free_s <= now_s and c.processors.head[p] < 0
+
+
+@inner
+def _next_gang(c: Lists, listed: Ints, k: int, most: int, now_s: float) -> int:
+    """Return the gang on a list that could start now on ``most`` processors; or -1.
+
+    Of those on time that would start later, or never, the one with the earliest deadline.
+    """
+    best = -1
+    for a in range(1, listed[0] + 1):
+        i = listed[a]
+        if not 1 < c.tasks.processors[i] <= most or c.tasks.start_s[i] <= now_s:
+            continue
+        end_s = now_s + c.curves.shortest_s[i, k]
+        if end_s == np.inf or end_s > c.tasks.deadline_s[i]:
+            continue
+        if best < 0 or c.tasks.deadline_s[i] < c.tasks.deadline_s[best]:
+            best = i
+    return best
+
+
+@inner
+def _take_gang(c: Lists, p: int, now_s: float) -> None:
+    """Start a gang on the server of the idle processor ``p`` that had no place, or a later one."""
+    j, k, most = c.processors.server[p], c.processors.kind[p], 0
+    for q in range(c.servers.first[j], c.servers.end[j]):
+        most += 1 if _idle(c, q, k, now_s) else 0
+    i = _next_gang(c, c.hopes, k, most, now_s)
+    if i < 0:
+        i = _next_gang(c, c.gangs, k, most, now_s)
+    if i < 0:
+        return
+    length_s = fitting_length(c, k, i, c.tasks.deadline_s[i] - now_s, 0.0)
+    if length_s < 0.0:
+        return
+    if waits(c, i):
+        _take_off(c, i, now_s)
+    drop(c.hopes, i)
+    seat(c, i, k, j, now_s, length_s, now_s)
+
+
+@inner
+def _is_running(c: Lists, p: int, i: int) -> None:
     """Catch up with processor ``p``, where task ``i`` was at work up to now."""
-    while board.running[p] != i and board.head[p] >= 0:
-        advance(board, queue, jobs, p, queue.start_s[board.head[p]])
+    while c.nodes.place[c.tasks.node[i]] == p:
+        head = c.nodes.task[c.processors.head[p]]
+        if c.tasks.processors[head] > 1:
+            return
+        advance(c, p, c.tasks.start_s[head])
 
 
 @inner
-def _freed(
-    board: Board, queue: Queue, jobs: Jobs, hopes: Ints, p: int, i: int, now_s: float,
-    answer: Answer,
-) -> None:  # fmt: skip
-    """Processor ``p`` has nothing to run any more: what is next begins now, or as believed."""
-    _is_running(board, queue, jobs, p, i)
-    believed = board.ready_s[p] == now_s
-    board.running[p], board.ready_s[p] = -1, now_s
-    if believed or board.up[p] == 0 or board.works[board.server[p]] == 0:
-        advance(board, queue, jobs, p, now_s)
-        return
-    _retime(board, queue, jobs, p, now_s)
-    if hopes[0] > 0:
-        _take_hopeful(board, queue, jobs, hopes, p, now_s, answer)
-    if board.head[p] < 0:
-        _take_waiting(board, queue, jobs, p, now_s, answer)
-    advance(board, queue, jobs, p, now_s)
+def _go_on(c: Lists, p: int, believed: bool, now_s: float) -> None:
+    """Let what is next on processor ``p`` begin now, or as believed; find something if idle."""
+    if not believed and c.processors.up[p] == 1 and c.servers.works[c.processors.server[p]] == 1:
+        _retime(c, p, now_s, now_s)
+        if c.hopes[0] > 0:
+            _take_hopeful(c, p, now_s)
+        if c.processors.head[p] < 0 and c.gangs[0] + c.hopes[0] > 0:
+            _take_gang(c, p, now_s)
+        if c.processors.head[p] < 0:
+            _take_waiting(c, p, now_s)
+    advance(c, p, now_s)
 
 
 @inner
-def _overdue(
-    board: Board, queue: Queue, jobs: Jobs, rules: Rules, p: int, i: int, now_s: float,
-    answer: Answer,
-) -> None:  # fmt: skip
+def _begins_later(c: Lists, p: int, i: int, at_s: float) -> bool:
+    """Let what was believed to run on ``p``, where task ``i`` still is at work, begin at ``at_s``.
+
+    False: nothing else was believed to run.
+    """
+    r = c.processors.running[p]
+    if r < 0 or r == i or c.tasks.end_s[r] <= at_s:
+        return False
+    end_s = ends_by(at_s, c.tasks.length_s[r], c.tasks.deadline_s[r])
+    c.tasks.start_s[r] = at_s
+    believe_end(c, r, end_s)
+    for n in range(c.tasks.node[r], c.tasks.node[r] + c.tasks.processors[r]):
+        q = c.nodes.lane[n]
+        if c.processors.running[q] == r:
+            c.processors.ready_s[q] = end_s
+            _retime(c, q, end_s, at_s)
+    return True
+
+
+@inner
+def _freed(c: Lists, p: int, i: int, done: bool, now_s: float) -> None:
+    """Task ``i`` does not run any more on processor ``p``, and wherever else it did."""
+    _is_running(c, p, i)
+    believed, first = c.processors.ready_s[p] == now_s, c.tasks.node[i]
+    believe_end(c, i, now_s if done else np.inf)
+    for n in range(first, first + c.tasks.processors[i]):
+        q = c.nodes.lane[n]
+        if not _begins_later(c, q, i, now_s):
+            c.processors.running[q], c.processors.ready_s[q] = -1, now_s
+    for n in range(first, first + c.tasks.processors[i]):
+        q = c.nodes.lane[n]
+        if c.processors.running[q] < 0:
+            _go_on(c, q, believed, now_s)
+
+
+@inner
+def _overdue(c: Lists, p: int, i: int, now_s: float) -> None:
     """Believe that what runs takes longer; what cannot wait so long hurries or goes elsewhere."""
-    _is_running(board, queue, jobs, p, i)
-    if board.running[p] != i:
-        return
-    longer = LONGER * (now_s - board.began_s[p])
-    board.ready_s[p] = now_s + max(longer, 1e-9 * max(1.0, abs(now_s)))  # however short the task
-    hurries = not _shifts(board, queue, jobs, p, board.ready_s[p], False)
-    if hurries:
-        _shorten(board, queue, jobs, p)
-    _retime(board, queue, jobs, p, board.ready_s[p])
-    if hurries:
-        _promise_anew(board, queue, p, -1, answer)
-    for late in _take_late(board, queue, jobs, p, answer):
-        again(board, queue, jobs, rules, late, now_s, answer)
+    _is_running(c, p, i)
+    first, end = c.tasks.node[i], c.tasks.node[i] + c.tasks.processors[i]
+    if c.tasks.start_s[i] >= now_s:  # it began sooner than believed
+        c.tasks.start_s[i] = now_s - c.tasks.length_s[i]
+    until_s = overdue_until_s(c.tasks.start_s[i], now_s)
+    believe_end(c, i, until_s)
+    for n in range(first, end):
+        q = c.nodes.lane[n]
+        if not _begins_later(c, q, i, until_s):
+            c.processors.running[q], c.processors.ready_s[q] = i, until_s
+    for n in range(first, end):
+        _put_off(c, c.nodes.lane[n], now_s)
+    if c.gangs[0] > 0:  # what waits for gangs that were put off
+        for q in range(c.processors.kind.size):
+            if c.processors.gangs[q] > 0:
+                _rescue(c, q, now_s)
 
 
 @inner
-def _take_late(board: Board, queue: Queue, jobs: Jobs, p: int, answer: Answer) -> Ints:
-    """Take what waits on processor ``p`` and would be late off it; return it in order."""
-    late, count, i = np.empty(board.kind.size + queue.place.size, np.int64), 0, board.head[p]
-    while i >= 0:
-        after = queue.after[i]
-        if queue.start_s[i] + queue.length_s[i] > jobs.deadline_s[i]:
-            late[count] = i
+def _put_off(c: Lists, p: int, now_s: float) -> None:
+    """Let what waits on processor ``p`` begin later, as what runs takes longer."""
+    hurries = not _shifts(c, p, c.processors.ready_s[p], False)
+    if hurries:
+        _shorten(c, p)
+    _retime(c, p, c.processors.ready_s[p], now_s)
+    if hurries:
+        _promise_anew(c, p, -1)
+    _rescue(c, p, now_s)
+
+
+@inner
+def _rescue(c: Lists, p: int, now_s: float) -> None:
+    """Place what waits on processor ``p`` and would be late elsewhere."""
+    count, n = 0, c.processors.head[p]
+    while n >= 0:
+        i = c.nodes.task[n]
+        n = c.nodes.after[n]
+        start_s = c.tasks.start_s[i]
+        if start_s > now_s and start_s + c.tasks.length_s[i] > c.tasks.deadline_s[i]:
+            c.late[count] = i
             count += 1
-        i = after
     for a in range(count):
-        _unlink(board, queue, late[a])
-        _revoke(answer, late[a])
+        if c.tasks.processors[c.late[a]] > 1:
+            _take_off(c, c.late[a], now_s)
+        else:
+            unlink(c.processors, c.nodes, c.tasks.node[c.late[a]])
+        _revoke(c, c.late[a])
     if count > 0:
-        _retime(board, queue, jobs, p, board.ready_s[p])
-    return late[:count]
+        _retime(c, p, c.processors.ready_s[p], now_s)
+        tell(c, p)
+    for a in range(count):
+        if not again(c, c.late[a], now_s):
+            add(c.lost, c.late[a])
 
 
 @inner
-def again(
-    board: Board, queue: Queue, jobs: Jobs, rules: Rules, i: int, now_s: float, answer: Answer
-) -> bool:
+def again(c: Lists, i: int, now_s: float) -> bool:
     """Place an accepted task anew; where it cannot be on time, where it ends first.
 
     False: nothing works that could run it.
     """
-    if place(board, queue, jobs, rules, i, now_s, answer):
+    if place(c, i, now_s):
         return True
+    if c.tasks.processors[i] > 1:
+        return _gang_again(c, i, now_s)
     best, least, start = -1, np.inf, 0.0
-    leaf = board.trees.shape[1] // 2
-    for p in range(board.kind.size):
-        j, k = board.server[p], board.kind[p]
-        if board.up[p] == 0 or board.works[j] == 0:
+    leaf = c.trees.shape[1] // 2
+    for p in range(c.processors.kind.size):
+        j, k = c.processors.server[p], c.processors.kind[p]
+        if c.processors.up[p] == 0 or c.servers.works[j] == 0:
             continue
-        free = board.trees[k, leaf + p] if board.awake[j] == 1 else now_s + board.wake_s[j]
-        end = max(now_s, free) + jobs.shortest_s[i, k]
+        free = c.trees[k, leaf + p] if c.servers.awake[j] == 1 else now_s + c.servers.wake_s[j]
+        end = max(now_s, free) + c.curves.shortest_s[i, k]
         if end < least:
             best, least, start = p, end, max(now_s, free)
     if best < 0:
         return False
-    if board.awake[board.server[best]] == 0:
-        wake(board, board.server[best], now_s, answer)
-    length = jobs.shortest_s[i, board.kind[best]]
-    settle(board, queue, jobs, rules, i, best, start, length, now_s, answer)
+    if c.servers.awake[c.processors.server[best]] == 0:
+        wake(c, c.processors.server[best], now_s)
+    length = c.curves.shortest_s[i, c.processors.kind[best]]
+    settle(c, i, best, start, length, now_s)
     return True
 
 
 @inner
-def _evict(
-    board: Board, queue: Queue, jobs: Jobs, p: int, lost: Ints, now_s: float, answer: Answer
-) -> None:
+def _gang_again(c: Lists, i: int, now_s: float) -> bool:
+    """Place gang ``i`` where it ends first, though late."""
+    best, least_s = -1, np.inf
+    for rank in range(c.curves.kinds.shape[1]):
+        k = c.curves.kinds[i, rank]
+        if k >= 0:
+            end_s = soonest_gang(c, k, i, now_s)[1] + c.curves.shortest_s[i, k]
+            if end_s < least_s:
+                best, least_s = k, end_s
+    if best < 0:
+        return False
+    where, start_s = soonest_gang(c, best, i, now_s)
+    seat(c, i, best, where, start_s, c.curves.shortest_s[i, best], now_s)
+    return True
+
+
+@inner
+def _evict(c: Lists, p: int, told: Ints, now_s: float) -> None:
     """Take all that waits off processor ``p``, which is down; it is placed anew in this moment.
 
-    What has started is told to be lost.
+    What has started is told to be lost; where it is not it has not started, whatever we believed.
     """
-    while board.head[p] >= 0 and queue.start_s[board.head[p]] < now_s:
-        advance(board, queue, jobs, p, queue.start_s[board.head[p]])
-    board.running[p] = -1
-    while board.head[p] >= 0:
-        i = board.head[p]
-        _unlink(board, queue, i)
-        _revoke(answer, i)
-        lost[0] += 1
-        lost[lost[0]] = i
+    _catch_up(c, p, now_s)
+    i = c.processors.running[p]
+    if i >= 0 and c.tasks.end_s[i] > now_s and not np.any(told[:, 1] == i):
+        _freed(c, p, i, False, now_s)
+        _revoke(c, i)
+        add(c.lost, i)
+    c.processors.running[p] = -1
+    while c.processors.head[p] >= 0:
+        i = c.nodes.task[c.processors.head[p]]
+        if c.tasks.processors[i] > 1:
+            _take_off(c, i, now_s)
+        else:
+            unlink(c.processors, c.nodes, c.tasks.node[i])
+        _revoke(c, i)
+        add(c.lost, i)
 
 
 @inner
-def _machine(
-    board: Board, queue: Queue, jobs: Jobs, what: int, at: int, lost: Ints, now_s: float,
-    answer: Answer,
-) -> None:  # fmt: skip
+def _machine(c: Lists, what: int, at: int, told: Ints, now_s: float) -> None:
     """Take note of a processor or a server that is down or back."""
     if what == GONE:
-        board.up[at] = 0
-        _evict(board, queue, jobs, at, lost, now_s, answer)
-        _set_free(board, at, np.inf, now_s)
+        c.processors.up[at] = 0
+        _evict(c, at, told, now_s)
+        _set_free(c, at, np.inf, now_s)
     elif what == RETURNED:
-        j = board.server[at]
-        ready = max(now_s, board.on_since_s[j] + board.wake_s[j]) if board.awake[j] == 1 else now_s
-        board.up[at], board.ready_s[at] = 1, ready
-        _set_free(board, at, ready, now_s)
+        j = c.processors.server[at]
+        ready = (
+            max(now_s, c.servers.on_since_s[j] + c.servers.wake_s[j])
+            if c.servers.awake[j] == 1
+            else now_s
+        )
+        c.processors.up[at], c.processors.ready_s[at] = 1, ready
+        _set_free(c, at, ready, now_s)
     elif what == SERVER_GONE:
-        board.works[at] = 0
-        for p in range(board.processor_offset[at], board.processor_offset[at + 1]):
-            _evict(board, queue, jobs, p, lost, now_s, answer)
-        put_out(board, at, np.inf)
+        c.servers.works[at] = 0
+        for p in range(c.servers.first[at], c.servers.end[at]):
+            _evict(c, p, told, now_s)
+        put_out(c, at, np.inf)
     else:
-        board.works[at] = 1
-        put_out(board, at, board.wake_s[at])
+        c.servers.works[at] = 1
+        put_out(c, at, c.servers.wake_s[at])
 
 
 @inner
-def _drop(listed: Ints, i: int) -> bool:
-    """Take task ``i`` off a list with its number first; False: it is not there."""
-    for a in range(1, listed[0] + 1):
-        if listed[a] == i:
-            listed[a] = listed[listed[0]]
-            listed[0] -= 1
-            return True
-    return False
-
-
-@inner
-def _leave(
-    board: Board, queue: Queue, jobs: Jobs, hopes: Ints, i: int, p: int, now_s: float,
-    answer: Answer,
-) -> None:  # fmt: skip
+def _leave(c: Lists, i: int, p: int, now_s: float) -> None:
     """Task ``i`` is no longer wanted, wherever it is."""
-    if _drop(hopes, i):
+    if drop(c.hopes, i):
         return
-    if queue.place[i] >= 0 and queue.start_s[i] > now_s:
-        q = _unlink(board, queue, i)
-        _retime(board, queue, jobs, q, _free_at(board, q, now_s))
+    if waits(c, i) and (c.tasks.start_s[i] > now_s or c.tasks.processors[i] > 1):
+        _take_off(c, i, now_s)
     elif p >= 0:
-        _freed(board, queue, jobs, hopes, p, i, now_s, answer)
+        _freed(c, p, i, False, now_s)
 
 
 @inner
-def _follow(
-    board: Board, queue: Queue, jobs: Jobs, rules: Rules, told: Ints, hopes: Ints, lost: Ints,
-    now_s: float, answer: Answer,
-) -> None:  # fmt: skip
+def _follow(c: Lists, told: Ints, now_s: float) -> None:
     """Take note of what happened; what has lost its place is listed in ``lost``."""
     for a in range(told.shape[0]):
         what, i, at = told[a, 0], told[a, 1], told[a, 2]
-        if what == FREED:
-            _freed(board, queue, jobs, hopes, at, i, now_s, answer)
+        if what in (FREED, STOPPED):
+            _freed(c, at, i, what == FREED, now_s)
         elif what == OVER:
-            _overdue(board, queue, jobs, rules, at, i, now_s, answer)
+            _overdue(c, at, i, now_s)
         elif what == CUT:
-            if not _drop(lost, i):
-                _leave(board, queue, jobs, hopes, i, at, now_s, answer)
+            if not drop(c.lost, i):
+                _leave(c, i, at, now_s)
         elif what in (MOVED, CHANGED):
-            waits = queue.place[i] >= 0 and (what == MOVED or queue.start_s[i] > now_s)
-            if waits:
-                _leave(board, queue, jobs, hopes, i, -1, now_s, answer)
-                _revoke(answer, i)
-            if waits or what == MOVED:
-                _drop(lost, i)  # once is enough
-                lost[0] += 1
-                lost[lost[0]] = i
+            moves = waits(c, i) and (what == MOVED or c.tasks.start_s[i] > now_s)
+            if moves:
+                _leave(c, i, -1, now_s)
+                _revoke(c, i)
+            if moves or what == MOVED:
+                drop(c.lost, i)  # once is enough
+                add(c.lost, i)
         else:
-            _machine(board, queue, jobs, what, at, lost, now_s, answer)
+            _machine(c, what, at, told, now_s)
+
+
+@inner
+def _hope_anew(c: Lists, told: Ints, now_s: float) -> None:
+    """Where a machine is back, place what had no place."""
+    back = False
+    for a in range(told.shape[0]):
+        back = back or told[a, 0] in (RETURNED, SERVER_BACK)
+    if not back:
+        return
+    kept = 0
+    for a in range(1, c.hopes[0] + 1):
+        if not place(c, c.hopes[a], now_s):
+            kept += 1
+            c.hopes[kept] = c.hopes[a]
+    c.hopes[0] = kept
 
 
 @compiled
-def moment(
-    board: Board, queue: Queue, jobs: Jobs, rules: Rules, told: Ints, hopes: Ints, lost: Ints,
-    arrived: Ints, now_s: float, answer: Answer,
-) -> None:  # fmt: skip
+def moment(c: Lists, told: Ints, arrived: Ints, now_s: float) -> None:
     """Do everything that happens at one moment.
 
     ``told`` has rows (what, task, processor or server); ``hopes`` the tasks that were refused a
     place and may still get one, and ``lost`` those to place anew, both with their number first.
     Cost: log p a fact, p where a processor is left idle.
     """
-    _follow(board, queue, jobs, rules, told, hopes, lost, now_s, answer)
+    _follow(c, told, now_s)
     kept = 0
-    for a in range(1, lost[0] + 1):
-        if not again(board, queue, jobs, rules, lost[a], now_s, answer):
+    for a in range(1, c.lost[0] + 1):
+        if not again(c, c.lost[a], now_s):
             kept += 1
-            lost[kept] = lost[a]
-    lost[0] = kept
-    fall_asleep(board, now_s, answer)
+            c.lost[kept] = c.lost[a]
+    c.lost[0] = kept
+    _hope_anew(c, told, now_s)
+    start_gangs(c, now_s)
+    release_and_sleep(c, now_s)
     for a in range(arrived.size):
-        i = arrived[a]
-        if not place(board, queue, jobs, rules, i, now_s, answer):
-            refuse(board, jobs, rules, i, now_s, answer)
+        place_or_refuse(c, arrived[a], now_s)
+    start_gangs(c, now_s)

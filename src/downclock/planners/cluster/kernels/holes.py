@@ -1,0 +1,414 @@
+"""Spending slack: waiting tasks fill what servers that are awake leave free.
+
+All awake time of a server's processors is to be used up to its planned end. What is lost: the
+energy by which a task's run time differs from its best, time in which processors idle, and wakes.
+A task whose start is due takes the best hole, waits for processors that will be free, or opens
+its server, whose end is then chosen so that other waiting tasks fill it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from downclock.kernels.compiling import inner
+from downclock.planners.cluster.kernels.board import Cluster, row_of, wake
+from downclock.planners.cluster.kernels.curves import energy_j, fill_s
+from downclock.planners.cluster.kernels.reserve import (
+    book,
+    free_until_s,
+    is_wide,
+    launch,
+    natural_s,
+    ready_s,
+    reserve_at,
+    soonest_start_s,
+    take_off,
+    wanted_s,
+)
+from downclock.units import Floats
+
+SHORT, WASTE = 0.12, 0.1
+"""What a task leaves of a hole: below this part of a usual run time it will idle; above, this part
+of it."""
+
+EXTEND = 0.5
+"""Part that will idle of the time by which other processors are kept awake longer."""
+
+GOOD = 0.4
+"""A hole is filled where less than this part of the price of its time is lost."""
+
+URGENT, SOON = 0.1, 0.5
+"""What it is worth, against the price of time, that a task which is due finds a hole; and how much
+sooner than usual run times it counts."""
+
+SEEN = 512
+"""Waiting tasks looked at for one hole; of more, so many, in turns."""
+
+
+@inner
+def lane_w(c: Cluster, j: int) -> float:
+    """Return what a processor of awake server ``j`` costs while nothing runs, host included."""
+    return c.servers.awake_w[j] / (c.servers.end[j] - c.servers.first[j])
+
+
+@inner
+def least_j(c: Cluster, i: int) -> float:
+    """Return the least energy of task ``i`` on one processor, with what it must carry besides."""
+    k = max(c.kinds[i, 0], 0)
+    row = row_of(c, i, k)
+    return c.curves.rows.free_j[row] + c.curves.kinds.price_w[k] * c.curves.rows.free_s[row]
+
+
+@inner
+def _over_j(c: Cluster, i: int, k: int, length_s: float) -> float:
+    """Return the energy of a run on one processor above the least."""
+    row = row_of(c, i, k)
+    joules = c.curves.rows.free_j[row]
+    if length_s != c.curves.rows.free_s[row]:
+        joules = energy_j(c.curves, row, length_s)
+    return joules + c.curves.kinds.price_w[k] * length_s - least_j(c, i)
+
+
+@inner
+def _idle_s(c: Cluster, rest_s: float) -> float:
+    """Return how much of what is left of a hole will idle."""
+    short = SHORT * c.tally.mean_s[0]
+    return rest_s if rest_s < short else max(short, WASTE * rest_s)
+
+
+@inner
+def fit(
+    c: Cluster, i: int, g: int, start_s: float, until_s: float, blocked_s: float
+) -> tuple[float, float]:
+    """Return (energy lost, run time) of task ``i`` in a group whose server ends at ``until_s``.
+
+    It must end by ``blocked_s``, when its processors are reserved. Infinite: it does not fit.
+    """
+    j, k, gang = c.groups.server[g], c.groups.kind[g], c.tasks.gang[i]
+    row, curves = row_of(c, i, k), c.curves
+    room = min(c.tasks.deadline_s[i], blocked_s) - start_s
+    short, hole = curves.rows.short_s[row], min(until_s, blocked_s) - start_s
+    if room < short * (1.0 - 1e-12) or not short < np.inf:
+        return np.inf, -1.0
+    length, price = wanted_s(c, row, room), lane_w(c, j)
+    if length <= 0.0:
+        return np.inf, -1.0
+    if length <= hole:
+        lost = _over_j(c, i, k, length) + price * _idle_s(c, hole - length)
+    else:
+        beside = (c.servers.end[j] - c.servers.first[j]) / gang - 1.0
+        lost = _over_j(c, i, k, length) + EXTEND * price * beside * (length - max(hole, 0.0))
+    filling = fill_s(curves, row, min(hole, room))
+    if filling > 0.0 and filling != length:
+        other = _over_j(c, i, k, filling) + price * _idle_s(c, hole - filling)
+        if other < lost:
+            lost, length = other, filling
+    return gang * lost, length
+
+
+@inner
+def _bonus(c: Cluster, i: int, now_s: float) -> float:
+    """Return what it is worth that a task is not due any more, against the price of time."""
+    left = max(0.0, c.tasks.start_s[i] - now_s)
+    return URGENT / (1.0 + left / (SOON * c.tally.mean_s[0] + 1e-9))
+
+
+@inner
+def _blocks(c: Cluster, g: int, start_s: float, free: int) -> Floats:
+    """Return until when 1, 2, ... ``free`` processors of a group are free (free + 1,)."""
+    ends = np.empty(free + 1)
+    for k in range(free + 1):
+        ends[k] = free_until_s(c, g, -1, k, start_s, np.inf)
+    return ends
+
+
+@inner
+def _has_place_in(c: Cluster, i: int, g: int) -> bool:
+    a = c.tasks.booked[i]
+    while a >= 0:
+        if c.items.group[a] == g:
+            return True
+        a = c.items.more[a]
+    return False
+
+
+@inner
+def _best_for(c: Cluster, g: int, start_s: float, free: int, now_s: float) -> tuple[int, float]:
+    """Return (waiting task that fills the holes of a group best, its run time); -1: none does."""
+    j = c.groups.server[g]
+    until, price = c.servers.last_s[j], lane_w(c, j)
+    ends = _blocks(c, g, start_s, free)
+    best, least, length_s = -1, GOOD, -1.0
+    count = c.tally.queued[0]
+    looked = min(count, SEEN)
+    for b in range(looked):
+        i = c.waiting[(c.tally.turn[0] + b) % count] if looked < count else c.waiting[b]
+        gang = c.tasks.gang[i]
+        if gang > free or c.tasks.waits[i] > 0:
+            continue
+        blocked = ends[gang]
+        if blocked <= start_s or _has_place_in(c, i, g):
+            blocked = free_until_s(c, g, i, gang, start_s, np.inf)
+        lost, length = fit(c, i, g, start_s, until, blocked)
+        if lost < np.inf:
+            score = lost / (gang * length * price + 1e-9) - _bonus(c, i, now_s)
+            if score < least:
+                best, least, length_s = i, score, length
+    c.tally.turn[0] += looked
+    return best, length_s
+
+
+@inner
+def move_to(c: Cluster, i: int, g: int, start_s: float, length_s: float) -> None:
+    """Let task ``i`` run in another place than it has reserved, from now or a wake on."""
+    take_off(c, i)
+    book(c, i, g, c.tasks.gang[i], start_s, start_s + length_s)
+    launch(c, i, start_s, length_s)
+
+
+@inner
+def fill(c: Cluster, j: int, now_s: float) -> None:
+    """Start waiting tasks on what server ``j``, which is awake, has free."""
+    if c.servers.awake[j] == 0 or c.servers.works[j] == 0:
+        return
+    start = ready_s(c, j, now_s)
+    for g in range(c.servers.group_first[j], c.servers.group_end[j]):
+        while c.groups.up[g] > c.groups.used[g] and c.tally.queued[0] > 0:
+            i, length = _best_for(c, g, start, c.groups.up[g] - c.groups.used[g], now_s)
+            if i < 0:
+                break
+            move_to(c, i, g, start, length)
+
+
+@inner
+def running_on(c: Cluster, j: int) -> int:
+    """Return how many processors of server ``j`` run something."""
+    used = 0
+    for g in range(c.servers.group_first[j], c.servers.group_end[j]):
+        used += c.groups.used[g]
+    return used
+
+
+@inner
+def find_hole(c: Cluster, i: int, now_s: float, wait: bool) -> tuple[int, float, float, float]:
+    """Return (group, start, run time, energy lost) of the best place on what is awake; -1: none.
+
+    Now, or (``wait``) when processors will be free.
+    """
+    best, start_s, length_s, least, gang = -1, now_s, -1.0, np.inf, c.tasks.gang[i]
+    for a in range(c.tally.awake[0]):
+        j = c.awake_servers[a]
+        for g in range(c.servers.group_first[j], c.servers.group_end[j]):
+            if c.groups.up[g] < gang or (not wait and c.groups.up[g] - c.groups.used[g] < gang):
+                continue
+            start, short = (
+                ready_s(c, j, now_s),
+                c.curves.rows.short_s[row_of(c, i, c.groups.kind[g])],
+            )
+            if not short < np.inf:
+                continue
+            if wait:
+                start = soonest_start_s(c, g, i, short, start, c.tasks.deadline_s[i] - short)
+            if start < 0.0:
+                continue
+            blocked = free_until_s(c, g, i, gang, start, np.inf)
+            lost, length = fit(c, i, g, start, c.servers.last_s[j], blocked)
+            if lost < least:
+                best, start_s, length_s, least = g, start, length, lost
+    return best, start_s, length_s, least
+
+
+@inner
+def settle_new(c: Cluster, i: int, now_s: float) -> None:
+    """Start a task that has just come where it fills a hole well."""
+    if c.tasks.waits[i] > 0:
+        return
+    g, start, length, lost = find_hole(c, i, now_s, False)
+    if g < 0:
+        return
+    price = lane_w(c, c.groups.server[g]) * c.tasks.gang[i] * length
+    if lost < (GOOD + _bonus(c, i, now_s)) * price:
+        move_to(c, i, g, start, length)
+
+
+@inner
+def _filled(
+    c: Cluster, g: int, i: int, start_s: float, until_s: float, now_s: float
+) -> tuple[float, float]:
+    """Return (energy lost, processor time used) if a server opens with task ``i`` until then."""
+    j, free = c.groups.server[g], c.groups.up[g] - c.tasks.gang[i]
+    blocked = free_until_s(c, g, i, c.tasks.gang[i], start_s, np.inf)
+    lost, length = fit(c, i, g, start_s, until_s, blocked)
+    if lost == np.inf:
+        return np.inf, 1.0
+    used, price, count = c.tasks.gang[i] * length, lane_w(c, j), min(c.tally.queued[0], SEEN)
+    score, loss, time_s = np.full(count, np.inf), np.empty(count), np.empty(count)
+    for b in range(count):
+        other = c.waiting[b]
+        if other == i or c.tasks.gang[other] > free or c.tasks.waits[other] > 0:
+            continue
+        loss[b], time_s[b] = fit(c, other, g, start_s, until_s, np.inf)
+        if loss[b] < np.inf:
+            score[b] = loss[b] / (c.tasks.gang[other] * time_s[b] * price + 1e-9)
+            score[b] -= _bonus(c, other, now_s)
+    for b in np.argsort(score, kind="mergesort"):
+        if score[b] >= GOOD or free == 0:
+            break
+        gang = c.tasks.gang[c.waiting[b]]
+        if gang <= free:
+            free -= gang
+            lost, used = lost + loss[b], used + gang * time_s[b]
+    return lost + price * free * (until_s - start_s), used
+
+
+TRIES = 12
+"""Ends of a server that are tried when it opens."""
+
+
+@inner
+def choose_end(
+    c: Cluster, g: int, i: int, start_s: float, extra_j: float, now_s: float
+) -> tuple[float, float]:
+    """Return (end, energy lost by task ``i``) of a server that opens for it at the best end."""
+    k, gang = c.groups.kind[g], c.tasks.gang[i]
+    own = natural_s(c, i, k, start_s)
+    best, least, share = start_s + own, np.inf, np.inf
+    if own <= 0.0:
+        return best, np.inf
+    count = c.tally.queued[0]
+    for a in range(-2, TRIES):
+        until = start_s + own * (1.0 if a == -2 else 2.0)
+        if a >= 0:
+            if count == 0:
+                break
+            other = c.waiting[(a * count) // TRIES]
+            length = c.curves.rows.free_s[row_of(c, other, k)]
+            if not length < np.inf or other == i:
+                continue
+            until = start_s + (length if length >= 0.8 * own else own + length)
+        lost, used = _filled(c, g, i, start_s, until, now_s)
+        if (lost + extra_j) / used < least:
+            least, best = (lost + extra_j) / used, until
+            share = least * gang * own
+    return best, share
+
+
+@inner
+def open_for(c: Cluster, i: int, g: int, until_s: float, now_s: float) -> None:
+    """Wake the server of a group for task ``i``, and fill it up to its planned end."""
+    j = c.groups.server[g]
+    if c.servers.awake[j] == 0:
+        wake(c, j, now_s)
+    start = ready_s(c, j, now_s)
+    blocked = free_until_s(c, g, i, c.tasks.gang[i], start, np.inf)
+    _, length = fit(c, i, g, start, until_s, blocked)
+    c.servers.last_s[j] = until_s
+    move_to(c, i, g, start, length)
+    fill(c, j, now_s)
+
+
+@inner
+def _start_wide(c: Cluster, i: int, now_s: float) -> None:
+    """Start a gang on the servers that it has reserved, once all are awake."""
+    start, a = max(now_s, c.tasks.start_s[i]), c.tasks.booked[i]
+    while a >= 0:
+        j = c.groups.server[c.items.group[a]]
+        if c.servers.awake[j] == 0:
+            wake(c, j, now_s)
+        start = max(start, ready_s(c, j, now_s))
+        a = c.items.more[a]
+    launch(c, i, start, c.tasks.length_s[i])
+    a = c.tasks.booked[i]
+    while a >= 0:
+        fill(c, c.groups.server[c.items.group[a]], now_s)
+        a = c.items.more[a]
+
+
+@inner
+def is_free(c: Cluster, i: int) -> bool:
+    """Tell whether the processors that task ``i`` has reserved run nothing."""
+    a = c.tasks.booked[i]
+    while a >= 0:
+        g = c.items.group[a]
+        if c.groups.up[g] - c.groups.used[g] < c.items.count[a]:
+            return False
+        a = c.items.more[a]
+    return True
+
+
+@inner
+def _go(c: Cluster, i: int, g: int, start_s: float, length_s: float, now_s: float) -> None:
+    """Start task ``i`` in a group now, or have it wait for processors there."""
+    j = c.groups.server[g]
+    if start_s <= ready_s(c, j, now_s) and c.groups.up[g] - c.groups.used[g] >= c.tasks.gang[i]:
+        move_to(c, i, g, start_s, length_s)
+    else:
+        take_off(c, i)
+        reserve_at(c, i, g, start_s, length_s, 1)
+
+
+@inner
+def _reslowed(c: Cluster, i: int, g: int, start_s: float) -> float:
+    """Return the run time of task ``i`` that starts as reserved, with the slack that there is."""
+    j, gang = c.groups.server[g], c.tasks.gang[i]
+    blocked = free_until_s(c, g, i, gang, start_s, np.inf)
+    lost, length = fit(c, i, g, start_s, c.servers.last_s[j], blocked)
+    return length if lost < np.inf else c.tasks.length_s[i]
+
+
+@inner
+def due(c: Cluster, i: int, now_s: float) -> None:
+    """See to a task whose reserved start has come, or the time to wake its server."""
+    g = c.items.group[c.tasks.booked[i]]
+    j = c.groups.server[g]
+    if is_wide(c, i, c.groups.kind[g]):
+        _start_wide(c, i, now_s)
+        return
+    start = ready_s(c, j, now_s)
+    if c.tasks.bound[i] == 1 and c.servers.awake[j] == 1:
+        move_to(c, i, g, start, _reslowed(c, i, g, start))
+        return
+    other, at, length, lost = find_hole(c, i, now_s, True)
+    until, share = choose_end(c, g, i, start, c.servers.wake_j[j], now_s)
+    if c.servers.awake[j] == 0 and share < lost:
+        open_for(c, i, g, until, now_s)
+    elif other >= 0:
+        _go(c, i, other, at, length, now_s)
+    else:
+        if c.servers.awake[j] == 0:  # too late for its deadline: it runs all the same
+            wake(c, j, now_s)
+        move_to(c, i, g, start, _reslowed(c, i, g, start))
+
+
+@inner
+def most_urgent(c: Cluster, g: int) -> int:
+    """Return the waiting task that is due first among those that a group can run; -1: none."""
+    best, least = -1, np.inf
+    for b in range(c.tally.queued[0]):
+        i = c.waiting[b]
+        short = c.curves.rows.short_s[row_of(c, i, c.groups.kind[g])]
+        if c.tasks.gang[i] > c.groups.up[g] or c.tasks.waits[i] > 0 or not short < np.inf:
+            continue
+        if c.tasks.start_s[i] < least:
+            best, least = i, c.tasks.start_s[i]
+    return best
+
+
+GO_ON = 0.2
+"""A server that has ended goes on if that loses less than this part of a wake."""
+
+
+@inner
+def goes_on(c: Cluster, j: int, now_s: float) -> bool:
+    """Let an idle server that would sleep go on with waiting tasks where that saves a wake."""
+    for g in range(c.servers.group_first[j], c.servers.group_end[j]):
+        i = most_urgent(c, g) if c.groups.up[g] > 0 else -1
+        if i < 0:
+            continue
+        until, share = choose_end(c, g, i, now_s, 0.0, now_s)
+        blocked = free_until_s(c, g, i, c.tasks.gang[i], now_s, np.inf)
+        lost, _ = fit(c, i, g, now_s, until, blocked)
+        if lost < np.inf and share * c.groups.up[g] < GO_ON * c.servers.wake_j[j] * c.tasks.gang[i]:
+            open_for(c, i, g, until, now_s)
+            return True
+    return False

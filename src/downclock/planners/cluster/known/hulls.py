@@ -1,0 +1,61 @@
+"""Hulls of curves below which no clock and no mix of clocks is: what bounds stand on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from downclock.units import Floats, Ints
+
+if TYPE_CHECKING:
+    from downclock.planners.cluster.known.kernels.model import Question
+
+CORNERS = 24
+"""Corners of the hull of continuous clocks; fewer bound a little less."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hulls:
+    """Corners of each curve's hull (ragged): run time and energy of a unit of work."""
+
+    first: Ints
+    time_s: Floats
+    energy_j: Floats
+
+
+def hulls(question: Question) -> Hulls:
+    """Corners such that no clock, and no mix of clocks, is below the lines between them.
+
+    Of enumerated clocks that are locked all are corners: there is nothing between them.
+    """
+    times, energies = [np.empty(0)], [np.empty(0)]
+    for curve in question.curves:
+        mine = question.entries[curve.first : curve.end]
+        time_s, energy_j = mine.time_s.copy(), mine.energy_j.copy()
+        if curve.sampled and time_s.size > 3:
+            time_s, energy_j = _below(time_s, energy_j)
+        times.append(time_s)
+        energies.append(energy_j)
+    first = np.cumsum([0] + [each.size for each in times[1:]])
+    return Hulls(first, np.concatenate(times), np.concatenate(energies))
+
+
+def _below(time_s: Floats, energy_j: Floats) -> tuple[Floats, Floats]:
+    """Corners below a convex curve given by points of it.
+
+    A chord drawn on beyond its ends stays below the curve: between two points those of both
+    neighbouring chords meet in a corner.
+    """
+    pick = np.unique(np.linspace(0, time_s.size - 1, CORNERS + 2).astype(int))
+    x, y = time_s[pick], energy_j[pick]
+    slope = np.diff(y) / np.diff(x)
+    left, right = slope[:-2], slope[2:]
+    bends = right - left > 1e-9 * np.abs(left)
+    at = (y[2:-1] - y[1:-2] + left * x[1:-2] - right * x[2:-1]) / np.where(bends, left - right, 1.0)
+    at = np.where(bends, np.clip(at, x[1:-2], x[2:-1]), x[1:-2])
+    corner = np.minimum(y[1:-2] + left * (at - x[1:-2]), np.interp(at, x, y))
+    first = y[1] - slope[1] * (x[1] - x[0])
+    last = y[-2] + slope[-2] * (x[-1] - x[-2])
+    return np.concatenate([x[:1], at, x[-1:]]), np.concatenate([[first], corner, [last]])

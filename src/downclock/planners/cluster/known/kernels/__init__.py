@@ -1,0 +1,1 @@
+"""Loops of the search over whole plans."""

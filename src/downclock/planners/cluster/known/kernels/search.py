@@ -1,0 +1,217 @@
+"""Destroy and repair (large neighbourhood search) over whole plans, counted in places tried."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from downclock.kernels.compiling import compiled, inner
+from downclock.planners.cluster.known.kernels.board import put, take_off
+from downclock.planners.cluster.known.kernels.caps import first_over, next_to
+from downclock.planners.cluster.known.kernels.destroy import (
+    ANYWHERE,
+    FOR_LOST,
+    KIN,
+    take_some,
+)
+from downclock.planners.cluster.known.kernels.luck import draw, draw_below
+from downclock.planners.cluster.known.kernels.model import Floats, Ints, Placement, Question, Search
+from downclock.planners.cluster.known.kernels.repair import (
+    copy_run,
+    look_around,
+    lose_after,
+    settle_all,
+    take_out,
+)
+
+MOST = 24
+"""Jobs that a move takes out at most."""
+
+HEAT = 0.5
+"""Worse plans are accepted by up to this part of what a job is worth, at first."""
+
+RETURN = 400
+"""Moves without a better plan after which the search goes back to the best one."""
+
+
+@inner
+def _keep_best(question: Question, search: Search) -> bool:
+    """Remember the plan where it is better than all so far; tell whether it is.
+
+    Where the move began at the best plan, only what it touched is new.
+    """
+    board, tally = search.board, search.board.tally[0]
+    same = tally.lost == tally.best_lost and tally.value < tally.best_value
+    if not (tally.lost < tally.best_lost or same):
+        return False
+    tally.best_lost, tally.best_value = tally.lost, tally.value
+    for i in range(tally.touched if tally.at_best else question.jobs.size):
+        job = board.waits[i].touched if tally.at_best else i
+        copy_run(question, board.place, search.best, job)
+    tally.at_best = True
+    return True
+
+
+@inner
+def _load(question: Question, search: Search, place: Placement) -> None:
+    """Make the plan one that was given or kept."""
+    board = search.board
+    for job in range(question.jobs.size):
+        if board.place.runs[job].kind >= 0:
+            take_off(question, board, job)
+    board.tally[0].value = 0.0
+    for job in range(question.jobs.size):
+        copy_run(question, place, board.place, job)
+        if place.runs[job].kind >= 0:
+            put(question, board, job)
+
+
+@inner
+def _undo(question: Question, search: Search, value: float) -> None:
+    """Put everything a move touched back where it was."""
+    board, waits = search.board, search.board.waits
+    for i in range(board.tally[0].touched):
+        if board.place.runs[waits[i].touched].kind >= 0:
+            take_off(question, board, waits[i].touched)
+    for i in range(board.tally[0].touched):
+        job = waits[i].touched
+        copy_run(question, search.saved, board.place, job)
+        if search.saved.runs[job].kind >= 0:
+            put(question, board, job)
+    board.tally[0].value = value
+
+
+@inner
+def _end_move(search: Search) -> None:
+    waits, tally = search.board.waits, search.board.tally
+    for i in range(tally[0].touched):
+        waits[waits[i].touched].moving = False
+    tally[0].touched = 0
+
+
+@inner
+def _sort(order: Ints, key: Floats) -> None:
+    """Sort by rising key, in place; equals keep their order. For short lists."""
+    for i in range(1, order.size):
+        job, mine, j = order[i], key[i], i
+        while j > 0 and key[j - 1] > mine:
+            order[j], key[j] = order[j - 1], key[j - 1]
+            j -= 1
+        order[j], key[j] = job, mine
+
+
+@inner
+def _order(question: Question, search: Search) -> Ints:
+    """Return the waiting jobs in an order to place them that keeps edges."""
+    jobs, board = question.jobs, search.board
+    waits = board.waits
+    order = np.empty(board.tally[0].touched, np.int64)
+    key = np.empty(order.size)
+    for i in range(order.size):
+        order[i] = waits[i].touched
+        key[i] = jobs[order[i]].rank
+    if question.before.size:
+        _sort(order, key)
+    look_around(question, board, order)
+    way, lean = draw_below(board.tally, 4), draw(board.tally)
+    for i in range(order.size):
+        job = order[i]
+        if question.before.size:
+            key[i] = lean * waits[job].head_s + (1.0 - lean) * min(waits[job].tail_s, 1e12)
+        elif way == 0:
+            key[i] = jobs[job].to_s - jobs[job].natural_s
+        elif way == 1:
+            key[i] = -jobs[job].natural_s * jobs[job].gang
+        elif way == 2:
+            key[i] = jobs[job].from_s
+        else:
+            key[i] = draw(board.tally)
+    _sort(order, key)
+    return order
+
+
+@inner
+def _way(question: Question, search: Search) -> int:
+    """Draw a way to take out jobs."""
+    tally = search.board.tally
+    if tally[0].lost > 0 and draw(tally) < 0.5:
+        return FOR_LOST
+    if question.before.size and draw(tally) < 0.3:
+        return KIN
+    return draw_below(tally, ANYWHERE + 1)
+
+
+@inner
+def _move(question: Question, search: Search, slack: float) -> bool:
+    """Take some jobs out and place them anew; keep it where it costs little more than before.
+
+    Tell whether it is the best plan so far.
+    """
+    tally = search.board.tally
+    value, lost = tally[0].value, tally[0].lost
+    part = draw(tally)
+    most = int(part * part * min(MOST, question.jobs.size))
+    take_some(question, search, _way(question, search), most)
+    wake_share = draw(tally) if draw(tally) < 0.5 else 1.0
+    settle_all(question, search, _order(question, search), wake_share)
+    same = tally[0].lost == lost and tally[0].value <= value + slack
+    better = False
+    if (tally[0].lost < lost or same) and first_over(question, search.board) < 0:
+        better = _keep_best(question, search)
+        tally[0].at_best = better
+    else:
+        _undo(question, search, value)
+    _end_move(search)
+    return better
+
+
+@inner
+def _shed(question: Question, search: Search) -> None:
+    """Lose jobs until no cell is above its cap: cells say more than a given plan draws."""
+    cell = first_over(question, search.board)
+    while cell >= 0:
+        job = next_to(question, search.board, cell)
+        if job < 0:
+            return
+        take_out(question, search, job, False)
+        lose_after(question, search, job)
+        cell = first_over(question, search.board)
+
+
+@inner
+def _begin_with(question: Question, search: Search, place: Placement, order: Ints) -> None:
+    """Make the plan one that was given, with what it lacks placed in an order that keeps edges."""
+    _load(question, search, place)
+    _shed(question, search)
+    for job in range(question.jobs.size):
+        if search.board.place.runs[job].kind < 0:
+            take_out(question, search, job, True)
+    look_around(question, search.board, order)
+    settle_all(question, search, order, 0.5)
+    search.board.tally[0].at_best = False
+    _keep_best(question, search)
+    _end_move(search)
+
+
+@compiled
+def search_on(
+    question: Question, search: Search, place: Placement, order: Ints, trials: int, cooled: float
+) -> None:
+    """Search until so many more places were tried.
+
+    Where an order is given, from a plan on, completed in that order; else from where it was left.
+    Worse plans are accepted the less, the nearer ``cooled`` is to 1.
+    """
+    tally = search.board.tally
+    if order.size:
+        _begin_with(question, search, place, order)
+        tally[0].since = RETURN
+    begun = tally[0].trials
+    heat = HEAT * abs(tally[0].best_value) / max(1, question.jobs.size) * (1.0 - cooled) ** 2
+    while tally[0].trials - begun < trials:
+        if tally[0].since >= RETURN:
+            _load(question, search, search.best)
+            tally[0].best_value, tally[0].at_best = tally[0].value, True  # summed anew
+            tally[0].since = 0
+        better = _move(question, search, heat * draw(tally))
+        tally[0].trials += 1
+        tally[0].since = 0 if better else tally[0].since + 1

@@ -1,0 +1,98 @@
+"""A linear program that grows, and what HiGHS makes of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from downclock.planners.highs import solve_integer
+from downclock.units import Floats, Ints
+
+
+@dataclass(slots=True)
+class Program:
+    """A linear program that grows: columns with costs and limits, rows as triples."""
+
+    cost: list[Floats] = field(default_factory=list)
+    upper: list[Floats] = field(default_factory=list)
+    whole: list[Floats] = field(default_factory=list)
+    width: int = 0
+    row: list[Ints] = field(default_factory=list)
+    column: list[Ints] = field(default_factory=list)
+    value: list[Floats] = field(default_factory=list)
+    least: list[Floats] = field(default_factory=list)
+    most: list[Floats] = field(default_factory=list)
+    height: int = 0
+
+    def columns(self, cost: Floats, upper: Floats | float = np.inf, *, whole: bool = False) -> Ints:
+        """Add columns from 0 to ``upper``; return their numbers, in the shape of ``cost``."""
+        self.cost.append(cost.ravel())
+        self.upper.append(np.broadcast_to(np.asarray(upper, float), cost.shape).ravel())
+        self.whole.append(np.full(cost.size, float(whole)))
+        numbers = self.width + np.arange(cost.size).reshape(cost.shape)
+        self.width += cost.size
+        return numbers
+
+    def rows(self, count: int, least: Floats | float, most: Floats | float = np.inf) -> Ints:
+        """Add rows between two limits; return their numbers."""
+        self.least.append(np.broadcast_to(np.asarray(least, float), (count,)))
+        self.most.append(np.broadcast_to(np.asarray(most, float), (count,)))
+        numbers = self.height + np.arange(count)
+        self.height += count
+        return numbers
+
+    def put(self, row: Ints, column: Ints, value: Floats | float) -> None:
+        """Write entries; what is written twice adds up."""
+        row, column = np.broadcast_arrays(row, column)
+        self.row.append(row.ravel())
+        self.column.append(column.ravel())
+        self.value.append(np.broadcast_to(np.asarray(value, float), row.shape).ravel())
+
+    def solve(
+        self, *, seconds: float = np.inf, nodes: int | None = None, interior: bool = False
+    ) -> Any:
+        """Minimise the cost; the answer of `scipy.optimize.milp`.
+
+        ``interior``: by an interior point, of the program without whole numbers.
+        """
+        from scipy.optimize import Bounds, LinearConstraint
+        from scipy.sparse import csr_array
+
+        cost, upper = np.concatenate(self.cost), np.concatenate(self.upper)
+        entries = np.concatenate(self.row), np.concatenate(self.column)
+        matrix: Any = csr_array(
+            (np.concatenate(self.value), entries), shape=(self.height, self.width)
+        )
+        least, most = np.concatenate(self.least), np.concatenate(self.most)
+        if interior:
+            return _by_interior_point(cost, upper, matrix, least, most)
+        options: dict[str, float] = {"mip_rel_gap": 1e-7}
+        options |= {} if np.isinf(seconds) else {"time_limit": seconds}
+        options |= {} if nodes is None else {"node_limit": nodes}
+        return solve_integer(
+            cost,
+            constraints=LinearConstraint(matrix, least, most),
+            integrality=np.concatenate(self.whole),
+            bounds=Bounds(0.0, upper),
+            options=options,
+        )
+
+
+def _by_interior_point(
+    cost: Floats, upper: Floats, matrix: Any, least: Floats, most: Floats
+) -> Any:
+    from scipy.optimize import linprog
+
+    equal = least == most
+    limits: Any = np.column_stack([np.zeros(upper.size), upper])
+    return linprog(
+        cost,
+        A_ub=-matrix[~equal],
+        b_ub=-least[~equal],
+        A_eq=matrix[equal],
+        b_eq=least[equal],
+        bounds=limits,
+        method="highs-ipm",
+    )

@@ -1,0 +1,432 @@
+"""A problem as the search sees it: windows, curves, servers and the value of a joule, as columns.
+
+Windows hold what the graph leaves: a task cannot begin before its predecessors can have ended at
+full speed, nor end after its successors must begin. Tasks without work are no jobs; edges pass
+through them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from downclock.errors import InvalidInput
+from downclock.power.frontier import Frontier, frontier
+from downclock.problem.objective import Objective
+from downclock.problem.platform import Kind, Platform
+from downclock.problem.problem import Problem
+from downclock.units import Bools, Floats, Ints
+
+if TYPE_CHECKING:
+    from downclock.planners.cluster.known.kernels.model import Question, Records
+
+ENERGY = Objective(energy=1.0)
+"""Valued in joules; every other objective in its own unit."""
+
+SAMPLES, ENTRIES = 193, 4_000_000
+"""Run times that stand for a continuous curve; fewer where there would be more entries in all."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownQuestion:
+    """What is asked of the search.
+
+    Attributes:
+        columns: jobs, curves, servers and prices.
+        task: task of each job (n,).
+        hopeless: tasks that no schedule can do (tasks,): too long for their window, or after one.
+        soonest_s: when each could end at the earliest, at full speed and alone (tasks,).
+    """
+
+    columns: Question
+    task: Ints
+    hopeless: Bools
+    soonest_s: Floats
+
+
+def objection(
+    problem: Problem, objective: Objective = ENERGY, *, actual: bool = False
+) -> str | None:
+    """Tell why the search cannot plan a problem, or None; ``actual``: bound it at real prices."""
+    platform = problem.platform
+    if platform.slot_s is not None:
+        return "the platform is slotted; this policy plans in continuous time"
+    if np.any(np.bincount(platform.chip) > 1):
+        return "processors share a clock; this policy sets each clock by itself"
+    for column in (platform.shared_w, platform.shared_w_per_clock):
+        least, most = _ends_per_server(platform, column)
+        if np.any(least != most):
+            return "chips of one server differ in shared power"
+    try:
+        tariff_columns(problem, objective, actual=actual)
+    except InvalidInput as error:
+        return error.rule if error.source is None else f"{error.source}: {error.rule}"
+    return None
+
+
+def require_known(problem: Problem, objective: Objective) -> None:
+    """Refuse a problem that the search cannot plan."""
+    doubt = objection(problem, objective)
+    if doubt is not None:
+        raise InvalidInput(doubt, item=f"problem '{problem.name}'")
+
+
+def ask(
+    problem: Problem, objective: Objective, only: Bools | None = None, *, actual: bool = False
+) -> KnownQuestion:
+    """Put a problem into columns; with ``only`` (tasks,) as if other tasks were not to be done.
+
+    Prices are forecasts where there are any, unless ``actual``.
+
+    Raises:
+        InvalidInput: a price or carbon curve is missing, or ends before the last deadline.
+    """
+    from downclock.planners.cluster.known.kernels.model import Question
+
+    frontiers = [problem.frontier(k) for k in range(len(problem.platform.kinds))]
+    tariff, known_s = tariff_columns(problem, objective, actual=actual)
+    windows = windows_of(problem, frontiers, only)
+    task = np.flatnonzero(~windows.hopeless & (problem.tasks.scale > 0.0))
+    curves, entries, curve = _curves(problem, task)
+    curve[~np.isfinite(windows.short_s[task])] = -1
+    capacity = _capacity(problem.platform)
+    jobs, before, after = _jobs(problem, task, windows, frontiers)
+    jobs.to_s = np.minimum(jobs.to_s, known_s)
+    room = np.cumsum(_room(jobs.gang, curve, capacity))
+    jobs.held_first, jobs.held_end = np.append(0, room)[:-1], room
+    servers, groups, alike = _servers(problem.platform, capacity)
+    columns = Question(
+        jobs=jobs,
+        before=before,
+        after=after,
+        curve=curve,
+        curves=curves,
+        entries=entries,
+        servers=servers,
+        kinds=_kinds(problem.platform, capacity),
+        capacity=capacity,
+        groups=groups,
+        alike=alike,
+        tariff=tariff,
+        down=_down(problem.platform),
+        **_caps(problem.platform, jobs),
+    )
+    return KnownQuestion(columns, task, windows.hopeless, windows.soonest_s)
+
+
+def tariff_columns(
+    problem: Problem, objective: Objective, *, actual: bool = False
+) -> tuple[Floats, float]:
+    """Value of a joule (see `kernels.tariff`) and until when it is known.
+
+    Where energy is asked for, a joule is worth 1 everywhere.
+    """
+    from downclock.planners.cluster.price_bound import tariff_of
+
+    zones = len(problem.platform.zones)
+    if objective == ENERGY:
+        return np.array([[0.0], *([[1.0], [0.0]] * zones)]), np.inf
+    known = tariff_of(problem, objective, actual=actual)
+    columns = np.empty((1 + 2 * zones, known.rate.shape[1]))
+    columns[0], columns[1::2], columns[2::2] = known.edge_s[:-1], known.rate, known.past[:, :-1]
+    return columns, float(known.edge_s[-1])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Windows:
+    """When tasks may run, (tasks,) each; ``short_s`` (tasks, kinds) is infinite where one cannot.
+
+    Attributes:
+        from_s, to_s: earliest start and latest end.
+        short_s: shortest run time on each kind.
+        hopeless: no schedule can do them.
+        soonest_s: earliest end.
+    """
+
+    from_s: Floats
+    to_s: Floats
+    short_s: Floats
+    hopeless: Bools
+    soonest_s: Floats
+
+
+def windows_of(problem: Problem, frontiers: list[Frontier], only: Bools | None = None) -> Windows:
+    """What arrivals, deadlines, wake times and the graph leave of each task's time."""
+    tasks, platform, edges = problem.tasks, problem.platform, problem.edges
+    most = np.bincount(platform.kind, minlength=len(platform.kinds))
+    short_s = np.column_stack([each.t_min_s for each in frontiers])
+    short_s[tasks.processors[:, None] > most] = np.inf
+    ready_s = np.array([_ready_s(platform, k) for k in range(len(platform.kinds))])
+    work = tasks.scale > 0.0
+    from_s, to_s = tasks.arrival_s.copy(), tasks.deadline_s.copy()
+
+    def ended_s(rows: Ints | slice) -> Floats:
+        first = np.maximum(from_s[rows][:, None], ready_s) + short_s[rows]
+        return np.where(work[rows], first.min(axis=1), from_s[rows])
+
+    late = _late(ended_s(slice(None)), to_s)
+    late |= False if only is None else ~only
+    if len(edges):
+        order = problem.edges.order(len(tasks))
+        before, after = _neighbours(problem, backwards=True), _neighbours(problem)
+        for i in order:
+            mine = before[i]
+            if mine.size:
+                from_s[i] = max(from_s[i], ended_s(mine).max())
+                late[i] |= np.any(late[mine]) or bool(_late(ended_s(np.array([i])), to_s[i])[0])
+        least_s = np.where(work, short_s.min(axis=1), 0.0)
+        least_s[~np.isfinite(least_s)] = 0.0  # no kind can run it: it is late, whatever follows
+        for i in order[::-1]:
+            mine = after[i][~late[after[i]]]
+            if mine.size:
+                to_s[i] = min(to_s[i], float((to_s[mine] - least_s[mine]).min()))
+    return Windows(from_s, to_s, short_s, late, ended_s(slice(None)))
+
+
+def _late(ended_s: Floats, to_s: Floats | float) -> Bools:
+    """Tell what cannot end by a time; rounding is no excuse to reject."""
+    return np.asarray(~(ended_s <= np.asarray(to_s) * (1.0 + 1e-12)))
+
+
+def _ready_s(platform: Platform, kind: int) -> float:
+    """When the first server with a kind can be awake; infinite without one."""
+    first_s = np.where(platform.initially_on, 0.0, platform.wake_s)
+    return float(first_s[platform.server[platform.kind == kind]].min(initial=np.inf))
+
+
+def _neighbours(problem: Problem, *, backwards: bool = False) -> list[Ints]:
+    """Tasks after each task, or before it."""
+    edges, n = problem.edges, len(problem.tasks)
+    ends = (edges.after, edges.before) if backwards else (edges.before, edges.after)
+    order = np.argsort(ends[0], kind="stable")
+    first = np.searchsorted(ends[0][order], np.arange(n + 1))
+    return [ends[1][order[first[i] : first[i + 1]]] for i in range(n)]
+
+
+def _jobs(
+    problem: Problem, task: Ints, windows: Windows, frontiers: list[Frontier]
+) -> tuple[Records, Ints, Ints]:
+    """The jobs, and what is before and after them."""
+    from downclock.planners.cluster.known.kernels.model import JOB, records
+
+    ends = job_edges(problem, task)
+    order = problem.edges.order(len(problem.tasks))
+    rank = np.empty(order.size, np.int64)
+    rank[order] = np.arange(order.size)
+    before_first, before = _ranges(ends[1], ends[0], task.size)
+    after_first, after = _ranges(ends[0], ends[1], task.size)
+    jobs = records(
+        JOB,
+        task.size,
+        from_s=windows.from_s[task],
+        to_s=windows.to_s[task],
+        gang=problem.tasks.processors[task],
+        scale=problem.tasks.scale[task],
+        shortest_s=windows.short_s[task].min(axis=1, initial=np.inf),
+        natural_s=_natural_s(problem, task, windows, frontiers),
+        rank=rank[task],
+        before_first=before_first[:-1],
+        before_end=before_first[1:],
+        after_first=after_first[:-1],
+        after_end=after_first[1:],
+    )
+    return jobs, before, after
+
+
+def job_edges(problem: Problem, task: Ints) -> tuple[Ints, Ints]:
+    """Edges between jobs (before, after); those through tasks without work are drawn through."""
+    n = len(problem.tasks)
+    job = np.full(n, -1)
+    job[task] = np.arange(task.size)
+    pairs = set(zip(problem.edges.before.tolist(), problem.edges.after.tolist(), strict=True))
+    idle = np.flatnonzero(problem.tasks.scale == 0.0)
+    if pairs and idle.size:
+        into, out = _neighbours(problem, backwards=True), _neighbours(problem)
+        behind = {int(i): set(into[i].tolist()) for i in idle}
+        for i in problem.edges.order(n):
+            if problem.tasks.scale[i] == 0.0:
+                jobs = {j for j in behind[int(i)] if problem.tasks.scale[j] > 0.0}
+                for j in behind[int(i)] - jobs:
+                    jobs |= behind[j]
+                behind[int(i)] = jobs
+                pairs |= {(j, int(k)) for j in jobs for k in out[i]}
+    kept = [(job[a], job[b]) for a, b in sorted(pairs) if job[a] >= 0 and job[b] >= 0]
+    ends = np.array(kept, np.int64).reshape(-1, 2)
+    return np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])
+
+
+def _ranges(of: Ints, values: Ints, n: int) -> tuple[Ints, Ints]:
+    """Values grouped by what they belong to: first of each (n + 1,), and all of them."""
+    order = np.argsort(of, kind="stable")
+    return np.searchsorted(of[order], np.arange(n + 1)).astype(np.int64), values[order]
+
+
+def _natural_s(problem: Problem, task: Ints, windows: Windows, frontiers: list[Frontier]) -> Floats:
+    """Run time of least energy with a processor's part of its host, on the best kind (n,)."""
+    platform = problem.platform
+    part_w = (platform.host_w / np.diff(platform.first_processor))[platform.server]
+    best, least = np.zeros(task.size), np.full(task.size, np.inf)
+    for k, of_kind in enumerate(frontiers):
+        price_w = float(part_w[platform.kind == k].min(initial=np.inf))
+        if not np.isfinite(price_w):
+            continue
+        found = of_kind.cheapest(price_w, task)
+        cost = found.energy_j + price_w * found.time_s
+        better = np.isfinite(windows.short_s[task, k]) & (cost < least)
+        best[better], least[better] = found.time_s[better], cost[better]
+    return np.minimum(best, windows.to_s[task] - windows.from_s[task])
+
+
+def _room(gang: Ints, curve: Ints, capacity: Ints) -> Ints:
+    """Servers that each job may need (n,): one, or enough of the smallest for a large gang."""
+    room = np.ones(gang.size, np.int64)
+    for k in range(capacity.shape[1]):
+        sizes = capacity[:, k][capacity[:, k] > 0]
+        wide = (curve[:, k] >= 0) & (gang > sizes.max(initial=0))
+        if sizes.size:
+            most = np.minimum(sizes.size, -(-gang[wide] // sizes.min()))
+            room[wide] = np.maximum(room[wide], most)
+    return room
+
+
+def _capacity(platform: Platform) -> Ints:
+    """Processors of each kind on each server (s, k)."""
+    kinds, servers = len(platform.kinds), platform.server_count
+    cell = platform.server * kinds + platform.kind
+    return np.bincount(cell, minlength=servers * kinds).reshape(servers, kinds).astype(np.int64)
+
+
+def _kinds(platform: Platform, capacity: Ints) -> Records:
+    from downclock.planners.cluster.known.kernels.model import KIND, records
+
+    return records(
+        KIND,
+        len(platform.kinds),
+        idle_w=[kind.idle_w for kind in platform.kinds],
+        largest=capacity.max(axis=0),
+        migrates=[kind.interrupt == "migrate" for kind in platform.kinds],
+    )
+
+
+def _servers(platform: Platform, capacity: Ints) -> tuple[Records, Records, Ints]:
+    """The servers, groups of equal ones, and the servers by group."""
+    from downclock.planners.cluster.known.kernels.model import GROUP, SERVER, records
+
+    idle_w = np.bincount(platform.server, platform.idle_w, platform.server_count)
+    every = np.arange(platform.server_count)
+    columns = {
+        "up_w": platform.host_w + idle_w,
+        "sleep_w": platform.sleep_w,
+        "wake_j": platform.wake_j,
+        "wake_s": platform.wake_s,
+        "shared_w": _ends_per_server(platform, platform.shared_w)[0],
+        "shared_w_per_clock": _ends_per_server(platform, platform.shared_w_per_clock)[0],
+        "begins_on": platform.initially_on,
+        "zone": platform.zone,
+    }
+    alone = np.where(np.isin(every, platform.limits.server), every, -1)  # a group of its own
+    table = np.column_stack([capacity, *columns.values(), alone])
+    group = np.unique(table, axis=0, return_inverse=True)[1].reshape(-1)
+    alike = np.argsort(group, kind="stable").astype(np.int64)
+    first = np.searchsorted(group[alike], np.arange(group.max() + 2))
+    groups = records(GROUP, first.size - 1, first=first[:-1], end=first[1:])
+    down = [np.searchsorted(platform.limits.server, every, side) for side in ("left", "right")]
+    servers = records(
+        SERVER, platform.server_count, **columns, down_first=down[0], down_end=down[1]
+    )
+    return servers, groups, alike
+
+
+def _down(platform: Platform) -> Floats:
+    """From when to when servers can run nothing (d, 2): they are down, and have to wake then."""
+    limits = platform.limits
+    ready_s = limits.to_s + platform.wake_s[limits.server]
+    return np.column_stack([limits.from_s, ready_s])
+
+
+def _caps(platform: Platform, jobs: Records) -> dict[str, Any]:
+    """Caps on power, less what sleeping servers draw, and the servers they hold for."""
+    from downclock.planners.cluster.known.kernels.model import CAP, CELLS, records
+
+    limits = platform.limits.caps(platform.zones, platform.zone)
+    servers = np.array([each[2] for each in limits], np.bool_).reshape(-1, platform.server_count)
+    cap_w = np.array([each[1] for each in limits]) - servers @ platform.sleep_w
+    endless = np.isinf(jobs.to_s)
+    end_s = float(np.where(endless, jobs.from_s, jobs.to_s).max(initial=1.0))
+    end_s += 2.0 * float(jobs.natural_s[endless] @ jobs.gang[endless]) / platform.processor_count
+    return {
+        "caps": records(CAP, cap_w.size, cap_w=cap_w, step_s=end_s / CELLS),
+        "capped": servers,
+    }
+
+
+def _ends_per_server(platform: Platform, per_chip: Floats) -> tuple[Floats, Floats]:
+    """Least and most of a column of chips on each server (s,)."""
+    first = np.searchsorted(platform.chip_server, np.arange(platform.server_count))
+    return np.minimum.reduceat(per_chip, first), np.maximum.reduceat(per_chip, first)
+
+
+def _curves(problem: Problem, task: Ints) -> tuple[Records, Records, Ints]:
+    """Curves of the applications in use on each kind, their entries, and each job's (n, kinds)."""
+    from downclock.planners.cluster.known.kernels.model import CURVE, ENTRY, records
+
+    used, place = np.unique(problem.tasks.application[task], return_inverse=True)
+    kinds = problem.platform.kinds
+    samples = int(np.clip(ENTRIES // max(1, used.size * len(kinds)), 24, SAMPLES))
+    curve = np.full((task.size, len(kinds)), -1)
+    found: list[tuple[Floats, Floats, Floats, bool, bool]] = []
+    for k, kind in enumerate(kinds):
+        unit = frontier(problem.library, kind.name, kind.clocks, used, np.ones(used.size))
+        row = np.full(used.size, -1)
+        for i, entries in _entries(unit, kind, samples).items():
+            row[i] = len(found)
+            found.append(entries)
+        curve[:, k] = row[place.reshape(-1)]
+    end = np.cumsum([each[0].size for each in found], dtype=np.int64)
+    smooth, sampled = [each[3] for each in found], [each[4] for each in found]
+    time_s, energy_j, clock_s = (
+        np.concatenate([np.empty(0), *(each[c] for each in found)]) for c in range(3)
+    )
+    return (
+        records(
+            CURVE, end.size, first=np.append(0, end)[:-1], end=end, smooth=smooth, sampled=sampled
+        ),
+        records(ENTRY, time_s.size, time_s=time_s, energy_j=energy_j, clock_s=clock_s),
+        curve,
+    )
+
+
+def _entries(
+    unit: Frontier, kind: Kind, samples: int
+) -> dict[int, tuple[Floats, Floats, Floats, bool, bool]]:
+    """Times, energies and clocks × time of each application of a kind, and whether it is smooth."""
+    from downclock.power.kernels.ladder import lower_hull
+
+    offset, rung_s, rung_j = unit.ladder()
+    mixes = kind.clock == "free"
+    kept = lower_hull(offset, rung_s, rung_j) if mixes else np.ones(rung_s.size, np.bool_)
+    longest_s = unit.cheapest(-kind.idle_w).time_s
+    found = {}
+    for i in np.flatnonzero(np.isfinite(unit.t_min_s)):
+        mine = np.arange(offset[i], offset[i + 1])
+        if mine.size:
+            mine = mine[kept[mine]]
+            useful = _falling(rung_j[mine] - kind.idle_w * rung_s[mine])
+            time_s, joules = rung_s[mine][useful], rung_j[mine][useful]
+        else:
+            ratio = max(1.0, longest_s[i] / unit.t_min_s[i])
+            time_s = unit.t_min_s[i] * ratio ** np.linspace(0.0, 1.0, samples)
+            time_s = time_s if ratio > 1.0 + 1e-9 else time_s[:1]
+            joules = unit.at(time_s, np.full(time_s.size, i)).energy_j
+        core = unit.at(time_s, np.full(time_s.size, i)).points[:, 0]
+        sampled = not mine.size
+        found[int(i)] = (time_s, joules, core * time_s, sampled or mixes, sampled)
+    return found
+
+
+def _falling(values: Floats) -> Bools:
+    """Mark values below all before them."""
+    least = np.minimum.accumulate(values)
+    return np.append(True, values[1:] < least[:-1])

@@ -1,0 +1,180 @@
+"""Plan a cluster whose tasks are all known: destroy and repair, from the plans of others on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import nullcontext
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from downclock.kernels.compiling import at_once
+from downclock.planners.cluster.known.bounds import prove
+from downclock.planners.cluster.known.judge import Judged, judged
+from downclock.planners.cluster.known.question import (
+    ENERGY,
+    KnownQuestion,
+    ask,
+    require_known,
+)
+from downclock.planners.cluster.known.write import placement_of, processors_of, written
+from downclock.planners.portfolio import Progress
+from downclock.planners.result import Result, Status, status_of
+from downclock.problem.objective import Objective
+from downclock.problem.problem import Problem
+from downclock.schedule.schedule import Schedule
+from downclock.schedule.verify.verify import verify
+from downclock.units import Ints
+
+if TYPE_CHECKING:
+    from downclock.planners.cluster.known.kernels.model import Placement, Search
+
+NAME = "known"
+
+TRIALS_PER_S, TRIALS_A_PAIR = 1_500_000, 300
+"""Places that a second of effort stands for, counted so that results repeat; few jobs need fewer,
+as the square of their number."""
+
+ROUNDS, MOST_RETIMED = 4, 1500
+"""Times the search pauses to choose all times together, and the jobs up to which it does."""
+
+SLICE, PATIENCE, PLAIN = 20_000, 40_000, 4_000
+"""Places tried before somebody may interrupt, those worth compiling for, and those that take about
+a second where nothing is compiled."""
+
+
+def _trials_a_second(jobs: int) -> int:
+    return min(TRIALS_PER_S, TRIALS_A_PAIR * jobs * (jobs + 3))
+
+
+def usual_effort(jobs: int) -> float:
+    """A second where the search is compiled; else what it does in about as long without."""
+    from downclock.planners.cluster.known.kernels.search import search_on
+
+    if getattr(search_on, "is_ready", False):
+        return 1.0
+    return min(1.0, PLAIN / _trials_a_second(max(jobs, 1)))
+
+
+def solve_known(
+    problem: Problem,
+    objective: Objective = ENERGY,
+    *,
+    effort: float = 1.0,
+    seed: int = 0,
+    start: Iterable[Schedule] = (),
+) -> Result:
+    """Search as `search_known` does, and prove how good the plan is.
+
+    The bound is on schedules that do the same tasks. Plan and bound see forecasts and count
+    negative prices as 0.
+    """
+    best = search_known(problem, objective, effort=effort, seed=seed, start=start)
+    bound, more = prove(problem, objective, best, effort)
+    status: Status = "feasible" if more else status_of(best.value, bound)
+    unit = "J" if objective == ENERGY else objective.unit(problem.prices.currency)
+    return Result(best.schedule, best.value, bound, status, best.schedule.policy, unit)
+
+
+def search_known(
+    problem: Problem,
+    objective: Objective = ENERGY,
+    *,
+    effort: float = 1.0,
+    seed: int = 0,
+    start: Iterable[Schedule] = (),
+    progress: Progress | None = None,
+) -> Judged:
+    """Plan all tasks at once: as many as possible, then at the least value.
+
+    Args:
+        problem: tasks with arrivals, deadlines, edges and gangs on servers of any kinds.
+        objective: what is to be least.
+        effort: about seconds of search, less for few jobs; counted, so that plans repeat.
+        seed: of the search.
+        start: schedules of others to begin with; the answer is no worse than any valid one.
+        progress: told how far the search is.
+
+    Raises:
+        InvalidInput: the problem is of another kind (see `objection`), or prices end too early.
+    """
+    require_known(problem, objective)
+    asked = ask(problem, objective)
+    given = [judged(problem, objective, each) for each in start if verify(problem, each).ok]
+    search = Searching.of(problem, asked, seed)
+    search.run([each.schedule for each in given], effort, progress)
+    found = judged(problem, objective, search.schedule())
+    if given and not verify(problem, found.schedule).ok:
+        found = given[0]
+    return min([*given, found], key=lambda each: each.rank)
+
+
+class Searching:
+    """A search and what it is about."""
+
+    def __init__(self, problem: Problem, asked: KnownQuestion, search: Search, order: Ints) -> None:
+        self.problem, self.asked, self.search, self.order = problem, asked, search, order
+
+    @classmethod
+    def of(cls, problem: Problem, asked: KnownQuestion, seed: int) -> Searching:
+        """Nothing is placed."""
+        from downclock.planners.cluster.known.kernels.model import new_search
+
+        jobs = asked.columns.jobs
+        key = jobs.rank if asked.columns.before.size else jobs.to_s
+        return cls(problem, asked, new_search(asked.columns, seed), np.argsort(key, kind="stable"))
+
+    def run(self, given: list[Schedule], effort: float, progress: Progress | None) -> None:
+        """Search from the given plans and one made job by job."""
+        from downclock.planners.cluster.known.kernels.model import new_placement
+
+        jobs = self.asked.task.size
+        trials = int(effort * _trials_a_second(jobs)) // ROUNDS
+        if not jobs:
+            return
+        with at_once() if trials * ROUNDS > PATIENCE else nullcontext():
+            self._begin(new_placement(self.asked.columns.jobs))
+            for each in given:
+                self._begin(placement_of(self.problem, self.asked, each))
+            for turn in range(ROUNDS):
+                self._round(trials, turn, progress)
+                self._retime()
+            self._begin(self.search.best)
+
+    def _round(self, trials: int, turn: int, progress: Progress | None) -> None:
+        """Search from the best plan on; end with the best."""
+        self._begin(self.search.best)
+        for done in range(0, trials, SLICE):
+            if progress is not None:
+                progress("searching for a better plan", turn * trials + done, ROUNDS * trials)
+            self._advance(min(SLICE, trials - done), done / trials)
+        self._begin(self.search.best)
+
+    def schedule(self) -> Schedule:
+        """The plan as it stands."""
+        return written(self.problem, self.asked, self.search.board, NAME)
+
+    def _begin(self, place: Placement) -> None:
+        from downclock.planners.cluster.known.kernels.search import search_on
+
+        search_on(self.asked.columns, self.search, place, self.order, 0, 0.0)
+
+    def _advance(self, trials: int, cooled: float) -> None:
+        from downclock.planners.cluster.known.kernels.search import search_on
+
+        go_on = np.empty(0, np.int64)
+        search_on(self.asked.columns, self.search, self.search.best, go_on, trials, cooled)
+
+    def _retime(self) -> None:
+        """Choose all times together, where a joule is always worth the same and no limit is set."""
+        from downclock.planners.cluster.known.retime import retimed
+
+        question = self.asked.columns
+        if question.tariff.shape[1] > 1 or self.asked.task.size > MOST_RETIMED:
+            return
+        if self.problem.platform.limits:
+            return
+        rows = processors_of(self.problem, question, self.search.board.place)
+        better = retimed(question, self.search.board, *rows)
+        if better is not None:
+            self._begin(better)

@@ -1,0 +1,110 @@
+"""Plans under limits of the site: caps on power are kept, downtimes are planned round."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import downclock as dc
+from downclock.errors import InvalidInput
+from downclock.planners.catalog import CATALOG, policy
+from downclock.planners.cluster.known.question import ENERGY
+from downclock.planners.cluster.known.solve import search_known, solve_known
+from downclock.problem.limits import Limits
+from downclock.problem.objective import parse_objective
+from downclock.problem.problem import Problem
+from downclock.schedule.account.total_draw import all_draws, total_draw
+from downclock.schedule.schedule import DONE, Schedule
+from downclock.schedule.verify.verify import require_valid, verify
+from downclock.study.baselines import chosen_policy
+from tests.generated import random_problem
+from tests.planners.cluster.known.clusters import busy_day, own_cluster
+
+LITTLE = 0.01
+
+
+def limited(problem: Problem, limits: Limits) -> Problem:
+    return replace(problem, platform=replace(problem.platform, limits=limits))
+
+
+def peak_w(problem: Problem, schedule: Schedule) -> float:
+    draws = all_draws(problem, schedule.segments, schedule.spans)
+    return total_draw(draws, np.ones(problem.platform.server_count, np.bool_)).peak_w
+
+
+def drawn_limits(rng: np.random.Generator, problem: Problem, peak: float) -> Limits:
+    """A cap below the peak, one of a zone, and downtimes of half of the servers."""
+    platform = problem.platform
+    last_s = float(np.max(problem.tasks.deadline_s, initial=100.0, where=np.isfinite(
+        problem.tasks.deadline_s)))  # fmt: skip
+    down = []
+    for server in range(platform.server_count):
+        if rng.uniform() < 0.5:
+            from_s = rng.uniform(0.0, 0.8) * last_s
+            down.append((server, from_s, from_s + rng.uniform(0.05, 0.5) * last_s))
+    zone = [(platform.zones[0], float(rng.uniform(0.4, 1.0) * peak) + 1e-3)]
+    return Limits.of(float(rng.uniform(0.3, 0.9) * peak) + 1e-3, zone, down)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_plans_of_generated_problems_keep_all_limits(seed: int) -> None:
+    problem = random_problem(seed, chip_wide=False, slot_s=None)
+    objective = parse_objective("cost") if problem.prices.zones and seed % 2 else ENERGY
+    free = search_known(problem, objective, effort=LITTLE).schedule
+    rng = np.random.default_rng(seed)
+    tight = limited(problem, drawn_limits(rng, problem, peak_w(problem, free)))
+    found = solve_known(tight, objective, effort=LITTLE)
+    require_valid(tight, found.schedule)
+    assert found.bound <= found.objective
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_cap_costs_clocks_before_it_costs_jobs(seed: int) -> None:
+    """Jobs with much slack: below the peak of full speed all are still done, slower or later."""
+    problem = busy_day(seed, 60)
+    race = dc.plan(problem, "race")
+    cap_w = 0.9 * peak_w(problem, race)
+    capped = limited(problem, Limits.of(cap_w))
+    found = search_known(capped, effort=0.05).schedule
+    require_valid(capped, found)
+    assert peak_w(capped, found) <= cap_w * (1 + 1e-9)
+    assert np.sum(found.outcomes.status == DONE) == 60
+
+
+def test_a_cap_that_does_not_bind_costs_next_to_nothing() -> None:
+    """Only the times that a program chooses together are missing."""
+    problem = own_cluster(5, 12)
+    free = search_known(problem, effort=0.1)
+    loose = search_known(limited(problem, Limits.of(1e6)), effort=0.1)
+    assert loose.rank[0] == free.rank[0]
+    assert loose.value <= 1.05 * free.value
+
+
+def test_jobs_move_to_servers_that_are_up_or_to_later() -> None:
+    """Both servers with A100 are down for an hour in which jobs ran; all is done nevertheless."""
+    problem = busy_day(2, 20, servers=2)
+    free = search_known(problem, effort=0.05).schedule
+    start_s = float(np.median(free.segments.start_s))
+    down = [(server, start_s, start_s + 3600.0) for server in range(2)]
+    closed = limited(problem, Limits.of(down=down))
+    assert not verify(closed, free).ok
+    found = search_known(closed, effort=0.05).schedule
+    require_valid(closed, found)
+    assert np.sum(found.outcomes.status == DONE) >= 18
+
+
+def test_every_policy_keeps_limits_or_refuses_by_name() -> None:
+    problem = own_cluster(2, 6)
+    for limits in (Limits.of(1500.0), Limits.of(down=[(0, 0.0, 40000.0)])):
+        tight = limited(problem, limits)
+        for name in CATALOG:
+            why = policy(name).objection(tight)
+            if why is None:
+                require_valid(tight, dc.plan(tight, name))
+            elif policy(name).objection(problem) is None:
+                assert "cap" in why or "down" in why
+        assert chosen_policy(tight).name.startswith("known")
+    with pytest.raises(InvalidInput, match="power cap"):
+        dc.simulate(limited(problem, Limits.of(1500.0)), "late")

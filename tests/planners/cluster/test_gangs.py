@@ -1,0 +1,125 @@
+"""Gangs in our policy: reservations that hold, servers that fill up, failures that are followed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from downclock.engine.play import plan
+from downclock.planners.catalog import policy
+from downclock.planners.per_task import per_task_bound_j
+from downclock.problem.platform import Kind, Platform, ServerSpec
+from downclock.problem.problem import Problem
+from downclock.schedule.account.account import account
+from downclock.schedule.schedule import DONE, REJECTED, Schedule
+from downclock.schedule.verify.verify import verify
+from downclock.simulate.chances import Chances
+from downclock.simulate.simulate import simulate
+from downclock.workloads import mei
+from tests.generated import random_problem
+from tests.laws.test_engine import same
+
+PLAIN = {"edges": False, "slot_s": None, "chip_wide": False, "gangs": True}
+SIZES = np.array([1, 2, 4, 8])
+
+
+def day(seed: int, per_server: int, utilisation: float = 0.06) -> Problem:
+    """A short day of the papers with gangs in it."""
+    problem = mei.online(
+        seed,
+        utilisation=utilisation,
+        initial_utilisation=utilisation / 4,
+        cluster=mei.Cluster(pairs=256, per_server=per_server),
+    )
+    gang = np.random.default_rng(seed).choice(SIZES, len(problem.tasks), p=[0.6, 0.2, 0.1, 0.1])
+    return replace(problem, tasks=replace(problem.tasks, processors=gang))
+
+
+def energy_j(problem: Problem, schedule: Schedule) -> float:
+    return float(account(problem, schedule).server_j.sum())
+
+
+def busiest(schedule: Schedule, platform: Platform) -> int:
+    """Most processors of one server that run at once, counted by hand."""
+    s = schedule.segments
+    server, most = platform.server[s.processor], 0
+    for at in s.start_s:
+        running = (s.start_s <= at) & (at < s.end_s)
+        most = max(most, int(np.bincount(server[running]).max()))
+    return most
+
+
+@pytest.mark.parametrize("spec", ["late", "prompt", "late:reserve=0.2"])
+@pytest.mark.parametrize("seed", range(8))
+def test_drawn_problems_with_gangs_are_valid_and_nothing_accepted_is_late(spec, seed):
+    problem = random_problem(500 + seed, tasks=(8, 24, 40)[seed % 3], **PLAIN)
+    schedule = plan(problem, policy(spec))
+    verdict = verify(problem, schedule)
+    assert verdict.ok, str(verdict)
+    assert np.all(np.isin(schedule.outcomes.status, (DONE, REJECTED)))
+    same(schedule, plan(problem, policy(spec), stepwise=True))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_failures_overruns_and_repairs_are_followed_with_gangs(seed):
+    problem = random_problem(520 + seed, tasks=20, **PLAIN)
+    chances = Chances(
+        actual="uniform:0.6:1.4", fail_jobs=0.1, server_life="exponential:300",
+        processor_life="exponential:400", repair_s=40.0,
+    )  # fmt: skip
+    run = simulate(problem, policy("late"), chances=chances, seed=seed)
+    verdict = verify(problem, run.realised)
+    assert verdict.ok, str(verdict)
+
+
+@pytest.mark.parametrize("per_server", [4, 8])
+def test_a_day_with_gangs_is_near_the_bound_and_below_full_speed(per_server):
+    problem = day(1, per_server)
+    schedule = plan(problem, policy("late"))
+    assert verify(problem, schedule).ok
+    assert np.all(schedule.outcomes.status == DONE)
+    gap = energy_j(problem, schedule) / per_task_bound_j(problem).sum() - 1.0
+    assert gap < 0.05
+    assert busiest(schedule, problem.platform) <= per_server
+
+
+def test_a_gang_stays_on_one_server_where_it_fits_and_takes_whole_ones_else():
+    problem = day(2, 4)
+    platform, s = problem.platform, plan(problem, policy("late")).segments
+    for task in np.unique(s.task):
+        servers, rows = np.unique(platform.server[s.processor[s.task == task]], return_counts=True)
+        gang = int(problem.tasks.processors[task])
+        assert servers.size == max(1, gang // 4)
+        assert gang <= 4 or np.all(rows == 4)
+
+
+def test_singles_are_planned_as_before_until_the_first_gang_comes():
+    problem = day(3, 4)
+    late = problem.tasks.arrival_s > np.median(problem.tasks.arrival_s)
+    gang = np.where(late, problem.tasks.processors, 1)
+    mixed = replace(problem, tasks=replace(problem.tasks, processors=gang))
+    single = replace(problem, tasks=replace(problem.tasks, processors=np.ones(late.size, int)))
+    first_s = problem.tasks.arrival_s[gang > 1].min()
+    rows = []
+    for p in (mixed, single):
+        s = plan(p, policy("late")).segments
+        mine = s.start_s < first_s
+        order = np.lexsort((s.processor[mine], s.task[mine]))
+        rows.append(np.column_stack([s.task, s.processor, s.start_s])[mine][order])
+    assert np.array_equal(*rows)
+    assert len(rows[0]) > 10
+
+
+def test_a_gang_larger_than_any_kind_is_refused_with_what_there_is():
+    problem = day(4, 4)
+    small = Platform.build(
+        (Kind(mei.PAIR, mei.MEI2021.clocks, idle_w=37.0, clock="locked"),),
+        (ServerSpec("s", ((mei.PAIR, 2),), count=2),),
+    )
+    schedule = plan(replace(problem, platform=small), policy("late"))
+    wide = problem.tasks.processors == 8
+    assert np.all(schedule.outcomes.status[wide] == REJECTED)
+    expected = "needs 8 processors at once, of one kind; there are 4"
+    assert set(schedule.outcomes.reason[wide]) == {expected}
