@@ -8,7 +8,7 @@ import pytest
 from downclock.papers import gerards, liu
 from downclock.papers.gerards.theory import coffman_graham, shortest, unit_graph
 from downclock.papers.rows import Row, Settings
-from downclock.workloads.liu import HD_5770, XEON_5160, Box, gpu_power_w
+from downclock.workloads.liu import HD_5770, XEON_5160, Box
 
 FEW = Settings(sets=2, quick=True)
 
@@ -80,8 +80,3 @@ def test_power_by_the_papers_model_is_the_cube_of_the_speed() -> None:
     assert power_w == pytest.approx([18.0 + 90.0 * 0.76**3, 18.0 + 90.0 * 0.8**3, 108.0])
     library = Box(speed="voltage", power="cubic").library(np.array([2.0]), np.array([1.0]))
     assert library.groups[0].power_w == pytest.approx(XEON_5160.power_w("voltage", "cubic"))
-
-
-def test_gpu_power_is_taken_from_an_application_that_ran_at_all_levels() -> None:
-    """Section 7.1: P(v, A_CL) = P(top, A_CL) / P(top, A) P(v, A)."""
-    assert gpu_power_w(90.0, np.array([30.0, 45.0, 60.0])).tolist() == [45.0, 67.5, 90.0]

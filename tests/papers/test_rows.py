@@ -67,7 +67,7 @@ def test_a_paper_is_held_against_its_own_numbers() -> None:
     saved = 100.0 * (1.0 - 79.87 / 120.22)
     row = against_itself(WHERE, "saved", 34.7, saved, "%", digits=1)
     assert row.verdict == "contradicts itself"
-    assert against_itself(WHERE, "saved", 33.6, saved, "%", digits=1).verdict == "holds"
+    assert against_itself(WHERE, "saved", 33.6, saved, "%", digits=1).verdict == "consistent"
     least = against_itself(WHERE, "q", 0.0, 3.9, "%", relation="<")
     assert least.verdict == "contradicts itself"
 
@@ -80,7 +80,7 @@ def test_what_is_ours_alone_and_what_is_absent() -> None:
 
 
 def test_every_verdict_has_a_meaning() -> None:
-    assert len(MEANING) == 10
+    assert len(MEANING) == 11
     assert "unexplained" in MEANING
 
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from downclock.papers.run import Done
 
 OURS, PUBLISHED, DIFFERS = "#2b7f86", "#1e2328", "#d2603a"
-GOOD = ("exact", "within interval", "holds", "ours only")
+GOOD = ("exact", "within interval", "holds", "consistent", "ours only")
 """Verdicts drawn in our colour; the others stand out."""
 
 MOST_ROWS = 66

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from importlib.resources import files
+from pathlib import Path
 
 from downclock.papers.registry import Paper
 from downclock.papers.rows import MEANING, Row, Settings, Verdict
@@ -23,7 +25,7 @@ OPEN: tuple[Verdict, ...] = (
     "undecided",
     "not run",
 )
-FOLDED: tuple[Verdict, ...] = ("exact", "within interval", "holds", "ours only")
+FOLDED: tuple[Verdict, ...] = ("exact", "within interval", "holds", "consistent", "ours only")
 """Verdicts that the page shows at once, by their reason, and those that it folds away."""
 
 REPRODUCED = ("exact", "within interval", "holds")
@@ -130,6 +132,22 @@ def page_markdown(
         if mine:
             lines += ["", *_paper(paper, mine, links.get(paper.name))]
     return "\n".join([*lines, "", f"<!-- judged by {digest()} -->", ""])
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Read rows that were written as CSV."""
+    numbers = ("published", "ours", "low", "high")
+    with path.open(encoding="utf-8", newline="") as file:
+        return [
+            Row(
+                **{  # type: ignore[arg-type]
+                    **record,
+                    **{name: float(record[name]) if record[name] else None for name in numbers},
+                    "sets": int(record["sets"]),
+                }
+            )
+            for record in csv.DictReader(file)
+        ]
 
 
 def digest() -> str:

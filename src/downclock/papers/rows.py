@@ -19,6 +19,7 @@ Verdict: TypeAlias = Literal[
     "holds",
     "does not hold",
     "differs",
+    "consistent",
     "contradicts itself",
     "unexplained",
     "undecided",
@@ -34,6 +35,7 @@ MEANING: dict[Verdict, str] = {
     "does not hold": "a claim that our numbers refute",
     "differs": "a printed number that is not ours; the reason was tested: a switch, named in the"
     " note, that gives the printed number",
+    "consistent": "a printed number or claim that the paper's own numbers bear out; not run by us",
     "contradicts itself": "a printed number or claim that the paper's own numbers refute",
     "unexplained": "a printed number that is not ours, and no switch that we tried gives it",
     "undecided": "fewer than ten sets, or an interval too wide to tell",
@@ -218,7 +220,7 @@ def against_itself(
         agrees = derived < published if relation == "<" else derived > published
     else:
         agrees = _agreement(published, derived, digits) == "exact"
-    verdict: Verdict = "holds" if agrees else "contradicts itself"
+    verdict: Verdict = "consistent" if agrees else "contradicts itself"
     return _row(where, quantity, relation, published, derived, unit, verdict, note)
 
 

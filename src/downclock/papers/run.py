@@ -8,15 +8,11 @@ of running the item again.
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
-import signal
-import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -25,6 +21,7 @@ from downclock.errors import InvalidInput
 from downclock.files import write_text_atomically
 from downclock.papers.registry import paper
 from downclock.papers.rows import Item, Row, Settings, not_run
+from downclock.study.executor import completed, pool
 
 FORMAT = "downclock-paper-item/2"
 
@@ -92,56 +89,13 @@ def run_all(
             found[task] = kept
             finished(kept)
     left = [task for task in tasks if task not in found]
-    for done in _executed(left, settings, jobs or os.cpu_count() or 1):
-        if folder is not None and not done.failed:
-            write_files(folder, done, settings)
-        found[done.task] = done
-        finished(done)
+    with pool(jobs, most=len(left)) as workers:
+        for task, done in completed(partial(run_one, settings=settings), left, workers):
+            if folder is not None and not done.failed:
+                write_files(folder, done, settings)
+            found[task] = done
+            finished(done)
     return [found[task] for task in tasks]
-
-
-def _executed(tasks: list[Task], settings: Settings, jobs: int) -> Iterator[Done]:
-    if jobs == 1 or len(tasks) < 2:
-        for task in tasks:
-            yield run_one(task, settings)
-        return
-    with _workers(min(jobs, len(tasks))) as pool:
-        waiting: set[Future[Done]] = {pool.submit(run_one, task, settings) for task in tasks}
-        while waiting:
-            # With a limit, so that an interrupt is heard in whatever thread this is.
-            ended, waiting = wait(waiting, 0.1, return_when=FIRST_COMPLETED)
-            for future in ended:
-                yield future.result()
-
-
-@contextmanager
-def _workers(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes that leave Ctrl-C to this one, and end when it does, however it ends."""
-    before = set(multiprocessing.active_children())
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(jobs, mp_context=context, initializer=_follow_parent)
-    try:
-        yield pool
-    except BaseException:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for child in set(multiprocessing.active_children()) - before:
-            child.kill()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def _follow_parent() -> None:
-    """Leave Ctrl-C to the parent, and end when it is gone: killed, it cannot say so."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
 
 
 def run_one(task: Task, settings: Settings) -> Done:

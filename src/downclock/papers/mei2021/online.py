@@ -35,8 +35,14 @@ def fig10(settings: Settings) -> list[Row]:
     ]
     lower = "the text prints lower ends of confidence intervals in the authors' file, at 200 W min"
     saved = 100.0 * (1.0 - file[row(16, 1.0)].run / file[row(16)].run)
+    totals = [
+        against_itself(where, f"total of {name} theta={theta:g}, l={size}", value,
+                       file[row(size, theta, name)].total, UNIT, digits=2, note="its own file")
+        for (name, size, theta), value in published.TOTALS.items()
+    ]  # fmt: skip
     edl, pack = (outcomes(each, settings.seeds) for each in (row(16, 0.9), row(16, 1.0, "bin")))
     return [
+        *totals,
         against_itself(where, "least turn-on energy without DVFS", published.OVERHEAD_KW_MIN[0],
                        min(overhead), "kW min", digits=2, note=lower),
         against_itself(where, "most turn-on energy without DVFS", published.OVERHEAD_KW_MIN[1],

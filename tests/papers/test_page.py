@@ -1,0 +1,105 @@
+"""docs/papers.md is the full run of today's code: its rows, its verdicts, its published numbers."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from downclock.cli.papers import BACKGROUND
+from downclock.papers.pages import digest, page_markdown, read_rows
+from downclock.papers.registry import papers
+from downclock.papers.rows import Row, Settings
+from downclock.papers.run import Done, Task
+
+DOCS = Path(__file__).parent.parent.parent / "docs"
+QUICK = [
+    *(("gerards", item) for item in ("example1", "example2", "fig5", "fig6")),
+    *(("mei2021", item) for item in ("table3", "theorem1", "fig13", "batch")),
+    *(("liu", item) for item in ("examples", "theorem2", "speedup", "complexity")),
+    ("gerhards", "fig1"),
+    ("mei2017", "fig3"),
+]
+"""Items that take seconds, with all their sets."""
+
+
+@pytest.fixture(scope="module")
+def done() -> list[Done]:
+    """The run behind the page."""
+    found: dict[tuple[str, str], list[Row]] = {}
+    for row in read_rows(DOCS / "papers.csv"):
+        found.setdefault((row.paper, row.item), []).append(row)
+    return [
+        Done(Task(paper, item, papers()[paper].items[item].title), rows, 0.0)
+        for (paper, item), rows in found.items()
+    ]
+
+
+def test_every_item_was_run(done: list[Done]) -> None:
+    ran = [(each.task.paper, each.task.item) for each in done]
+    assert ran == [(name, item) for name, paper in papers().items() for item in paper.items]
+
+
+def test_the_page_says_what_the_rows_say(done: list[Done]) -> None:
+    links = {name: f"background/{page}.md" for name, page in BACKGROUND.items()}
+    text = page_markdown(done, list(papers().values()), Settings(), links)
+    assert (DOCS / "papers.md").read_text(encoding="utf-8") == text
+
+
+def test_published_numbers_and_the_judge_have_not_moved_since() -> None:
+    """Else: downclock papers --all --page docs/papers.md, with the public data at hand."""
+    assert f"<!-- judged by {digest()} -->" in (DOCS / "papers.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(("paper", "item"), QUICK)
+def test_rows_that_are_quick_to_compute_have_not_moved_since(
+    done: list[Done], paper: str, item: str
+) -> None:
+    (stored,) = (each.rows for each in done if (each.task.paper, each.task.item) == (paper, item))
+    again = papers()[paper].items[item].run(Settings())
+    assert [row.quantity for row in again] == [row.quantity for row in stored]
+    for new, old in zip(again, stored, strict=True):
+        assert (new.verdict, new.published, new.note) == (old.verdict, old.published, old.note)
+        assert new.ours == (None if old.ours is None else pytest.approx(old.ours, rel=1e-6))
+
+
+def test_every_row_of_the_authors_files_has_a_verdict(done: list[Done]) -> None:
+    """Two numbers of each of 448 offline rows, three of each of 40 online rows."""
+    offline = _of(done, "mei2021", "authors-offline")
+    online = _of(done, "mei2021", "authors-online")
+    assert (len(offline), len(online)) == (896, 120)
+    assert {row.verdict for row in offline + online} <= {"within interval", "differs"}
+    assert sum(abs(_standard_errors(row)) < 2.1 for row in offline) >= 860
+
+
+def _standard_errors(row: Row) -> float:
+    """How far the published mean lies from ours, in standard errors of their difference."""
+    from scipy.stats import t
+
+    assert row.published is not None
+    assert row.ours is not None
+    assert row.low is not None
+    error = (row.ours - row.low) / float(t.ppf(0.975, row.sets - 1))
+    return (row.published - row.ours) / error
+
+
+def test_all_198_cells_of_gerards_are_exact(done: list[Done]) -> None:
+    cells = _of(done, "gerards", "table1-published") + _of(done, "gerards", "table2-published")
+    assert [row.verdict for row in cells] == ["exact"] * 198
+
+
+def test_no_number_is_without_a_tested_reason(done: list[Done]) -> None:
+    rows = [row for each in done for row in each.rows]
+    assert not [row for row in rows if row.verdict == "unexplained"]
+    assert all(row.note for row in rows if row.verdict in ("differs", "not run"))
+    assert all(row.ours is None for row in rows if row.verdict == "not run")
+    assert all(row.sets >= 10 for row in rows if row.verdict == "within interval")
+
+
+def _of(done: list[Done], paper: str, item: str) -> list[Row]:
+    return [
+        row
+        for each in done
+        if each.task.paper == paper and each.task.item.startswith(item)
+        for row in each.rows
+    ]
