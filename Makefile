@@ -2,13 +2,17 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test lint fuzz lock bench docs clean
+.PHONY: demo test cluster-test lint fuzz lock bench docs clean
 
 demo: .venv/ready
 	$(BIN)/downclock demo out
 
 test: lint
 	$(BIN)/python -m pytest -n auto
+
+# Against a real Slurm on loopback (packages slurmctld slurmd slurm-client munge, as root).
+cluster-test: .venv/ready
+	DOWNCLOCK_CLUSTER=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/cluster
 
 lint: .venv/ready
 	$(BIN)/ruff format --check .
@@ -41,6 +45,7 @@ bench: .venv/ready
 
 docs: .venv/ready
 	$(BIN)/python -m benchmarks.readme_picture
+	$(BIN)/python -m benchmarks.page_pictures
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:

@@ -5,7 +5,8 @@
 
 Parts: ``small`` (quality and certificates up to 32 tasks), ``exact`` (proofs), ``tiny`` (printed
 and corrected program, brute force and ours on 200 cases), ``levels`` (uneven clocks and static
-power), ``large`` (1,000 tasks on every curve), ``huge`` (10,000) and ``barrier``.
+power), ``large`` (1,000 tasks on every curve), ``huge`` (10,000), ``barrier`` (fork-join) and
+``near-barrier`` (public workflows, and 100 graphs of joins with 1 to 25 tasks beside).
 Seconds are CPU seconds of one thread, so that a busy computer does not change the picture. Real
 curves are read from the folder that DOWNCLOCK_DATA names, and left out without it.
 """
@@ -28,21 +29,31 @@ from tests.planners.slots.tiny import brute_force, tiny_graph
 from downclock.planners.slots.budget import sweep_search
 from downclock.planners.slots.model import SlotGraph
 from downclock.planners.slots.printed import solve_program
-from downclock.planners.slots.solve import SlotResult, solve_slots
+from downclock.planners.slots.question import as_slot_question
+from downclock.planners.slots.solve import ROUNDS, SlotResult, solve_slots
 from downclock.planners.slots.start import shortest_schedule
+from downclock.problem.objective import Objective
 from downclock.units import Floats, Ints
 from downclock.workloads.gerhards import (
+    Machines,
     Meshing,
     alternating_prices,
     flat_prices,
     increasing_prices,
+    near_barrier_graph,
     random_graph,
     repeated_prices,
+    slotted_workflow,
     structured_graph,
 )
 from downclock.workloads.task_graph import TaskGraph
+from downclock.workloads.wfformat import read_wfformat
 
-PARTS = ("small", "exact", "tiny", "levels", "large", "huge", "barrier")
+PARTS = ("small", "exact", "tiny", "levels", "large", "huge", "barrier", "near-barrier")
+SLOTS = 40
+"""Slots that a workflow needs at least at full speed."""
+ANY = 1 << 30
+"""So many orders that time ends a search."""
 UNITS = np.arange(1, 6)
 POWER = (UNITS / 5) ** 2
 FILES = {
@@ -82,7 +93,14 @@ def slotted(
 
 
 def solved(graph: SlotGraph, first: Ints, seconds: float, proof: float = 0.0) -> SlotResult:
-    return solve_slots(graph, seconds=seconds, proof_s=proof, start=first, clock=time.process_time)
+    return solve_slots(
+        graph,
+        seconds=seconds,
+        rounds=ANY,
+        proof_s=proof,
+        start=first,
+        clock=time.process_time,
+    )
 
 
 def small(graphs: int, proof: float, seed: int) -> None:
@@ -199,7 +217,7 @@ def tiny(cases: int, seed: int) -> None:
     for draw in range(seed, seed + cases):
         graph = tiny_graph(draw)
         best = brute_force(graph)
-        ours = solve_slots(graph, seconds=5.0, rounds=60, proof_s=10.0)
+        ours = solve_slots(graph, rounds=60, proof_s=10.0)
         corrected, printed = solve_program(graph, "corrected"), solve_program(graph, "printed")
         if np.isinf(best):
             same = ours.status == corrected.status == "infeasible"
@@ -280,6 +298,7 @@ def large(
     found = solve_slots(
         graph,
         seconds=seconds,
+        rounds=ANY,
         start=first,
         clock=time.process_time,
         progress=lambda at, cost, bound: seen.append((at, cost / bound - 1.0)),
@@ -298,8 +317,60 @@ def large(
     )
 
 
+def near_barriers(seed: int, rounds: int) -> None:
+    """Certified gaps on workflows and on joins with tasks beside, after so many orders."""
+    rows, known = [], curves()
+    for path in sorted(Path(os.environ.get("DOWNCLOCK_DATA", "none"), "wfformat").glob("*.json")):
+        graph = read_wfformat(path)
+        for machines in (2, 4, 8, 16):
+            for curve in ("epex-2016", "de-2024"):
+                rows.append((path.stem, *certified(graph, machines, 20.0, known[curve], rounds)))
+        summed(path.stem, [row for row in rows if row[0] == path.stem])
+    if rows:
+        summed("workflows", rows)
+    drawn = []
+    for draw in range(seed, seed + 100):
+        random = np.random.default_rng(draw)
+        stages, width, beside = (int(random.integers(*span)) for span in ((2, 8), (4, 40), (1, 26)))
+        graph = near_barrier_graph(stages=stages, width=width, beside=beside, seed=draw)
+        machines = int(random.choice([2, 3, 4, 6, 8, 12, 16]))
+        name, percent = list(known)[draw % len(known)], (5.0, 20.0, 50.0)[draw % 3]
+        drawn.append((name, *certified(graph, machines, percent, known[name], rounds)))
+    for name in known:
+        summed(name, [row for row in drawn if row[0] == name])
+    summed("near-barriers", drawn)
+
+
+def certified(
+    graph: TaskGraph, machines: int, percent: float, curve: Callable[[int], Floats], rounds: int
+) -> tuple[float, float, int]:
+    """Return the gap, CPU seconds and the tasks of a graph that needs `SLOTS` slots at least."""
+    slot_s = max(graph.critical_path, graph.total_work / machines) / SLOTS
+    problem = slotted_workflow(graph, Machines(machines), slot_s)
+    plain = as_slot_question(problem, Objective(energy=1.0)).graph
+    first, makespan = shortest_schedule(plain, tries=50)
+    none = np.empty(0, dtype=np.int64)
+    price = curve(int(makespan * (1.0 + percent / 100.0) + 1e-9))
+    begun = time.process_time()
+    priced = replace(plain, price=price, release=none, due=none)
+    found = solve_slots(priced, start=first, rounds=rounds)
+    return found.gap, time.process_time() - begun, len(plain)
+
+
+def summed(name: str, rows: list[tuple]) -> None:  # type: ignore[type-arg]
+    gap, seconds = np.array([row[1:3] for row in rows]).T
+    print(
+        f"{name:40s} {len(rows):3d} cases, {min(row[3] for row in rows)} to"
+        f" {max(row[3] for row in rows)} tasks: certified gap {100 * gap.mean():.2f} %"
+        f" (worst {100 * gap.max():.2f} %, above 5 %: {100 * np.mean(gap > 0.05):.0f} % of cases);"
+        f" {np.median(seconds):.1f} s (most {seconds.max():.1f} s)",
+        flush=True,
+    )
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rounds", type=int, default=ROUNDS, help="orders, for near-barrier")
     parser.add_argument("--graphs", type=int, default=1, help="graphs per curve, size, machines")
     parser.add_argument("--proof", type=float, default=20.0, help="seconds for each proof")
     parser.add_argument("--seed", type=int, default=7000)
@@ -323,6 +394,8 @@ def main() -> None:
                 large(1000, 6, 5.0, "random", seed, name, "high")
                 large(1000, 16, 5.0, "random", seed, name, "middle")
                 large(1000, 16, 5.0, "layered", seed, name)
+    elif given.part == "near-barrier":
+        near_barriers(given.seed, given.rounds)
     elif given.part == "huge":
         large(10_000, 64, 20.0, "random", given.seed)
     else:

@@ -100,19 +100,23 @@ def stg(path: Path) -> WorkGraph:
     return WorkGraph.of(graph.work, graph.edges)
 
 
-def timed(work):  # type: ignore[no-untyped-def]
+def timed(work, *given, **named):  # type: ignore[no-untyped-def]
     began = time.process_time()
-    answer = work()
+    answer = work(*given, **named)
     return answer, time.process_time() - began
+
+
+def noting(told: list[tuple[float, ...]]):  # type: ignore[no-untyped-def]
+    return lambda *now: told.append(now)
 
 
 def lists() -> None:
     print("list schedules of a layered graph with 100,000 tasks, 16 cores")
-    graph, seconds = timed(lambda: layered(100_000, 300, 6, 0))
+    graph, seconds = timed(layered, 100_000, 300, 6, 0)
     print(f"  build {seconds:.2f} s, {graph.succ.size} edges")
     for rule in ("lpt", "hlf", "heft"):
         list_schedule(layered(100, 10, 3, 0), 16, rule)
-        _, seconds = timed(lambda rule=rule: list_schedule(graph, 16, rule))
+        _, seconds = timed(list_schedule, graph, 16, rule)
         print(f"  {rule:<5} {seconds:.2f} s (limit 5)")
 
 
@@ -125,9 +129,7 @@ def local() -> None:
         placed = list_schedule(graph, cores, "hlf")
         deadline = graph.total_work
         local_clocks(graph, placed, deadline, ChipPower()) if len(graph) < 500 else None
-        found, seconds = timed(
-            lambda: local_clocks(graph, placed, deadline, ChipPower())  # noqa: B023
-        )
+        found, seconds = timed(local_clocks, graph, placed, deadline, ChipPower())
         print(f"  {name:<14} M={cores:<3} {seconds:7.3f} s, residual {found.residual:.1e}")
 
 
@@ -140,7 +142,7 @@ def compare(graphs: list[WorkGraph], cores: int, how: SearchEffort) -> str:
     for graph in graphs:
         lpt = weighted_makespan(list_schedule(graph, cores, "lpt").parallelism(graph))
         hlf = weighted_makespan(list_schedule(graph, cores, "hlf").parallelism(graph))
-        placed, seconds = timed(lambda: search(graph, cores, how=how))  # noqa: B023
+        placed, seconds = timed(search, graph, cores, how=how)
         ours = weighted_makespan(placed.parallelism(graph))
         bound = weighted_bound(graph, cores)
         rows.append(((ours / lpt) ** 3, (hlf / lpt) ** 3, 1.0 - (bound / ours) ** 3, seconds))
@@ -183,9 +185,9 @@ def applications() -> None:
         graph = stg(DATA / "apps" / f"{name}.stg")
         for cores in (4, 8, 12):
             deadline = graph.total_work
-            placed, a = timed(lambda: search(graph, cores))  # noqa: B023
+            placed, a = timed(search, graph, cores)
             chip = global_clocks(placed.parallelism(graph), deadline, power).energy
-            (_, own), b = timed(lambda: search_local(graph, cores, deadline, power))  # noqa: B023
+            (_, own), b = timed(search_local, graph, cores, deadline, power)
             least = global_bound(graph, cores, deadline, power)
             least_local = local_bound(graph, cores, deadline, power)
             print(
@@ -205,8 +207,8 @@ def barriers() -> None:
         rows = []
         for graph in graphs:
             for cores in range(2, 13) if name == "workflows" else (2 + len(rows) % 11,):
-                placed, seconds = timed(lambda: search(graph, cores))  # noqa: B023
-                least, more = timed(lambda: weighted_bound(graph, cores))  # noqa: B023
+                placed, seconds = timed(search, graph, cores)
+                least, more = timed(weighted_bound, graph, cores)
                 reached = weighted_makespan(placed.parallelism(graph))
                 rows.append(((reached / least) ** 3 - 1.0, seconds, more))
         if rows:
@@ -227,11 +229,10 @@ def large() -> None:
     for n in (1000, 10_000, 100_000):
         graph, told = layered(n, 20, 5, 0), []
         deadline = graph.total_work
-        tell = lambda *now: told.append(now)  # noqa: B023, E731
         (_, found), seconds = timed(
-            lambda: search_local(graph, 16, deadline, ChipPower(), progress=tell)  # noqa: B023
+            search_local, graph, 16, deadline, ChipPower(), progress=noting(told)
         )
-        least, more = timed(lambda: local_bound(graph, 16, deadline, ChipPower()))  # noqa: B023
+        least, more = timed(local_bound, graph, 16, deadline, ChipPower())
         gap = 100.0 * (found.energy / least - 1.0)
         print(
             f"  {n:>7} tasks: first {told[0][0]:.2f} s, all {seconds:.2f} s, bound {more:.2f} s,"
@@ -249,7 +250,7 @@ def against_makespan() -> None:
     ratios = []
     for k, graph in enumerate(graphs):
         cores, deadline, power = 2 + k % 11, graph.total_work, ChipPower()
-        placed, seconds = timed(lambda: search(graph, cores))  # noqa: B023
+        placed, seconds = timed(search, graph, cores)
         ours = global_clocks(placed.parallelism(graph), deadline, power).energy
         known = int(makespan(list_schedule(graph, cores, "hlf").parallelism(graph)))
         _, start = shortest(graph, cores, known, max(seconds, 0.5))

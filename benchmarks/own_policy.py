@@ -16,12 +16,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from tests.planners.cluster.optimum import cluster_optimum
 
 from downclock.engine.play import plan
 from downclock.papers.liu.a100 import measured_a100
 from downclock.planners.catalog import policy
 from downclock.planners.cluster.bound import cluster_bound_j
-from downclock.planners.cluster.optimum import cluster_optimum
 from downclock.planners.per_task import per_task_bound_j
 from downclock.power.fit import Fit
 from downclock.power.library import Library

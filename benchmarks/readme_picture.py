@@ -30,7 +30,7 @@ INK, FAINT = "#1e2328", "#9aa0a6"
 def main() -> None:
     mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "downclock", "font.size": 10})
     problem = load_problem(DAY / "cluster.toml", DAY / "jobs.csv")
-    summary = summarise(problem, "late")
+    summary = summarise(problem)
     figure = Figure(figsize=(9.0, 5.4), layout="constrained")
     above, below = figure.subplots(2, 1, height_ratios=(1.0, 1.9))
     draw_energy(above, summary)

@@ -1,12 +1,13 @@
 from __future__ import annotations
 
 import math
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from downclock.quantities import count, duration, energy, money, percent, prefixed
+from downclock.quantities import count, duration, energy, instant, money, percent, prefixed
 
 
 @pytest.mark.parametrize(
@@ -51,3 +52,11 @@ def test_five_digits_are_kept_whatever_the_size(value):
     number, unit = prefixed(value, "J").split()
     factor = {"J": 1.0, "kJ": 1e3, "MJ": 1e6, "GJ": 1e9, "TJ": 1e12}[unit]
     assert float(number) * factor == pytest.approx(value, rel=1.01e-4, abs=1e-4)
+
+
+def test_moments_are_said_by_the_calendar_where_there_is_one():
+    start = datetime(2026, 6, 1, tzinfo=UTC)
+    assert instant(50_700.0, start) == "Mon 14:05"
+    assert instant(50_701.0, start) == "Mon 14:05:01"
+    assert instant(50_700.0, None) == "50700 s"
+    assert instant(1e12, start) == "1e+12 s"  # no calendar goes that far

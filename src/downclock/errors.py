@@ -75,6 +75,10 @@ class InvalidSchedule(DownclockError):
     """A schedule breaks a rule; raised where a valid one is required."""
 
 
+class AdapterError(DownclockError):
+    """Something outside (a device, a cluster) refused what it was asked, or is not there."""
+
+
 class MissingExtra(DownclockError):
     """An optional package is needed for this."""
 
@@ -82,10 +86,6 @@ class MissingExtra(DownclockError):
         super().__init__(
             f"{purpose} needs the package '{package}': pip install 'downclock[{extra}]'"
         )
-
-
-class AdapterError(DownclockError):
-    """The outside world (Slurm, NVML, ...) did not do what was asked."""
 
 
 def require_type(

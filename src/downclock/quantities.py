@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from downclock.errors import InvalidInput
-from downclock.units import Floats
+from downclock.units import Bools, Floats
 
 MOST = {"s": 1e12, "w": 1e9, "j": 1e15, "mhz": 1e9, "kwh": 1e9, "volt": 100.0}
 """What is larger in its unit (30,000 years, a gigawatt) is taken for a mistake.
@@ -18,8 +22,26 @@ Beside it nothing else could be told apart, and sums would no longer be numbers.
 MOST_RATIO = 1e15
 """The same for numbers without a unit, such as clocks relative to the default one."""
 
+WEEK_S = 7 * 86400.0
+
 LEAST = 1e-30
 """What must be above 0 and is less than this is a mistake too."""
+
+
+def refuse_rows(
+    bad: Bools,
+    rule: str | Callable[[int], str],
+    *,
+    field: str,
+    values: NDArray[Any],
+    item: Callable[[int], str] | None = None,
+) -> None:
+    """Refuse a column with bad rows (n,); the first one is named."""
+    if np.any(bad):
+        row = int(np.argmax(bad))
+        said = rule if isinstance(rule, str) else rule(row)
+        whose = None if item is None else item(row)
+        raise InvalidInput(said, item=whose, field=field, value=values[row], row=row)
 
 
 def require_quantity(
@@ -37,9 +59,8 @@ def require_quantity(
         least = LEAST if positive else 0.0
         good = (column <= most) & (column >= least)
         rule = f"must be between {least:g} and {most:g}"
-    if not np.all(good):
-        row = int(np.argmin(good))
-        raise InvalidInput(rule, item=item, field=field, value=float(column[row]), row=row)
+    whose = None if item is None else lambda row: item
+    refuse_rows(~good, rule, field=field, values=column, item=whose)
 
 
 def energy(joules: float) -> str:
@@ -70,6 +91,14 @@ def duration(seconds: float) -> str:
     if abs(seconds) < 2 * 86400.0:
         return f"{_short(seconds / 3600.0)} h"
     return f"{_short(seconds / 86400.0)} days"
+
+
+def instant(at_s: float, epoch: datetime | None, digits: int = 6) -> str:
+    """A moment by the calendar, where there is one: ``Mon 14:05``; else ``50700 s``."""
+    if epoch is None or not abs(at_s) < WEEK_S:
+        return f"{at_s:.{digits}g} s"
+    at = epoch + timedelta(seconds=at_s)
+    return at.strftime("%a %H:%M:%S" if round(at_s) % 60 else "%a %H:%M")
 
 
 def percent(fraction: float) -> str:

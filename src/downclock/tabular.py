@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from html import escape
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,7 @@ from numpy.typing import NDArray
 from downclock.errors import InvalidInput, MissingExtra, suggestion
 from downclock.files import decoded, read_bytes, write_bytes_atomically
 from downclock.quantities import count
-from downclock.units import Floats, Ints, Names
+from downclock.units import Bools, Floats, Ints, Names
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,6 +80,16 @@ class Table:
             line=self.line(row),
         )
 
+    def refuse(
+        self, bad: Bools, rule: str, field: str, value: Any = None, *, tasks: Names | None = None
+    ) -> None:
+        """Refuse the first of the bad rows (n,), by its cell or another value; a task by name."""
+        if np.any(bad):
+            row = int(np.argmax(bad))
+            shown = self.cell(field, row) if value is None else value
+            item = None if tasks is None else f"task '{tasks[row]}'"
+            raise self.complaint(rule, row=row, field=field, value=shown, item=item)
+
     def require(self, names: Sequence[str]) -> None:
         """Refuse the file where one of these columns is missing."""
         for name in names:
@@ -106,6 +117,15 @@ class Table:
         distinct = np.array(encoded.dictionary.to_pylist(), dtype=object)
         return distinct, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
 
+    def places(self, name: str, words: Names | Sequence[str]) -> Ints:
+        """Return the place of each cell of a text column among words (n,); -1: none of them."""
+        import pyarrow as pa
+        import pyarrow.compute as pc
+
+        known = pa.array(words, pa.string())
+        place = pc.fill_null(pc.index_in(self._text_column(name, None), known), -1)
+        return np.asarray(place.to_numpy(zero_copy_only=False), dtype=np.int64)
+
     def floats(self, name: str, default: float | None = None) -> Floats:
         """Return a column as floats (n,); "inf" is a number, "nan" is refused.
 
@@ -114,10 +134,8 @@ class Table:
         if name not in self.data and default is not None:
             return np.full(len(self), default, dtype=np.float64)
         values = self._numbers(name, default, "float64", "a number")
-        nan_is_given = np.isnan(values).any() and not (default is not None and np.isnan(default))
-        if nan_is_given:
-            row = int(np.argmax(np.isnan(values)))
-            raise self.complaint("must be a number", row=row, field=name, value="nan")
+        if default is None or not np.isnan(default):
+            self.refuse(np.isnan(values), "must be a number", name, "nan")
         return values
 
     def ints(self, name: str, default: int | None = None) -> Ints:
@@ -132,11 +150,7 @@ class Table:
         except InvalidInput:
             values = self.floats(name, None if default is None else float(default))
         bad = ~(np.isfinite(values) & (values == np.round(values)) & (np.abs(values) < 2.0**53))
-        if np.any(bad):
-            row = int(np.argmax(bad))
-            raise self.complaint(
-                "must be a whole number", row=row, field=name, value=self.cell(name, row)
-            )
+        self.refuse(bad, "must be a whole number", name)
         return values.astype(np.int64)
 
     def _text_column(self, name: str, default: str | None) -> pa.ChunkedArray:
@@ -228,15 +242,8 @@ class Columns:
         return "\n".join([f"{type(self).__name__}: {count(self._length(), 'row')}", *lines])
 
     def _repr_html_(self) -> str:
-        from html import escape
-
         head, rows = self._shown()
-        line = "".join(f"<th>{escape(cell)}</th>" for cell in head)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows
-        )
-        caption = f"{type(self).__name__}: {count(self._length(), 'row')}"
-        return f"<table><caption>{caption}</caption><tr>{line}</tr>{body}</table>"
+        return html_table(rows, head, f"{type(self).__name__}: {count(self._length(), 'row')}")
 
     def _length(self) -> int:
         return next(iter(self.columns().values())).size
@@ -252,6 +259,20 @@ class Columns:
             for row in which
         ]
         return ["", *columns], rows
+
+
+def html_table(rows: Iterable[Sequence[str]], head: Sequence[str] = (), caption: str = "") -> str:
+    """Return cells of text as an HTML table; without a head, the first cell of a row heads it."""
+
+    def line(cells: Sequence[str], heads: int) -> str:
+        tags = ["th" if k < heads else "td" for k in range(len(cells))]
+        pairs = zip(tags, cells, strict=True)
+        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for tag, cell in pairs) + "</tr>"
+
+    title = f"<caption>{escape(caption)}</caption>" if caption else ""
+    top = f"<thead>{line(head, len(head))}</thead>" if head else ""
+    body = "".join(line(row, 0 if head else 1) for row in rows)
+    return f"<table>{title}{top}<tbody>{body}</tbody></table>"
 
 
 def _cell(value: Any) -> str:
@@ -276,7 +297,11 @@ def read_csv(path: str | Path) -> Table:
     _check_names(names, path, line)
     columns = _parse(data, len(names), path)
     kept = {name: column for name, column in zip(names, columns, strict=True) if name}
-    return Table(path, kept, len(columns[0]), lambda row: _start_line(data, row + 1, path))
+
+    def line_of(row: int) -> int | None:
+        return next((line for line, _ in islice(_records(data, path), row + 1, None)), None)
+
+    return Table(path, kept, len(columns[0]), line_of)
 
 
 def read_parquet(path: str | Path) -> Table:
@@ -293,6 +318,19 @@ def read_parquet(path: str | Path) -> Table:
     _check_names(stored.column_names, path, None)
     columns = dict(zip(stored.column_names, map(_unpacked, stored.columns), strict=True))
     return Table(path, columns, stored.num_rows)
+
+
+def parquet_head(path: str | Path) -> str | None:
+    """Return the text that `write_columns` put beside the columns; None where there is none."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        kept = pq.read_schema(pa.BufferReader(read_bytes(path))).metadata or {}
+    except (pa.ArrowException, OSError, ValueError) as error:
+        reason = str(error).splitlines()[0]
+        raise InvalidInput(f"is not a Parquet file: {reason}", source=path) from None
+    return decoded(kept[HEAD], path) if HEAD in kept else None
 
 
 def _unpacked(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -313,14 +351,23 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(types.is_string(kind) or binary or types.is_fixed_size_binary(kind))
 
 
-def write_columns(columns: Mapping[str, Any], path: str | Path) -> None:
-    """Write columns as CSV or Parquet by suffix; None is an empty cell."""
+HEAD = b"downclock"
+"""Key of the metadata of a Parquet file that holds what is not in its columns."""
+
+
+def write_columns(columns: Mapping[str, Any], path: str | Path, *, head: str | None = None) -> None:
+    """Write columns as CSV or Parquet by suffix; None is an empty cell.
+
+    ``head`` is text that a Parquet file keeps beside its columns; see `parquet_head`.
+    """
     import pyarrow as pa
     import pyarrow.csv as arrow_csv
     import pyarrow.parquet as pq
 
     # One chunk a column: Arrow's CSV writer puts NUL bytes for empty chunks.
     table = pa.table({name: _arrow(column) for name, column in columns.items()}).combine_chunks()
+    if head is not None:
+        table = table.replace_schema_metadata({HEAD: head})
     sink = pa.BufferOutputStream()
     if Path(path).suffix.lower() == ".csv":
         sink.write((",".join(columns) + "\n").encode())
@@ -378,11 +425,6 @@ def _records(data: bytes, path: str | Path) -> Iterator[tuple[int, list[str]]]:
             start = reader.line_num + 1
     except csv.Error as error:
         raise InvalidInput(f"is not a CSV row: {error}", source=path, line=start) from None
-
-
-def _start_line(data: bytes, record: int, path: str | Path) -> int | None:
-    """Return the line where a record (the header is 0) starts."""
-    return next((line for line, _ in islice(_records(data, path), record, None)), None)
 
 
 def _parse(data: bytes, width: int, path: str | Path) -> list[pa.ChunkedArray]:

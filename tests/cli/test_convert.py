@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
+
+import pytest
 
 from tests.planners.chip.test_stg import SMALL
+from tests.workloads.trace_samples import NODES, PHILLY, PODS, SACCT
 
 
 def test_a_graph_becomes_a_problem_that_plans(run, files):
@@ -14,6 +18,19 @@ def test_a_graph_becomes_a_problem_that_plans(run, files):
     assert data["plan"]["policy"] == "graph"
     assert data["plan"]["gap"] >= 0.0
     assert data["plan"]["done"] == data["tasks"]
+
+
+@pytest.mark.parametrize("options", [(), ("--per-core",), ("--c3", "50"), ("--deadline", "40")])
+def test_clocks_reach_no_further_than_plans_do_and_a_retry_draws_no_more(run, files, options):
+    """Twice as fast as one core that does everything, or that is alone with its chip's power."""
+    graph, problem = files.write("g.stg", SMALL), files.path("g.json")
+    assert run("convert", graph, "--cores", "2", *options, "-o", problem).code == 0
+    top = json.loads(Path(problem).read_text())["platform"]["kind"][0]["core"][1]
+    planned = run("plan", problem, "-o", files.path("s.json"), "--quiet")
+    assert planned.code == 0
+    rows = json.loads(Path(files.path("s.json")).read_text())["segments"]
+    fastest = max(row["core"] for row in rows)
+    assert 0.2 * top < fastest <= 0.5 * top * (1.0 + 1e-9)
 
 
 def test_short_tasks_are_told_from_none(run, files):
@@ -32,3 +49,143 @@ def test_a_graph_without_work_is_refused(run, files):
     assert ran.code == 2
     assert "has no work" in ran.err
     assert ran.err.count("\n") == 1
+
+
+HOURS = SMALL.replace("1 4 1 0", "1 14400 1 0").replace("2 2 1 1", "2 7200 1 1")
+HOURS = HOURS.replace("3 5 1 0", "3 18000 1 0").split("#")[0]
+"""Tasks of 4, 2 (after the first) and 5 hours at clock 1."""
+
+DAY = "MTU,Price\n" + "".join(
+    f"2024-06-10T{hour:02d}:00+02:00,{80 if hour < 4 else 20}\n" for hour in range(24)
+)
+IN_SLOTS = ("--cores", "2", "--slot", "1h", "--deadline", str(20 * 3600))
+COLUMNS = ("--columns", "timestamp=MTU,price_eur_per_mwh=Price")
+
+
+def test_a_graph_becomes_a_priced_plan_in_one_command(run, files):
+    """Steps of 0.2 f in an hour, f^3 W: both machines do 16 cheap first steps at 0.16, 4 dear ones
+    at 0.64 and then cheap second ones at 1.12 uEUR; 25 steps the one, 30 the chain.
+    """
+    graph, problem = files.write("g.stg", HOURS), files.path("g.json")
+    prices = ("--prices", files.write("day.csv", DAY), *COLUMNS)
+    ran = run("convert", graph, *IN_SLOTS, *prices, "--plan", "-o", problem, "--format", "json")
+    assert ran.code == 0, ran.err
+    plan = json.loads(ran.out)["plan"]
+    assert plan["policy"].startswith("least-cost")
+    assert plan["bill"]["money"] == pytest.approx(1e-6 * (2 * (16 * 0.16 + 4 * 0.64) + 15 * 1.12))
+    again = json.loads(run("plan", problem, "--format", "json").out)["plan"]
+    assert again["bill"]["money"] == plan["bill"]["money"]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--prices", "day.csv"), "--prices needs --slot"),
+        (("--slot", "1h", "--c3", "2"), "do not go with --slot"),
+        (("--slot", "1h", *COLUMNS), "--columns is about the price file"),
+        (("--slot", "0h"), "'0h' is no length of time"),
+        (("--slot", "soon"), "'soon'"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused(run, files, options, words):
+    graph, problem = files.write("g.stg", HOURS), files.path("g.json")
+    ran = run("convert", graph, "--cores", "2", *options, "--output", problem)
+    assert ran.code == 2
+    assert words in ran.err
+
+
+def test_prices_that_end_before_the_deadline_are_refused(run, files):
+    graph, problem = files.write("g.stg", HOURS), files.path("g.json")
+    prices = ("--prices", files.write("day.csv", DAY), *COLUMNS)
+    late = ("--cores", "2", "--slot", "1h", "--deadline", str(40 * 3600))
+    ran = run("convert", graph, *late, *prices, "--plan", "-o", problem)
+    assert ran.code == 2
+    assert "zone 'default': is known from 0 s to 86400 s" in ran.err
+
+
+def test_a_trace_becomes_a_problem_and_a_schedule_as_it_ran(run, files):
+    trace, problem, ran = (
+        files.write("t.csv", PHILLY),
+        files.path("p.parquet"),
+        files.path("r.json"),
+    )
+    told = json.loads(run("convert", trace, "-o", problem, "--ran", ran, "--format", "json").out)
+    assert told["format"] == "philly"
+    assert told["covered"] == 1.0
+    assert told["columns"]["run"] == "duration"
+    assert told["rows"] == [{"what": "became jobs", "rows": 3, "gpu_hours": 5.0}]
+    assert run("verify", problem, ran).code == 0
+    plan = json.loads(run("plan", problem, "--beside", ran, "--format", "json").out)
+    assert plan["baselines"][0]["policy"] == "as-it-ran"
+    assert 0.0 < plan["baselines"][0]["saved"] < 1.0
+    schedule, page = files.path("s.json"), files.path("s.html")
+    assert run("plan", problem, "-o", schedule, "-q").code == 0
+    assert run("report", problem, schedule, "--beside", ran, "-o", page).code == 0
+    assert "as-it-ran" in Path(page).read_text()
+    compared = run("compare", problem, "--policies", "race,known:effort=0.01", "--beside", ran)
+    assert "as-it-ran" in compared.out
+    assert "given" in compared.out
+
+
+def test_what_was_assumed_and_left_out_is_told(run, files):
+    trace = files.write("t.csv", PHILLY + "2017-10-09 09:00:00,x,1,1,vc1\n")
+    ran = run("convert", trace, "-o", files.path("p.json"), "--deadline-factor", "3")
+    assert ran.code == 0
+    told = " ".join(ran.out.split())
+    assert "malformed: " in told
+    assert "line 5: run='x' must be a number" in told
+    assert "due 3 times their run time after they started" in told
+    strict = run("convert", trace, "-o", files.path("p.json"), "--strict")
+    assert strict.code == 2
+    assert "line 5: run='x' must be a number" in strict.err
+
+
+def test_a_late_trace_is_a_baseline_whose_broken_rules_are_told(run, files):
+    """Deadlines of the trace itself, which it missed: 800 s after the submission, 900 s of wait."""
+    text = SACCT.replace("2026-01-05T08:05:00|2026-01-05T09:05:00", "2026-01-05T10:05:00|x", 1)
+    text = text.replace("|x|", "|2026-01-05T11:05:00|", 1)
+    mapping = files.write("m.toml", DEADLINES)
+    problem, ran = files.path("p.parquet"), files.path("r.parquet")
+    trace = files.write("t.txt", text)
+    assert run("convert", trace, "--map", mapping, "-o", problem, "--ran", ran).code == 0
+    out = run("plan", problem, "--beside", ran).out
+    assert "as-it-ran breaks rules of the problem: deadline 1 times" in " ".join(out.split())
+
+
+DEADLINES = """\
+delimiter = "|"
+[columns]
+name = "JobID"
+submit = "Submit"
+start = "Start"
+run = "ElapsedRaw"
+gpus = "NNodes"
+within = { column = "TimelimitRaw", as = "minutes" }
+"""
+
+
+def test_nodes_become_a_cluster_that_a_trace_is_converted_on(run, files):
+    cluster = files.path("c.toml")
+    assert run("convert", files.write("n.csv", NODES), "-o", cluster).code == 0
+    told = run(
+        "convert", files.write("t.csv", PODS), "--cluster", cluster, "-o", files.path("p.json")
+    )
+    assert told.code == 0
+    assert "3 servers (8 processors)" in " ".join(told.out.split())
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--begin", "soon"), "begin"),
+        (("--length", "x"), "must be a duration"),
+        (("--map", "none.toml"), "no such file"),
+        (("--timezone", "Nowhere"), "is not a time zone"),
+        (("--cluster", "none.toml"), "no such file"),
+    ],
+)
+def test_odd_options_of_a_trace_are_refused(run, files, options, words):
+    ran = run("convert", files.write("t.csv", PHILLY), "-o", files.path("p.json"), *options)
+    assert ran.code == 2
+    assert words in ran.err
+    assert not Path(files.path("p.json")).exists()

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import downclock as dc
-from downclock.planners.catalog import DEFAULT
 from downclock.schedule.account.bill import PARTS
 from tests.cli.conftest import JOBS
 
@@ -18,7 +17,7 @@ def test_plan_shows_the_bill_beside_both_baselines(run, files):
     assert ran.code == 0
     assert ran.err == ""
     head = next(line for line in ran.out.splitlines() if "race" in line)
-    assert head.split() == [DEFAULT, "race", "static-cap"]
+    assert head.split() == ["known", "race", "static-cap"]
     for row in ("run energy", "idle energy", "wake energy", "total energy", "gap to the bound"):
         assert row in ran.out
 
@@ -34,7 +33,7 @@ def test_a_rejected_job_is_listed_with_its_reason(run, files):
 def test_json_holds_what_the_library_computes(run, files):
     data = json.loads(run("plan", files.cluster, files.jobs, "--format", "json").out)
     problem = dc.load_problem(files.cluster, files.jobs)
-    bill = dc.account(problem, dc.plan(problem, dc.policy(DEFAULT)))
+    bill = dc.account(problem, dc.plan(problem))
     assert data["plan"]["bill"]["total_j"] == bill.total_j
     assert data["plan"]["done"] == 3
     assert [job["task"] for job in data["plan"]["rejected"]] == ["d"]
@@ -62,7 +61,7 @@ def test_csv_has_a_row_per_policy_with_units_in_the_names(run, files):
     rows = list(
         csv.DictReader(io.StringIO(run("plan", files.cluster, files.jobs, "--format", "csv").out))
     )
-    assert [row["policy"] for row in rows] == [DEFAULT, "race", "static-cap"]
+    assert [row["policy"] for row in rows] == ["known", "race", "static-cap"]
     parts = sum(float(rows[0][f"{part}_j"]) for part in PARTS)
     assert float(rows[0]["total_j"]) == pytest.approx(parts)
     assert rows[0]["rejected"] == "1"
@@ -74,7 +73,7 @@ def test_the_written_schedule_is_the_plan(run, files, suffix):
     ran = run("plan", files.cluster, files.jobs, "--output", path)
     assert (ran.code, ran.err) == (0, f"wrote {path}\n")
     problem = dc.load_problem(files.cluster, files.jobs)
-    schedule, fresh = dc.read_schedule(path, problem), dc.plan(problem, dc.policy(DEFAULT))
+    schedule, fresh = dc.read_schedule(path, problem), dc.plan(problem)
     assert schedule.segments.start_s.tolist() == fresh.segments.start_s.tolist()
     assert schedule.policy == fresh.policy
 
@@ -153,7 +152,8 @@ def test_an_invalid_plan_is_an_internal_error_and_writes_nothing(run, files, mon
 
     plan = portfolio.plan
     monkeypatch.setattr(portfolio, "plan", broken)
-    ran = run("plan", files.cluster, files.jobs, "--output", files.path("schedule.json"))
+    path = files.path("schedule.json")
+    ran = run("plan", files.cluster, files.jobs, "--policy", "race", "--output", path)
     assert ran.code == 3
     assert "internal error" in ran.err
     assert ran.out == ""

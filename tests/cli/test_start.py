@@ -52,8 +52,8 @@ def test_init_overwrites_nothing(run, tmp_path):
 def test_the_demo_plans_by_energy_and_by_price(run, tmp_path):
     ran = run("demo", str(tmp_path))
     assert ran.code == 0
-    assert "planned by late" in ran.out
-    assert "planned by thrifty" in ran.out
+    assert "planned by known" in ran.out
+    assert "planned by known:objective=cost" in ran.out
     assert ran.err == f"wrote {tmp_path}/report.html\n"
     for name in FILES:
         assert (tmp_path / name).read_bytes() == (ROOT / "examples/gpu-day" / name).read_bytes()

@@ -12,15 +12,18 @@ from pathlib import Path
 
 import pytest
 
+from downclock.adapters.devices.cpu import cpu_packages
 from downclock.cli import main
 from downclock.cli.app import COMMANDS
 from downclock.cli.session import Session
 from downclock.cli.waiting import PATIENCE_S, Line, line
-from tests.cli.conftest import MEASUREMENTS
+from tests.adapters.devices.test_devices import sysfs
+from tests.cli.conftest import MEASUREMENTS, Files
+from tests.cli.test_widths import SWEEP, TRACE
 from tests.planners.chip.test_stg import SMALL
 
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
-SAYS_NOTHING_FOR_LONG = {"policies", "completion", "init"}
+SAYS_NOTHING_FOR_LONG = {"policies", "completion", "init", "agent", "slurm"}
 """Commands that only list what is there."""
 
 
@@ -47,7 +50,7 @@ def terminal(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Terminal]:
 
 
 @pytest.fixture
-def arguments(files, run) -> Callable[[str], list[str]]:
+def arguments(files, run, monkeypatch) -> Callable[[str], list[str]]:
     """Return how to give a command something to do, and a file to write where it can."""
     schedule = files.path("schedule.json")
     assert run("plan", files.cluster, files.jobs, "--output", schedule, "--quiet").code == 0
@@ -60,6 +63,11 @@ def arguments(files, run) -> Callable[[str], list[str]]:
         "verify": [*both, schedule, "--output", files.path("new.txt")],
         "account": [*both, schedule, "--output", files.path("new.txt")],
         "fit": [measured, "--kind", "g", "--default-core-mhz", "1000", "--model", "table"],
+        "slurm": ["snippet"],
+        "devices": ["--output", files.path("new.txt")],
+        "measure": a_sweep(files, monkeypatch),
+        "export": [*both, schedule, "--to", "csv", "--output", files.path("new.csv")],
+        "agent": ["recover", "--state", files.path("state")],
         "generate": [
             "mei2021-offline",
             "--utilisation",
@@ -68,6 +76,8 @@ def arguments(files, run) -> Callable[[str], list[str]]:
             files.path("new.json"),
         ],
         "convert": [graph, "--cores", "2", "--output", files.path("new.json")],
+        "whatif": [files.write("trace.csv", TRACE), "--output", files.path("new.html")],
+        "sweep": [files.write("s.toml", SWEEP), "--jobs", "1", "--output", files.path("runs")],
         "show": [*both, schedule, "--output", files.path("new.txt")],
         "report": [*both, schedule, "--output", files.path("new.html")],
         "compare": [*both, "--policies", "race", "--output", files.path("new.csv")],
@@ -112,7 +122,13 @@ def test_what_may_take_long_says_so_on_a_terminal(name, arguments, terminal, mon
     assert bool(said) == (name not in SAYS_NOTHING_FOR_LONG)
 
 
-@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in SAYS_NOTHING_FOR_LONG])
+KEEPS_WHAT_IS_DONE = {"sweep"}
+"""Goes on where it was stopped; tests/study/test_sweep.py has it."""
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in COMMANDS if name not in SAYS_NOTHING_FOR_LONG | KEEPS_WHAT_IS_DONE]
+)
 def test_an_interrupt_leaves_nothing_half_written(name, run, files, arguments, monkeypatch):
     @contextmanager
     def interrupted(session: Session, text: str) -> Iterator[None]:
@@ -179,7 +195,27 @@ def test_notes_stand_above_the_line(terminal):
 
 def without_result_file(given: list[str]) -> list[str]:
     """Let the result be printed rather than written, where the command could do either."""
-    if "--output" not in given or given[0] in ("convert", "generate", "report"):
+    if "--output" not in given or given[0] in (
+        "convert",
+        "generate",
+        "measure",
+        "report",
+        "sweep",
+        "whatif",
+    ):
         return given
     k = given.index("--output")
     return given[:k] + given[k + 2 :]
+
+
+def a_sweep(files: Files, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Words that measure a command on a CPU whose meter that command moves."""
+    root = files.folder / "machine"
+    sysfs(root)
+    found = cpu_packages(str(root))
+    monkeypatch.setattr("downclock.adapters.devices.machine.devices", lambda *_: (found, []))
+    meter = root / "sys/class/powercap/intel-rapl:0/energy_uj"
+    script = files.write("work", f"#!/bin/sh\necho $(($(cat {meter}) + 4000000)) > {meter}\n")
+    Path(script).chmod(0o755)
+    how = ["--device", "cpu1", "--core-mhz", "1000,2000", "--repeats", "1", "--warm-up", "0"]
+    return [*how, "--state", str(root / "state"), "--output", files.path("sweep.csv"), script]

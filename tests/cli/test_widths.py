@@ -9,7 +9,6 @@ import io
 import os
 import sys
 import tempfile
-from collections.abc import Callable
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 from unittest import mock
@@ -25,6 +24,7 @@ GOLDEN = Path(__file__).parent / "golden"
 WIDTHS = (40, 60, 120)
 BOTH = ["cluster.toml", "jobs.csv"]
 GIVEN: dict[str, list[str]] = {
+    "demo": ["new"],
     "init": ["new"],
     "plan": [*BOTH, "--policy", "edl"],
     "verify": [*BOTH, "schedule.json"],
@@ -32,25 +32,47 @@ GIVEN: dict[str, list[str]] = {
     "fit": ["runs.csv", "--kind", "g", "--default-core-mhz", "1000", "--model", "table"],
     "generate": ["mei2021-offline", "--utilisation", "0.01", "-o", "new.json"],
     "convert": ["graph.stg", "--cores", "2", "-o", "new.json"],
+    "whatif": ["trace.csv", "-o", "new.html", "--flat-price", "0.2", "--flat-carbon", "400"],
     "show": [*BOTH, "schedule.json"],
     "report": [*BOTH, "schedule.json", "-o", "new.html"],
     "compare": [*BOTH, "--policies", "race,edl"],
     "simulate": [*BOTH, "--policy", "edl", "--runs", "2", "--actual", "uniform:0.5:1"],
+    "sweep": ["sweep.toml", "--jobs", "1"],
     "explain": [*BOTH, "schedule.json", "a"],
     "papers": ["gerards", "--item", "example1", "--jobs", "1"],
     "policies": ["edl"],
+    "compile": ["edl"],
 }
-"""What each command is given; those not here print nothing of their own, or a plan like these."""
+"""What each command is given; ``completion`` prints a script, which no terminal shows."""
+
+TRACE = """\
+timestamp,duration,num_gpus,gpu_time,cluster
+2017-10-09 07:00:00,3600,1,3600,vc1
+2017-10-09 07:30:00,1800,1,1800,vc1
+2017-10-09 12:00:00,600,1,600,vc2
+"""
+
+SWEEP = """
+policies = ["race", "edl"]
+seeds = 3
+[[problem]]
+cluster = "cluster.toml"
+jobs = "jobs.csv"
+[simulate]
+actual = ["uniform:0.5:1", "uniform:0.9:1"]
+"""
 
 
-def printed(command: str, width: int, folder: Path) -> str:
-    """What a command prints through a pipe, where planning takes no time."""
+def printed(words: list[str], width: int, folder: Path) -> str:
+    """What a command prints through a pipe, where planning takes no time and nothing compiles."""
     for name, text in (
         ("cluster.toml", CLUSTER),
         ("jobs.csv", JOBS),
         ("library.json", LIBRARY),
         ("runs.csv", MEASUREMENTS),
         ("graph.stg", SMALL),
+        ("sweep.toml", SWEEP),
+        ("trace.csv", TRACE),
     ):
         (folder / name).write_text(text)
     before, columns = os.getcwd(), os.environ.get("COLUMNS")
@@ -58,23 +80,36 @@ def printed(command: str, width: int, folder: Path) -> str:
     os.chdir(folder)
     os.environ["COLUMNS"] = str(width)
     try:
-        assert main(["plan", *BOTH, "--policy", "edl", "-o", "schedule.json", "-q"]) == 0
+        if "schedule.json" in words:
+            assert main(["plan", *BOTH, "--policy", "edl", "-o", "schedule.json", "-q"]) == 0
         frozen = mock.patch("time.perf_counter", return_value=0.0)
-        with frozen, redirect_stdout(out), redirect_stderr(io.StringIO()):
-            assert main([command, *GIVEN[command]]) == 0
+        plain = mock.patch("downclock.kernels.compiling.available", return_value=False)
+        with frozen, plain, redirect_stdout(out), redirect_stderr(io.StringIO()):
+            assert main(words) == 0
     finally:
         os.chdir(before)
         os.environ["COLUMNS"] = columns or "100"
     return out.getvalue()
 
 
+def helped(width: int, folder: Path) -> str:
+    """The help of every command."""
+    asked = [["--help"], *([name, "--help"] for name in COMMANDS)]
+    return "\n".join(printed(words, width, folder) for words in asked)
+
+
 @pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("command", GIVEN)
 def test_a_command_prints_its_golden_file(command: str, width: int, tmp_path: Path) -> None:
-    text = printed(command, width, tmp_path)
+    text = printed([command, *GIVEN[command]], width, tmp_path)
     assert text == (GOLDEN / f"{command}-{width}.txt").read_text(encoding="utf-8")
     assert max(map(len, text.splitlines()), default=0) <= width
     assert "…" not in text
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_help_prints_its_golden_file(width: int, tmp_path: Path) -> None:
+    assert helped(width, tmp_path) == (GOLDEN / f"help-{width}.txt").read_text(encoding="utf-8")
 
 
 def test_the_same_option_means_the_same_everywhere() -> None:
@@ -90,13 +125,17 @@ def test_the_same_option_means_the_same_everywhere() -> None:
     assert all(len(ways) == 1 for ways in found.values()), found
 
 
-def write_golden(make: Callable[[str, int, Path], str] = printed) -> None:
+def write_golden() -> None:
     """Write all golden files."""
     GOLDEN.mkdir(exist_ok=True)
-    for command in GIVEN:
-        for width in WIDTHS:
+    for width in WIDTHS:
+        for command in (*GIVEN, "help"):
             with tempfile.TemporaryDirectory() as folder:
-                text = make(command, width, Path(folder))
+                text = (
+                    helped(width, Path(folder))
+                    if command == "help"
+                    else printed([command, *GIVEN[command]], width, Path(folder))
+                )
             (GOLDEN / f"{command}-{width}.txt").write_text(text, encoding="utf-8")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import io
 import re
 from collections.abc import Callable, Sequence
@@ -21,6 +22,7 @@ from downclock.problem.files.read_prices import read_prices
 from downclock.problem.objective import parse_objective
 from downclock.schedule.files import read_schedule, write_schedule
 from downclock.simulate.chances import Chances, draw_fate
+from downclock.tabular import write_columns
 from tests.fuzz.encodings import (
     columns_of,
     csv_bytes,
@@ -32,6 +34,7 @@ from tests.fuzz.encodings import (
 from tests.fuzz.judge import READINGS, SPECS, Outcome, judge_problem, judge_schedule, judge_whole
 from tests.fuzz.trees import mutated, number, odd_text, tree_of
 from tests.fuzz.worlds import GPU, LIMITED, MEASUREMENTS, STG, WORKFLOW, WORLDS, World
+from tests.workloads.trace_samples import FILES, MAPPED, MAPPING
 
 Fuzz = Callable[[Random, Path, Outcome], None]
 
@@ -169,6 +172,18 @@ def problem_json(rng: Random, folder: Path, outcome: Outcome) -> None:
     _judged(outcome, folder, lambda: dc.read_problem(folder / "problem.json"))
 
 
+def problem_parquet(rng: Random, folder: Path, outcome: Outcome) -> None:
+    """The same as a table whose head has all but the tasks."""
+    path, whole = folder / "problem.parquet", rng.choice(_documents())
+    head = {key: value for key, value in whole.items() if key not in ("tasks", "edges")}
+    odd = rng.random() < 0.5
+    text = json_bytes(mutated(rng, head) if odd else tree_of(head)).decode("utf-8", "replace")
+    columns = columns_of(whole["tasks"])
+    write_columns({} if rng.random() < 0.02 else columns, path, head=text)
+    path.write_bytes(damaged(rng, path.read_bytes(), 0.2))
+    _judged(outcome, folder, lambda: dc.read_problem(path))
+
+
 @cache
 def _plans() -> tuple[tuple[dc.Problem, dict[str, Any]], ...]:
     """Problems with one of their schedules as plain data."""
@@ -285,6 +300,62 @@ def _converted(rng: Random, folder: Path, outcome: Outcome, name: str) -> None:
     if code == 0:
         problem = outcome.attempt("read back", lambda: dc.read_problem(target))
         if problem is not None:
+            judge_whole(outcome, problem, folder)
+
+
+def trace(rng: Random, folder: Path, outcome: Outcome) -> None:
+    """Convert a damaged trace of any format; judge the problem, and the trace as it ran."""
+    name, text = rng.choice(list(FILES.items()))
+    for _ in range(rng.randint(0, 3)):
+        text = _with_odd_word(rng, text)
+    data = damaged(rng, text.encode("utf-8", "surrogatepass"))
+    if rng.random() < 0.15:
+        data = damaged(rng, gzip.compress(data, mtime=0), 0.5)
+        name += ".gz"
+    _converted_trace(rng, folder, outcome, name, data, [])
+
+
+def trace_mapped(rng: Random, folder: Path, outcome: Outcome) -> None:
+    """The same of a table and the file that says what its columns are."""
+    mapping, text = MAPPING, MAPPED
+    for _ in range(rng.randint(0, 2)):
+        mapping = _with_odd_word(rng, mapping)
+    for _ in range(rng.randint(0, 2)):
+        text = _with_odd_word(rng, text)
+    (folder / "map.toml").write_bytes(damaged(rng, mapping.encode("utf-8", "surrogatepass")))
+    name, data = "trace.csv", damaged(rng, text.encode("utf-8", "surrogatepass"))
+    if rng.random() < 0.3:
+        head, *rows = (line.split(";") for line in MAPPED.splitlines())
+        table = mutated(rng, columns_of([dict(zip(head, row, strict=True)) for row in rows]))
+        name, data = "trace.parquet", damaged(rng, parquet_bytes(rng, table), 0.1)
+    _converted_trace(rng, folder, outcome, name, data, ["--map", str(folder / "map.toml")])
+
+
+def _with_odd_word(rng: Random, text: str) -> str:
+    words = re.split(r"([\s,|;:{}\[\]\"]+)", text)
+    at = rng.randrange(len(words))
+    fresh = (str(number(rng)), odd_text(rng, words[at]), "", words[at] * 2, str(rng.randint(-1, 9)))
+    words[at] = rng.choice(fresh)
+    return "".join(words)
+
+
+def _converted_trace(
+    rng: Random, folder: Path, outcome: Outcome, name: str, data: bytes, words: list[str]
+) -> None:
+    (folder / name).write_bytes(data)
+    words += rng.choice(([], [], ["--strict"], ["--count", "cpus"], ["--one-pool"]))
+    words += rng.choice(([], [], ["--fractions", "pack"], ["--deadlines", "limit"]))
+    words += rng.choice(([], [], [], ["--begin", "10m", "--length", "1h"]))
+    target, ran = folder / rng.choice(("p.parquet", "p.json")), folder / "ran.parquet"
+    told = ("-o", str(target), "--ran", str(ran), "-q")
+    code, said = _run("convert", str(folder / name), *words, *told)
+    _ended(outcome, "convert", code, said)
+    if code == 0:
+        problem = outcome.attempt("read back", lambda: dc.read_problem(target))
+        if problem is not None:
+            schedule = outcome.attempt("read back", lambda: read_schedule(ran, problem))
+            if schedule is not None:
+                judge_schedule(outcome, "as it ran", problem, schedule, valid=False)
             judge_whole(outcome, problem, folder)
 
 
@@ -437,12 +508,15 @@ FORMATS: dict[str, Fuzz] = {
     "prices-csv": prices_csv,
     "prices-parquet": prices_parquet,
     "problem": problem_json,
+    "problem-parquet": problem_parquet,
     "schedule-json": schedule_json,
     "schedule-csv": schedule_csv,
     "schedule-parquet": schedule_parquet,
     "measurements": measurements_csv,
     "wfformat": wfformat,
     "stg": stg,
+    "trace": trace,
+    "trace-mapped": trace_mapped,
     "policy": policy_spec,
     "quantities": quantities,
 }

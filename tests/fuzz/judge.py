@@ -35,6 +35,7 @@ SPECS = (
         "bin",
     ),
     *("liu", "replan", "graph:effort=0.01", "least-cost:objective=energy,rounds=1,seconds=0.02"),
+    "known:effort=0.01",
 )
 """Every policy of the catalogue, at a small effort."""
 

@@ -18,12 +18,12 @@ from downclock.power.library_file import (
     built_in_library,
     library_document,
     library_of_document,
-    library_schema,
     read_library,
     write_library,
 )
 from downclock.power.points import LAWS, VoltageLaw
 from downclock.power.profiles import CpuProfiles, GpuProfiles, MeasuredProfiles
+from downclock.problem.files.schemas import schema
 
 GPU = {"model": "gpu", "p0_w": 60, "gamma_w": 30, "c_w": 100, "d_s": 4, "delta": 0.6, "t0_s": 0.2}
 CPU = {"model": "cpu", "time_s": 9.0, "c1_w": 20, "alpha": 3, "static_w": 5}
@@ -84,11 +84,11 @@ def test_a_library_comes_back_bit_for_bit(tmp_path: Path) -> None:
 def test_the_file_follows_its_schema_and_names_its_source(tmp_path: Path) -> None:
     write_library(mixed_library(), tmp_path / "lib.json", source="made up")
     stored = json.loads((tmp_path / "lib.json").read_text())
-    jsonschema.validate(stored, library_schema())
+    jsonschema.validate(stored, schema("library"))
     assert stored["source"] == "made up"
     assert [entry["name"] for entry in stored["applications"]] == ["a", "ü"]
     with pytest.raises(jsonschema.ValidationError):
-        jsonschema.validate(document(g={**GPU, "c_w": -1}), library_schema())
+        jsonschema.validate(document(g={**GPU, "c_w": -1}), schema("library"))
 
 
 def test_power_limits_come_back_as_watts(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_power_limits_come_back_as_watts(tmp_path: Path) -> None:
     assert time.tolist() == [1.0]
     again = library_document(library)
     assert again["applications"][0]["profiles"]["a40"]["points"] == points
-    jsonschema.validate(again, library_schema())
+    jsonschema.validate(again, schema("library"))
 
 
 def test_libraries_are_merged_by_application_and_kind(tmp_path: Path) -> None:
@@ -242,6 +242,19 @@ def test_an_empty_library_is_one(tmp_path: Path) -> None:
             document(t={"model": "table", "points": [POINT, POINT]}),
             ", application 'x', kind 't': points has one pair of clocks twice",
         ),
+        (
+            document(
+                t={
+                    "model": "table",
+                    "points": [
+                        POINT,
+                        {**POINT, "memory": POINT["memory"] / 2},
+                        {**POINT, "core": np.nextafter(POINT["core"], 2.0)},
+                    ],
+                }
+            ),
+            ", application 'x', kind 't': points has one pair of clocks twice",
+        ),
     ],
 )
 def test_what_is_no_library_is_refused_with_its_place(
@@ -272,7 +285,7 @@ def test_built_in_libraries_hold_fitted_parameters_only(name: str, applications:
     assert len(library) == applications
     assert library.kinds == (name,)
     assert [type(group) for group in library.groups] == [GpuProfiles]
-    jsonschema.validate(library_document(library), library_schema())
+    jsonschema.validate(library_document(library), schema("library"))
     time, power = library.at(np.arange(applications), name, np.ones((applications, 3)))
     assert np.all((time > 0.0) & (power > 0.0))
 

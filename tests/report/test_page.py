@@ -12,12 +12,13 @@ import numpy as np
 import pytest
 
 from downclock.errors import InvalidInput
+from downclock.planners.catalog import policy
 from downclock.planners.per_task import per_task_bound_j
 from downclock.report.page import report_html, write_report
 from downclock.report.page.pack import Pack
 from downclock.report.page.words import cards, headline, left_out, sentences
 from downclock.schedule.account.account import account
-from downclock.study.planned import planned
+from downclock.study.planned import Judge
 from downclock.study.summary import judge
 from tests.report.conftest import NASTY
 
@@ -146,7 +147,7 @@ def test_the_page_asks_no_network(day) -> None:
 def test_savings_are_those_of_the_bills(day) -> None:
     problem, schedule = day
     mine = judge(problem, schedule)
-    race = planned(problem, "race")
+    race = Judge.of(problem).planned(policy("race"))
     saved = 100.0 * (1.0 - account(problem, schedule).total_j / race.bill.total_j)
     assert f"{saved:.3g} % less than running every task at the default clock (race)" in headline(
         mine

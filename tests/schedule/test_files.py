@@ -14,7 +14,7 @@ import pytest
 
 from downclock.errors import InvalidInput
 from downclock.problem.problem import Problem
-from downclock.schedule.files import read_schedule, write_schedule
+from downclock.schedule.files import read_schedule, schedule_path, write_schedule
 from downclock.schedule.schedule import (
     DOWN,
     FAILED,
@@ -276,3 +276,11 @@ def test_what_names_nothing_is_not_written(tmp_path: Path) -> None:
             replace(schedule, outcomes=Outcomes.all_done(2)), problem, tmp_path / "plan.json"
         )
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_schedule_without_a_suffix_is_parquet_where_tasks_are_many(monkeypatch):
+    problem = random_problem(3)
+    assert schedule_path("a/plan", problem) == Path("a/plan.json")
+    monkeypatch.setattr("downclock.schedule.files.LARGE", len(problem.tasks) - 1)
+    assert schedule_path("a/plan", problem) == Path("a/plan.parquet")
+    assert schedule_path("a/plan.v1.csv", problem) == Path("a/plan.v1.csv")

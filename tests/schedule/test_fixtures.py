@@ -263,6 +263,22 @@ def test_a_paused_slotted_task_earns_nothing_from_waste() -> None:
     assert "without negative prices: 1.6000 EUR" in str(bill)
 
 
+@pytest.mark.parametrize(("end_s", "valid"), [(300.0, True), (600.0, False)])
+def test_a_task_far_shorter_than_a_slot_needs_one_slot_and_no_more(end_s, valid) -> None:
+    one = np.ones(1)
+    problem = Problem(
+        Tasks.of(np.arange(1), deadline_s=900.0 * one),
+        Library.of_one_kind(names("app"), "core", CpuProfiles(4e-9 * one, one, one, 0 * one)),
+        Platform.build(
+            (Kind("core", CPU_CLOCKS, idle_w=5.0, interrupt="pause"),),
+            (ServerSpec("s", (("core", 1),), initially_on=True),),
+            slot_s=300.0,
+        ),
+    )
+    ran = segments((0, 0, 0, 0.0, end_s, 1.0, 1.0))
+    assert verify(problem, Schedule(ran, spans(), Outcomes.all_done(1))).ok is valid
+
+
 # 5. A gang and a graph on two kinds, with wake time, a failed attempt and a retry ---------------
 
 

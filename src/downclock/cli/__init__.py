@@ -6,6 +6,7 @@ went wrong, one line on standard error.
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Sequence
 
@@ -13,6 +14,9 @@ from downclock.cli.app import app
 from downclock.cli.exit_codes import exit_code_of
 from downclock.cli.interrupts import interruptible
 from downclock.cli.session import Session
+
+WIDEST = 100
+"""Columns that help uses at most."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -30,7 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _ended(args: list[str] | None, session: Session) -> int:
     """Run the command; say how it ended where it did not end well."""
     try:
-        code = app.main(args, prog_name="downclock", standalone_mode=False, obj=session)
+        width = max(min(shutil.get_terminal_size().columns, WIDEST) - 2, 38)
+        code = app.main(args, "downclock", standalone_mode=False, obj=session, terminal_width=width)
         return code if isinstance(code, int) else 0
     except BaseException as error:
         return exit_code_of(error, session)

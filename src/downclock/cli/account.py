@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import click
 
 from downclock.cli import options
 from downclock.errors import InvalidInput, InvalidSchedule
-
-if TYPE_CHECKING:
-    from downclock.cli.session import Session
-    from downclock.report.tables import Form
-    from downclock.schedule.account.bill import Boundary
 
 EPILOG = """\b
 Example:
@@ -20,21 +15,24 @@ Example:
 """
 
 
-@click.command("account", epilog=EPILOG)
+@options.command("account", EPILOG)
 @options.problem_files("CLUSTER JOBS SCHEDULE | PROBLEM SCHEDULE")
 @options.boundary
+@click.option(
+    "--measured",
+    type=click.Path(file_okay=False),
+    metavar="SPOOL",
+    help="Beside what agents measured of jobs with the tasks' names.",
+)
 @options.result_file
 @options.form
-@options.quiet
-@click.pass_obj
 def command(
-    session: Session,
-    files: tuple[str, ...],
-    library: str | None,
-    prices: str | None,
-    boundary: Boundary,
+    session: options.Session,
+    source: options.Source,
+    boundary: options.Boundary,
+    measured: str | None,
     output: str | None,
-    form: Form,
+    form: options.Form,
 ) -> None:
     """Bill a schedule: energy, money, CO2.
 
@@ -46,12 +44,18 @@ def command(
     from downclock.schedule.verify.verify import verify
 
     with session.working("reading and billing"):
-        problem, schedule = options.load_with_schedule(files, library, prices)
+        problem, schedule = source.load_with_schedule()
         try:
             bill = account(problem, schedule, boundary=boundary)
         except InvalidSchedule as error:
-            raise InvalidInput(str(error), source=files[-1]) from None
+            raise InvalidInput(str(error), source=source.files[-1]) from None
         verdict = verify(problem, schedule, most=1)
     if not verdict.ok:
         session.note(f"note: {str(verdict).splitlines()[0]}; see downclock verify")
-    session.show(bill_page(bill), form, output)
+    page = bill_page(bill)
+    if measured is not None:
+        from downclock.adapters.slurm.spool import read_spool
+        from downclock.report.slurm import beside_measured
+
+        page = beside_measured(page, bill, read_spool(Path(measured)))
+    session.show(page, form, output)

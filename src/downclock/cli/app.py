@@ -16,14 +16,21 @@ COMMANDS = {
     "verify": "Judge a schedule: list every rule it breaks.",
     "account": "Bill a schedule: energy, money, CO2.",
     "fit": "Fit job profiles to measurements.",
+    "devices": "Show this machine's GPUs and CPUs and what may be set.",
+    "measure": "Run a command at many clocks, for fit.",
+    "agent": "Lock, measure and reset the GPUs of a Slurm job.",
     "generate": "Draw a task set of the papers.",
-    "convert": "Turn a task graph (STG, WfFormat) into a problem.",
+    "convert": "Turn a trace of a cluster, or a task graph, into a problem.",
+    "whatif": "Say what a trace would have cost otherwise, on one page.",
     "show": "Describe a problem, cluster, library or schedule.",
     "report": "Write a schedule as one HTML page.",
     "compare": "Compare policies on one problem or many.",
     "simulate": "Simulate a plan: run times vary, jobs and machines fail.",
+    "sweep": "Run problems × policies × seeds × parameters, and compare.",
     "explain": "Say why a task has its clock, its processor and its start.",
     "papers": "Run the papers' experiments beside the published numbers.",
+    "export": "Write a plan as commands of sbatch, scontrol or nvidia-smi.",
+    "slurm": "Let a Slurm carry plans out on its waiting jobs.",
     "policies": "List the policies and their parameters.",
     "compile": "Compile the hot loops now, so that no first plan waits.",
     "completion": "Print the completion script of a shell.",
@@ -38,7 +45,7 @@ Example:
 Exit codes:
   0    fine
   1    the answer is no (verify: the schedule breaks a rule)
-  2    bad input; one line on standard error says file, line, field, value and rule
+  2    bad input; standard error says which, and the rule
   3    internal error; please report it
   130  interrupted
 """
@@ -101,7 +108,7 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
     cls=Commands,
     invoke_without_command=True,
     epilog=EPILOG,
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 @click.option(
     "--debug",

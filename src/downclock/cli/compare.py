@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from downclock.cli import options
 from downclock.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from downclock.cli.session import Session
-    from downclock.problem.problem import Problem
-    from downclock.report.tables import Form, Page
-    from downclock.schedule.account.bill import Boundary
 
 EPILOG = """\b
 Examples:
@@ -26,7 +19,7 @@ Examples:
 TABLES = (".csv", ".json", ".parquet", ".pq")
 
 
-@click.command("compare", epilog=EPILOG)
+@options.command("compare", EPILOG)
 @options.problem_files("CLUSTER JOBS | PROBLEM... | FOLDER...", folders=True)
 @click.option(
     "--policies",
@@ -35,28 +28,20 @@ TABLES = (".csv", ".json", ".parquet", ".pq")
 )
 @options.objective
 @options.boundary
-@click.option("--plot", type=click.Path(), metavar="FILE", help="Bars (.png, .svg or .pdf).")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(),
-    metavar="FILE",
-    help="Write the table (.csv, .json or .parquet).",
-)
+@options.beside
+@options.file("--plot", help="Bars (.png, .svg or .pdf).")
+@options.output("Write the table (.csv, .json or .parquet).")
 @options.form
-@options.quiet
-@click.pass_obj
 def command(
-    session: Session,
-    files: tuple[str, ...],
-    library: str | None,
-    prices: str | None,
+    session: options.Session,
+    source: options.Source,
     policies: str | None,
     objective: str | None,
-    boundary: Boundary,
+    boundary: options.Boundary,
+    beside: str | None,
     plot: str | None,
     output: str | None,
-    form: Form,
+    form: options.Form,
 ) -> None:
     """Compare policies on one problem or many.
 
@@ -72,16 +57,16 @@ def command(
     options.require_writable(output, TABLES)
     options.require_writable(plot, (".png", ".svg", ".pdf"))
     with session.working("reading"):
-        problems = _problems(files, library, prices)
+        problems = _problems(source)
+        if beside is not None and len(problems) > 1:
+            raise click.UsageError("--beside is a schedule of one problem: give one")
+        given = source.read_beside(problems[0], beside)
     specs = None if policies is None else _specs(policies)
     with session.progress("planning") as bar:
-        found = compare(
-            problems,
-            specs,
-            boundary=boundary,
-            progress=bar,
-            objective=objective_or_none(objective),
-        )
+        by = objective_or_none(objective)
+        how: dict[str, Any] = {"boundary": boundary, "progress": bar, "objective": by}
+        alone = [compare(problems[0], specs, beside=given, **how)] if given else None
+        found = alone or compare(problems, specs, **how)
     page = comparison_page(*found)
     if plot is not None:
         from downclock.report.figures import compare_figure, save_figure
@@ -93,20 +78,22 @@ def command(
     session.show(page, form)
 
 
-def _problems(files: Sequence[str], library: str | None, prices: str | None) -> list[Problem]:
+def _problems(source: options.Source) -> list[options.Problem]:
     """Read a cluster and jobs, or every problem file named or found in a folder."""
+    files = source.files
     if len(files) == 2 and Path(files[0]).suffix == ".toml":
-        return [options.load(files, library, prices)]
+        return [source.load()]
     paths: list[str] = []
     for given in files:
         if Path(given).is_dir():
-            inside = sorted(str(path) for path in Path(given).glob("*.json"))
+            every = sorted(Path(given).iterdir())
+            inside = [str(path) for path in every if path.suffix in (".json", ".parquet")]
             if not inside:
-                raise InvalidInput("holds no problem file (.json)", source=given)
+                raise InvalidInput("holds no problem file (.json, .parquet)", source=given)
             paths += inside
         else:
             paths.append(given)
-    return [options.load((path,), library, prices) for path in paths]
+    return [source.of(path).load() for path in paths]
 
 
 def _specs(text: str) -> list[str]:
@@ -120,7 +107,7 @@ def _specs(text: str) -> list[str]:
     return specs
 
 
-def _write(session: Session, page: Page, path: str) -> None:
+def _write(session: options.Session, page: options.Page, path: str) -> None:
     from downclock.files import write_text_atomically
     from downclock.report.tables import plain, rendered
 

@@ -3,16 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import click
 
 from downclock.cli import options
-
-if TYPE_CHECKING:
-    from downclock.cli.session import Session
-    from downclock.problem.problem import Problem
-
 
 EPILOG = """\b
 Example:
@@ -21,12 +15,10 @@ Example:
 """
 
 
-@click.command("compile", epilog=EPILOG)
+@options.command("compile", EPILOG)
 @click.argument("policies", nargs=-1, metavar="[POLICY]...")
-@options.quiet
-@click.pass_obj
-def command(session: Session, /, policies: tuple[str, ...]) -> None:
-    """Compile what the policies need (default: late, edl and bin) and keep it on disk.
+def command(session: options.Session, /, policies: tuple[str, ...]) -> None:
+    """Compile what the policies need (default: late, edl, bin, known) and keep it on disk.
 
     Without this, large problems do it when they are first planned, and small ones are planned
     without, some seconds slower. Does nothing without numba.
@@ -39,8 +31,9 @@ def command(session: Session, /, policies: tuple[str, ...]) -> None:
     from downclock.report.tables import Page
     from downclock.schedule.account.account import account
     from downclock.schedule.verify.verify import require_valid
+    from downclock.simulate.simulate import simulate
 
-    samples, specs = _samples(), policies or ("late", "edl", "bin")
+    samples, specs = _samples(), policies or ("late", "edl", "bin", "known")
     before, before_s = len(METER.names), METER.compiled_s
     for spec in specs:
         with at_once(), session.working(f"compiling what {spec} needs"):
@@ -51,6 +44,7 @@ def command(session: Session, /, policies: tuple[str, ...]) -> None:
                     require_valid(problem, schedule)
                     account(problem, schedule)
                     Bounds(problem).below(schedule)
+                    simulate(problem, chosen, stepwise=True)
     new, took_s = METER.names[before:], METER.compiled_s - before_s
     what = "all was compiled before" if available() else "numba is not installed"
     if new:
@@ -59,7 +53,7 @@ def command(session: Session, /, policies: tuple[str, ...]) -> None:
     session.show(Page(lines=(f"ready: {', '.join(specs)}; {what}",), data=data), "table")
 
 
-def _samples() -> list[Problem]:
+def _samples() -> list[options.Problem]:
     """Small problems of every form: a batch, two days, a graph on a chip, a graph in slots."""
     import numpy as np
 

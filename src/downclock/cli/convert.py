@@ -1,44 +1,64 @@
-"""``downclock convert``: task graphs of other tools as problem files."""
+"""``downclock convert``: task graphs and traces of other tools as problem files."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from downclock.cli import options
+from downclock.cli.trace_options import read_duration, read_told, trace_options
 
 if TYPE_CHECKING:
-    from downclock.cli.session import Session
-    from downclock.report.tables import Form
+    from downclock.workloads.task_graph import TaskGraph
 
 EPILOG = """\b
-Example:
+Examples:
   downclock convert robot.stg --cores 8 --output robot.json
   downclock plan robot.json
+  downclock convert montage.json --cores 8 --slot 15m --prices day.csv --plan -o m.json
+  sacct -aXP -S now-7days --format \\
+    JobID,Submit,Start,End,ElapsedRaw,AllocTRES,Partition,NodeList > week.txt
+  downclock convert week.txt --cluster cluster.toml -o week.parquet --ran ran.parquet
+  downclock plan week.parquet --beside ran.parquet
 """
 
-SPREAD = 1e4
-"""Clocks reach so far below and above the pace that does all work on one core in time."""
+SPREAD, HEADROOM = 1e4, 2.0
+"""Clocks reach so far below the pace that does all work on one core in time; and so far above it,
+or above the clock at which a core alone on its chip does its work on the least energy. No plan of
+least energy is faster than both; a task that begins again after a failure may be."""
 
 
-@click.command("convert", epilog=EPILOG)
-@click.argument("graph", type=click.Path())
-@click.option("--cores", type=click.IntRange(1, 4096), required=True, metavar="N", help="Cores.")
+@options.command("convert", EPILOG)
+@click.argument("source", metavar="TRACE|GRAPH", type=click.Path())
+@trace_options
+@options.file("--ran", help="Also write the trace as it ran, a schedule (.parquet, .json, .csv).")
+@click.option(
+    "--cores", type=click.IntRange(1, 4096), metavar="N", help="Of a task graph: how many cores."
+)
 @click.option(
     "--deadline",
     type=click.FloatRange(0.0, 1e12, min_open=True),
     callback=options.finite,
     metavar="SECONDS",
-    help="Of all tasks. [default: the time of all work on one core at clock 1]",
+    help="Of all tasks. [default: the time of all work on one core at clock 1; in slots, what any"
+    " list schedule needs]",
 )
 @click.option("--per-core", is_flag=True, help="A clock per core, not one for the chip.")
+@click.option(
+    "--c1",
+    type=click.FloatRange(0.0, 1e9, min_open=True),
+    callback=options.finite,
+    default=1.0,
+    help="Power of a core: c1 f^alpha W. [default: 1]",
+)
 @click.option(
     "--alpha",
     type=click.FloatRange(1.0, 10.0, min_open=True),
     callback=options.finite,
     default=3.0,
-    help="Power of a core: f^alpha W. [default: 3]",
+    help="The alpha of that. [default: 3]",
 )
 @click.option(
     "--c2",
@@ -55,60 +75,182 @@ SPREAD = 1e4
     help="Chip adds c3 W while it runs. [default: 0]",
 )
 @click.option(
-    "-o",
-    "--output",
-    type=click.Path(),
-    required=True,
-    metavar="FILE",
-    help="Write the problem (.json).",
+    "--slot",
+    "slot_s",
+    callback=read_duration,
+    metavar="DURATION",
+    help="Time in slots, such as 1h: equal machines with clocks of 0.2 to 1, each its own.",
+)
+@options.file(
+    "--prices",
+    "--price",
+    help="Prices and CO2 intensity (CSV), with --slot; the problem starts at the first row.",
+)
+@click.option(
+    "--columns",
+    callback=options.read_columns,
+    metavar="OURS=THEIRS,...",
+    help="Names of the price file's columns where they differ from ours.",
+)
+@click.option("--plan", "planned", is_flag=True, help="Plan it at once, as `downclock plan` does.")
+@options.output(
+    "Write the problem (.json, of a trace also .parquet; of a list of nodes .toml).", required=True
 )
 @options.form
-@options.quiet
-@click.pass_obj
 def command(
-    session: Session,
+    session: options.Session,
     /,
-    graph: str,
-    cores: int,
-    deadline: float | None,
-    per_core: bool,
-    alpha: float,
-    c2: float,
-    c3: float,
+    source: str,
+    trace: dict[str, Any],
+    ran: str | None,
+    cores: int | None,
     output: str,
-    form: Form,
-) -> None:
-    """Ask for a task graph on one chip by one deadline.
+    form: options.Form,
+    **asked: Any,
+) -> int:
+    """Turn a trace of a cluster, or a task graph, into a problem.
 
-    Reads the Standard Task Graph format (.stg) and WfFormat 1.5 workflows (.json). Clock 1 does
-    one unit of the file's work (cycle or second) a second.
+    A trace: sacct (-P with a header, or --json), SWF, Philly, Alibaba GPU 2023, Eagle, Helios,
+    Batsim; or any CSV or Parquet with a --map. What it does not say is assumed as the options say,
+    and told; rows left out are counted, malformed ones named. Alibaba's list of nodes becomes a
+    cluster (.toml).
+
+    A task graph (with --cores): the Standard Task Graph format (.stg) and WfFormat 1.5 (.json), on
+    one chip or on machines in slots, by one deadline. Clock 1 does one unit of the file's work
+    (cycle or second) a second. On one chip all clocks are possible. With --slot there are five,
+    tasks start and end on slots and may pause, and what is left of a task's last slot is waste;
+    the prices become part of the problem. Without a deadline there is time for every list schedule
+    at clock 1.
     """
+    if source.lower().endswith(".stg") and cores is None:
+        raise click.UsageError("Missing option '--cores': a task graph needs it")
+    if cores is not None:
+        return _graph(session, source, cores, output, form, **asked)
+    return _trace(session, source, trace, ran, output, form)
+
+
+def _trace(
+    session: options.Session,
+    source: str,
+    told: dict[str, Any],
+    ran: str | None,
+    output: str,
+    form: options.Form,
+) -> int:
+    from downclock.problem.files.files import write_problem
+    from downclock.problem.files.write_problem import SUFFIXES
+    from downclock.report.converted import converted_page
+    from downclock.schedule.files import SUFFIXES as SCHEDULES
+    from downclock.schedule.files import write_schedule
+    from downclock.study.as_it_ran import as_it_ran
+    from downclock.workloads.traces.read import is_node_list
+    from downclock.workloads.traces.to_problem import converted
+
+    if told["map"] is None and is_node_list(source):
+        return _nodes(session, source, told, output, form)
+    options.require_writable(output, SUFFIXES)
+    options.require_writable(ran, SCHEDULES)
+    with session.working("reading and writing"):
+        found = converted(*read_told(source, told))
+        write_problem(found.problem, output)
+    session.wrote(output)
+    if ran is not None:
+        with session.working("writing the trace as it ran"):
+            write_schedule(as_it_ran(found), found.problem, ran)
+        session.wrote(ran)
+    session.show(converted_page(found), form)
+    return 0
+
+
+def _nodes(
+    session: options.Session, source: str, told: dict[str, Any], output: str, form: options.Form
+) -> int:
+    from downclock.files import write_text_atomically
+    from downclock.problem.files.read_cluster import read_cluster
+    from downclock.report.converted import malformed_notes
+    from downclock.report.describe import cluster_page
+    from downclock.workloads.traces.alibaba import cluster_of_nodes
+    from downclock.workloads.traces.ledger import Ledger
+    from downclock.workloads.traces.made_cluster import toml_text
+    from downclock.workloads.traces.rows import csv_sheet
+
+    options.require_writable(output, (".toml",))
+    ledger = Ledger(source, told["strict"])
+    data = cluster_of_nodes(csv_sheet(source, ledger), ledger, told["card"])
+    write_text_atomically(output, toml_text(data))
+    session.wrote(output)
+    session.tell(malformed_notes(ledger))
+    session.show(cluster_page(read_cluster(output)), form)
+    return 0
+
+
+def _graph(
+    session: options.Session,
+    source: str,
+    cores: int,
+    output: str,
+    form: options.Form,
+    *,
+    planned: bool,
+    **asked: Any,
+) -> int:
     from downclock.errors import InvalidInput
-    from downclock.power.points import ClockRange
     from downclock.problem.files.files import write_problem
     from downclock.report.describe import problem_page
-    from downclock.workloads.chip import chip_problem
     from downclock.workloads.stg import read_stg
     from downclock.workloads.wfformat import read_wfformat
 
     options.require_writable(output, (".json",))
     with session.working("reading and writing"):
-        read = read_wfformat(graph) if graph.lower().endswith(".json") else read_stg(graph)
-        work = float(read.work.sum())
-        if work <= 0.0:
-            raise InvalidInput("has no work", source=graph)
-        until_s = work if deadline is None else deadline
-        pace = work / until_s
-        problem = chip_problem(
-            read,
-            cores,
-            until_s,
-            clocks=ClockRange(pace / SPREAD, pace * SPREAD),
-            alpha=alpha,
-            c2=c2,
-            c3=c3,
-            chip_wide=not per_core,
-        )
+        read = read_wfformat(source) if source.lower().endswith(".json") else read_stg(source)
+        if read.total_work <= 0.0:
+            raise InvalidInput("has no work", source=source)
+        if asked["columns"] is not None and asked["prices"] is None:
+            raise click.UsageError("--columns is about the price file: give it with --prices")
+        make = _on_chip if asked["slot_s"] is None else _in_slots
+        problem = make(read, cores, **asked)
         write_problem(problem, output)
     session.wrote(output)
+    if planned:
+        from downclock.cli.plan import command as plan
+
+        code: int = click.get_current_context().invoke(plan, files=(output,), form=form)
+        return code
     session.show(problem_page(problem), form)
+    return 0
+
+
+def _on_chip(graph: TaskGraph, cores: int, *, per_core: bool, **asked: Any) -> options.Problem:
+    from downclock.power.points import ClockRange
+    from downclock.workloads.chip import chip_problem
+
+    if asked["prices"] is not None:
+        raise click.UsageError("--prices needs --slot: a chip without slots is planned by energy")
+    deadline_s = asked["deadline"] or graph.total_work
+    pace = graph.total_work / deadline_s
+    c1, alpha = asked["c1"], asked["alpha"]
+    alone = (asked["c3"] / (c1 * (alpha - 1.0))) ** (1.0 / alpha)
+    fastest = min(max(pace, alone), SPREAD * pace)
+    return chip_problem(
+        graph,
+        cores,
+        deadline_s,
+        clocks=ClockRange(pace / SPREAD, HEADROOM * fastest),
+        chip_wide=not per_core,
+        **{name: asked[name] for name in ("c1", "alpha", "c2", "c3")},
+    )
+
+
+def _in_slots(graph: TaskGraph, cores: int, *, slot_s: float, **asked: Any) -> options.Problem:
+    from downclock.problem.files.read_prices import zone_prices
+    from downclock.workloads.gerhards import Machines, slotted_workflow
+
+    if asked["per_core"] or asked["c2"] or asked["c3"]:
+        raise click.UsageError("--per-core, --c2 and --c3 are of chips: they do not go with --slot")
+    machines = Machines(cores, watts=asked["c1"], alpha=asked["alpha"])
+    problem = slotted_workflow(graph, machines, slot_s, deadline_s=asked["deadline"])
+    if asked["prices"] is None:
+        return problem
+    how = {"epoch": "first row", "slot_s": slot_s, "columns": asked["columns"]}
+    read = zone_prices(asked["prices"], problem.platform.zones, **how)
+    return replace(problem, prices=read)

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 import click
 
 from downclock.cli import options
-
-if TYPE_CHECKING:
-    from downclock.cli.session import Session
 
 EPILOG = """\b
 Example:
@@ -18,11 +14,9 @@ Example:
 """
 
 
-@click.command("demo", epilog=EPILOG)
+@options.command("demo", EPILOG)
 @click.argument("folder", type=click.Path(), default="downclock-demo", metavar="[FOLDER]")
-@options.quiet
-@click.pass_obj
-def command(session: Session, /, folder: str) -> None:
+def command(session: options.Session, /, folder: str) -> None:
     """Plan an example day of 140 jobs on 32 GPUs, twice, and draw it.
 
     Writes the files of the example and report.html into FOLDER (default: downclock-demo). The
@@ -44,7 +38,7 @@ def command(session: Session, /, folder: str) -> None:
         write_starter(folder, starter("gpu-day"))
         problem = load_problem(cluster, jobs)
         summary = summarise(problem, chosen_policy(problem))
-        words = options.command_words("plan", (cluster, jobs), (("--report", report, None),))
+        words = ["downclock", "plan", cluster, jobs, "--report", report]
         write_report(summary, report, command=words)
     session.show(summary_page(summary), "table")
     session.wrote(report)

@@ -24,7 +24,9 @@ def exit_code_of(error: BaseException, session: Session) -> int:
         _say(f"interrupted; {saved}")
         return INTERRUPTED
     if session.debug:
-        _traceback(error)
+        import traceback
+
+        traceback.print_exception(error, file=sys.stderr)
     complaint = _complaint(error)
     if complaint is not None:
         _say(f"error: {complaint}")
@@ -36,7 +38,8 @@ def exit_code_of(error: BaseException, session: Session) -> int:
 def _complaint(error: BaseException) -> str | None:
     """Say what the user gave wrongly; None where the fault is ours."""
     if isinstance(error, click.UsageError):
-        return f"{error.format_message()} (see {_help_of(error)})"
+        path = "downclock" if error.ctx is None else error.ctx.command_path
+        return f"{error.format_message()} (see {path} --help)"
     if isinstance(error, click.ClickException):
         return error.format_message()
     # An invalid schedule that reaches this place was made here: commands that read one say so.
@@ -54,11 +57,6 @@ def _say(text: str) -> None:
         click.echo("".join(c if c.isprintable() else "?" for c in line), err=True)
 
 
-def _help_of(error: click.UsageError) -> str:
-    path = "downclock" if error.ctx is None else error.ctx.command_path
-    return f"{path} --help"
-
-
 def _report(error: BaseException, debug: bool) -> str:
     from downclock import __version__
 
@@ -71,9 +69,3 @@ def _report(error: BaseException, debug: bool) -> str:
         f"internal error in downclock {__version__}: {what}; this is a bug, please report it with"
         f" the command and, if you may share them, its files{where}"
     )
-
-
-def _traceback(error: BaseException) -> None:
-    import traceback
-
-    traceback.print_exception(error, file=sys.stderr)

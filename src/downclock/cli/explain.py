@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from downclock.cli import options
-
-if TYPE_CHECKING:
-    from downclock.cli.session import Session
-    from downclock.report.tables import Form
 
 EPILOG = """\b
 Example:
@@ -18,26 +12,17 @@ Example:
 """
 
 
-@click.command("explain", epilog=EPILOG)
+@options.command("explain", EPILOG)
 @options.problem_files("CLUSTER JOBS SCHEDULE TASK | PROBLEM SCHEDULE TASK", folders=True)
-@click.option(
-    "--plot",
-    type=click.Path(),
-    metavar="FILE",
-    help="Also draw energy against run time (.png .svg .pdf).",
-)
+@options.file("--plot", help="Also draw energy against run time (.png .svg .pdf).")
 @options.result_file
 @options.form
-@options.quiet
-@click.pass_obj
 def command(
-    session: Session,
-    files: tuple[str, ...],
-    library: str | None,
-    prices: str | None,
+    session: options.Session,
+    source: options.Source,
     plot: str | None,
     output: str | None,
-    form: Form,
+    form: options.Form,
 ) -> None:
     """Say why a task has its clock, its processor and its start.
 
@@ -46,12 +31,13 @@ def command(
     """
     from downclock.report.explain import explain
 
-    if len(files) < 3:
+    *files, task = source.files
+    if len(files) < 2:
         raise click.UsageError("give the files of the problem, a schedule, and the name of a task")
     options.require_writable(plot, (".png", ".svg", ".pdf"))
     with session.working("weighing the alternatives"):
-        problem, schedule = options.load_with_schedule(files[:-1], library, prices)
-        explanation = explain(problem, schedule, files[-1])
+        problem, schedule = source.of(*files).load_with_schedule()
+        explanation = explain(problem, schedule, task)
     if plot is not None:
         from downclock.report.figures import frontier_figure, save_figure
 

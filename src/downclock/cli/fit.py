@@ -4,17 +4,11 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from downclock.cli import options
-
-if TYPE_CHECKING:
-    from downclock.cli.session import Session
-    from downclock.power.curve_fit import Weighting
-    from downclock.power.fit import Model
-    from downclock.report.tables import Form
 
 EPILOG = """\b
 Examples:
@@ -45,7 +39,7 @@ def _read_clocks(
     return ends
 
 
-@click.command("fit", epilog=EPILOG)
+@options.command("fit", EPILOG)
 @options.input_files("MEASUREMENTS...")
 @click.option("--kind", required=True, metavar="NAME", help="Processor kind that was measured.")
 @click.option(
@@ -99,29 +93,21 @@ def _read_clocks(
     help="Least squared errors, or relative ones.",
 )
 @click.option("--source", default="", metavar="TEXT", help="Where the numbers come from.")
-@click.option(
-    "-o", "--output", type=click.Path(), metavar="FILE", help="Write the library (.json)."
-)
+@options.output("Write the library (.json).")
 @click.option("--append", is_flag=True, help="Add to the library that FILE holds.")
 @options.form
-@options.quiet
-@click.pass_obj
 def command(
-    session: Session,
+    session: options.Session,
     files: tuple[str, ...],
     kind: str,
-    default_core_mhz: float | None,
-    default_memory_mhz: float | None,
-    default_power_limit_w: float | None,
     columns: dict[str, str],
-    model: Model,
-    law: str,
+    law: Any,
     clocks: tuple[float, float] | None,
-    weighting: Weighting,
     source: str,
     output: str | None,
     append: bool,
-    form: Form,
+    form: options.Form,
+    **how: Any,
 ) -> None:
     """Fit job profiles to measurements.
 
@@ -143,17 +129,9 @@ def command(
     # What is added to a kind must mean the same voltages as what is there.
     fixed = known[0].basis_of(kind).law if known else None
     with session.working("fitting"):
-        fitted = fit(
-            read_measurements(files, columns),
-            kind=kind,
-            default_core_mhz=default_core_mhz,
-            default_memory_mhz=default_memory_mhz,
-            default_power_limit_w=default_power_limit_w,
-            law=LAWS.get(law, fixed or "auto"),
-            model=model,
-            weighting=weighting,
-            clocks_mhz=clocks,
-        )
+        measured = read_measurements(files, columns)
+        law = LAWS.get(law, fixed or "auto")
+        fitted = fit(measured, kind=kind, law=law, clocks_mhz=clocks, **how)
     if output is not None:
         library = replace(fitted.library, source=source)
         write_library(merged([*known, library]), output)

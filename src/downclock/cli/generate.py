@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from downclock.cli import options
 from downclock.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from downclock.cli.session import Session
-    from downclock.report.tables import Form
 
 WORKLOADS = ("mei2021-offline", "mei2021-online", "mei2017-offline", "mei2017-online")
 
@@ -42,7 +38,7 @@ def _read_range(
     return low, high
 
 
-@click.command("generate", epilog=EPILOG)
+@options.command("generate", EPILOG)
 @click.argument("workload", type=click.Choice(WORKLOADS), metavar="WORKLOAD")
 @click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="[default: 0]")
 @click.option(
@@ -79,18 +75,11 @@ def _read_range(
     metavar="N",
     help="Pairs in a server (the papers' l). [default: 16]",
 )
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(),
-    required=True,
-    metavar="FILE",
-    help="Write the problem (.json).",
-)
+@options.output("Write the problem (.json).", required=True)
 @options.form
-@options.quiet
-@click.pass_obj
-def command(session: Session, /, workload: str, output: str, form: Form, **wishes: Any) -> None:
+def command(
+    session: options.Session, /, workload: str, output: str, form: options.Form, **wishes: Any
+) -> None:
     """Draw a task set of the papers, with its cluster."""
     from downclock.problem.files.files import write_problem
     from downclock.report.describe import problem_page

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from downclock.cli import options
-
-if TYPE_CHECKING:
-    from downclock.cli.session import Session
 
 EPILOG = """\b
 Example:
@@ -17,11 +12,9 @@ Example:
 """
 
 
-@click.command("init", epilog=EPILOG)
+@options.command("init", EPILOG)
 @click.argument("folder", type=click.Path(), default=".", metavar="[FOLDER]")
-@options.quiet
-@click.pass_obj
-def command(session: Session, /, folder: str) -> None:
+def command(session: options.Session, /, folder: str) -> None:
     """Write a commented cluster, jobs and prices to start from.
 
     They plan as they are; change the numbers to yours. No file that is there is overwritten.

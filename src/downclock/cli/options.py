@@ -1,12 +1,13 @@
-"""Arguments and options that several commands share."""
+"""Arguments, options and types that several commands share."""
 
 from __future__ import annotations
 
 import importlib.util
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,9 +16,11 @@ import click
 from downclock.errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
-    from downclock.cli.session import Session
-    from downclock.problem.problem import Problem
-    from downclock.schedule.account.bill import Boundary
+    from downclock.cli.session import Session as Session
+    from downclock.problem.problem import Problem as Problem
+    from downclock.report.tables import Form as Form
+    from downclock.report.tables import Page as Page
+    from downclock.schedule.account.bill import Boundary as Boundary
     from downclock.schedule.schedule import Schedule
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -79,25 +82,42 @@ form = click.option(
     help="How to print the result.",
 )
 
-result_file = click.option(
-    "-o",
-    "--output",
-    type=click.Path(),
-    metavar="FILE",
-    help="Write the result there instead of printing it.",
+
+def file(*names: str, help: str, **settings: Any) -> Callable[[F], F]:
+    """Add an option that names a file."""
+    return click.option(*names, type=click.Path(), metavar="FILE", help=help, **settings)
+
+
+def output(help: str, **settings: Any) -> Callable[[F], F]:
+    """Add ``--output``, the file that is written."""
+    return file("-o", "--output", help=help, **settings)
+
+
+beside = file(
+    "--beside", help="A schedule to compare with, such as a trace as it ran (convert --ran)."
 )
 
 
-def quiet(command: F) -> F:
-    """Add ``--quiet``, which the session obeys."""
-    return click.option(
-        "-q",
-        "--quiet",
-        is_flag=True,
-        expose_value=False,
-        callback=_set_quiet,
-        help="Print nothing but errors.",
-    )(command)
+result_file = output("Write the result there instead of printing it.")
+
+
+def command(name: str, epilog: str) -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a function a command; it is given the session, which obeys ``--quiet``."""
+
+    def make(function: Callable[..., Any]) -> click.Command:
+        made = click.command(name, epilog=epilog)(click.pass_obj(function))
+        made.params.append(
+            click.Option(
+                ["-q", "--quiet"],
+                is_flag=True,
+                expose_value=False,
+                callback=_set_quiet,
+                help="Print nothing but errors.",
+            )
+        )
+        return made
+
+    return make
 
 
 def _set_quiet(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
@@ -133,6 +153,12 @@ def finite(ctx: click.Context, param: click.Parameter, number: float | None) -> 
     return number
 
 
+def _positive(ctx: click.Context, param: click.Parameter, number: float | None) -> float | None:
+    if number is not None and not 0.0 < number < math.inf:
+        raise click.BadParameter(f"{number} must be positive and finite.", ctx, param)
+    return number
+
+
 def read_columns(
     ctx: click.Context, param: click.Parameter, text: str | None
 ) -> dict[str, str] | None:
@@ -148,129 +174,138 @@ def read_columns(
     return names
 
 
-def problem_files(metavar: str, *, folders: bool = False) -> Callable[[F], F]:
-    """Add the files of a problem, and the options that replace parts of it."""
+_PROBLEM_OPTIONS: tuple[Callable[[Any], Any], ...] = (
+    file("--prices", "--price", help="Prices and CO2 intensity (CSV) instead of the cluster's."),
+    click.option(
+        "--columns",
+        metavar="OURS=THEIRS,...",
+        callback=read_columns,
+        help="Names of the price file's columns where they differ from ours.",
+    ),
+    click.option(
+        "--library", metavar="FILE|builtin:NAME", help="Applications instead of the cluster's."
+    ),
+    click.option(
+        "--archetype",
+        type=click.Choice(["compute-bound", "mixed", "memory-bound"]),
+        metavar="NAME",
+        help="Jobs given by run time are compute-bound, mixed or memory-bound.",
+    ),
+    click.option(
+        "--deadline-factor",
+        type=float,
+        metavar="N",
+        callback=_positive,
+        help="Jobs without a deadline are due N run times after their arrival.",
+    ),
+)
 
-    def add(command: F) -> F:
-        for decorate in (
-            click.option(
-                "--prices",
-                "--price",
-                type=click.Path(),
-                metavar="FILE",
-                help="Prices and CO2 intensity (CSV) instead of the cluster's.",
-            ),
-            click.option(
-                "--columns",
-                metavar="OURS=THEIRS,...",
-                expose_value=False,
-                callback=_remember_columns,
-                help="Names of the price file's columns where they differ from ours.",
-            ),
-            click.option(
-                "--library",
-                metavar="FILE|builtin:NAME",
-                help="Applications instead of the cluster's.",
-            ),
-            click.option(
-                "--archetype",
-                type=click.Choice(["compute-bound", "mixed", "memory-bound"]),
-                metavar="NAME",
-                expose_value=False,
-                callback=_remember,
-                help="Jobs given by run time are compute-bound, mixed or memory-bound.",
-            ),
-            click.option(
-                "--deadline-factor",
-                type=float,
-                metavar="N",
-                expose_value=False,
-                callback=_remember,
-                help="Jobs without a deadline are due N run times after their arrival.",
-            ),
-            input_files(metavar, folders=folders),
-        ):
-            command = decorate(command)
-        return command
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The files of a problem, and the options that replace parts of it.
+
+    ``jobs`` are the options on how jobs are read, as far as they are given.
+    """
+
+    session: Session
+    files: tuple[str, ...]
+    library: str | None
+    prices: str | None
+    columns: dict[str, str] | None
+    jobs: dict[str, Any]
+
+    def of(self, *files: str) -> Source:
+        """The same options for other files."""
+        return replace(self, files=files)
+
+    def load(self) -> Problem:
+        """Read the problem, and tell what was assumed of its jobs."""
+        if self.columns is not None and self.prices is None:
+            raise click.UsageError("--columns is about the price file: give it with --prices")
+        problem = self._load()
+        self.session.tell(f"assumed: {line}" for line in problem.assumptions)
+        return problem
+
+    def load_with_schedule(self) -> tuple[Problem, Schedule]:
+        """Read the problem and, from the last file, a schedule of it."""
+        from downclock.schedule.files import read_schedule
+
+        *files, schedule = self.files
+        if len(files) not in (1, 2):
+            rule = "give the problem (one file, or cluster and jobs) and a schedule"
+            raise click.UsageError(rule)
+        if len(files) == 1 and Path(files[0]).suffix == ".toml":
+            raise click.UsageError("give a schedule after the cluster and the jobs")
+        problem = self.of(*files).load()
+        return problem, read_schedule(schedule, problem)
+
+    def read_beside(self, problem: Problem, path: str | None) -> list[Schedule]:
+        """Read the schedule of ``--beside``, where there is one."""
+        from downclock.schedule.files import read_schedule
+
+        return [] if path is None else [read_schedule(path, problem)]
+
+    def words(self, verb: str, **given: Any) -> list[str]:
+        """Return the command as words, with these options, without what is default."""
+        words = ["downclock", verb, *self.files]
+        for name, value in {"library": self.library, "prices": self.prices, **given}.items():
+            words += [] if value in (None, "last-task") else [f"--{name}", str(value)]
+        return words
+
+    def _load(self) -> Problem:
+        """Read a cluster and a file of jobs, or one problem file."""
+        from downclock.problem.files.files import load_problem, read_problem
+
+        files = self.files
+        if len(files) == 2:
+            return load_problem(
+                *files,
+                library=self.library,
+                prices=self.prices,
+                price_columns=self.columns,
+                **self.jobs,
+            )
+        if len(files) != 1:
+            raise click.UsageError("give a cluster and a file of jobs, or one problem file")
+        if Path(files[0]).suffix == ".toml":
+            raise click.UsageError(f"{files[0]} is a cluster: give a file of jobs after it")
+        if self.library is not None:
+            rule = "a problem file holds its applications: --library does not apply"
+            raise click.UsageError(rule)
+        for option in self.jobs:
+            rule = f"--{option.replace('_', '-')} is not for it"
+            raise click.UsageError(f"a problem file holds its tasks as they are: {rule}")
+        problem = read_problem(files[0])
+        return problem if self.prices is None else self._repriced(problem, self.prices)
+
+    def _repriced(self, problem: Problem, prices: str) -> Problem:
+        from downclock.problem.files.read_prices import zone_prices
+
+        zones, slot_s = problem.platform.zones, problem.platform.slot_s
+        epoch = problem.epoch or "first row"
+        read = zone_prices(prices, zones, epoch=epoch, slot_s=slot_s, columns=self.columns)
+        return replace(problem, prices=read)
+
+
+def problem_files(
+    metavar: str, *, folders: bool = False
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Add the files of a problem and their options, which the command gets as a `Source`."""
+
+    def add(function: Callable[..., Any]) -> Callable[..., Any]:
+        @wraps(function)
+        def given(session: Session, archetype: Any, deadline_factor: Any, **rest: Any) -> Any:
+            jobs = {"deadline_factor": deadline_factor, "archetype": archetype}
+            known = {name: value for name, value in jobs.items() if value is not None}
+            parts = {name: rest.pop(name) for name in ("files", "library", "prices", "columns")}
+            return function(session, source=Source(session, **parts, jobs=known), **rest)
+
+        for decorate in (*_PROBLEM_OPTIONS, input_files(metavar, folders=folders)):
+            given = decorate(given)
+        return given
 
     return add
-
-
-def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
-    """Keep how jobs are read in the session: every command that reads them means the same."""
-    if isinstance(value, float) and not 0.0 < value < math.inf:
-        raise click.BadParameter(f"{value} must be positive and finite.", ctx, param)
-    if ctx.obj is not None and value is not None and param.name is not None:
-        ctx.obj.jobs_read[param.name] = value
-
-
-def _remember_columns(ctx: click.Context, param: click.Parameter, text: str | None) -> None:
-    if ctx.obj is not None:
-        ctx.obj.price_columns = read_columns(ctx, param, text)
-
-
-def load(files: Sequence[str], library: str | None, prices: str | None) -> Problem:
-    """Read a problem, and tell what was assumed of its jobs."""
-    session: Session = click.get_current_context().obj
-    if session.price_columns is not None and prices is None:
-        raise click.UsageError("--columns is about the price file: give it with --prices")
-    problem = _load(files, library, prices, session)
-    session.tell(f"assumed: {line}" for line in problem.assumptions)
-    return problem
-
-
-def _load(
-    files: Sequence[str], library: str | None, prices: str | None, session: Session
-) -> Problem:
-    """Read a cluster and a file of jobs, or one problem file."""
-    from downclock.problem.files.files import load_problem, read_problem
-
-    jobs_read, columns = session.jobs_read, session.price_columns
-    if len(files) == 2:
-        return load_problem(
-            *files, library=library, prices=prices, price_columns=columns, **jobs_read
-        )
-    if len(files) != 1:
-        raise click.UsageError("give a cluster and a file of jobs, or one problem file")
-    if Path(files[0]).suffix == ".toml":
-        raise click.UsageError(f"{files[0]} is a cluster: give a file of jobs after it")
-    if library is not None:
-        raise click.UsageError("a problem file holds its applications: --library does not apply")
-    if jobs_read:
-        option = next(iter(jobs_read)).replace("_", "-")
-        raise click.UsageError(
-            f"a problem file holds its tasks as they are: --{option} is not for it"
-        )
-    problem = read_problem(files[0])
-    return problem if prices is None else _repriced(problem, prices, columns)
-
-
-def _repriced(problem: Problem, prices: str, columns: Mapping[str, str] | None) -> Problem:
-    from downclock.problem.files.read_prices import covering, read_prices
-
-    platform = problem.platform
-    read = read_prices(
-        prices,
-        epoch=problem.epoch or "first row",
-        slot_s=platform.slot_s,
-        zones=platform.zones,
-        columns=columns,
-    )
-    return replace(problem, prices=covering(read, platform.zones, prices))
-
-
-def load_with_schedule(
-    files: Sequence[str], library: str | None, prices: str | None
-) -> tuple[Problem, Schedule]:
-    """Read a problem and, from the last file, a schedule of it."""
-    from downclock.schedule.files import read_schedule
-
-    if len(files) not in (2, 3):
-        raise click.UsageError("give the problem (one file, or cluster and jobs) and a schedule")
-    if len(files) == 2 and Path(files[0]).suffix == ".toml":
-        raise click.UsageError("give a schedule after the cluster and the jobs")
-    problem = load(files[:-1], library, prices)
-    return problem, read_schedule(files[-1], problem)
 
 
 def require_writable(path: str | None, suffixes: Sequence[str]) -> None:
@@ -281,20 +316,12 @@ def require_writable(path: str | None, suffixes: Sequence[str]) -> None:
     if ".svg" in suffixes and importlib.util.find_spec("matplotlib") is None:
         raise MissingExtra("matplotlib", "plot", "drawing a figure")
     if target.suffix.lower() not in suffixes:
-        raise InvalidInput(f"must end in {', '.join(suffixes)}", field="output", value=path)
+        raise InvalidInput(
+            f"must end in {', '.join(filter(None, suffixes))}", field="output", value=path
+        )
     if target.is_dir():
         raise InvalidInput("is a folder, not a file", source=path)
     if not target.parent.is_dir():
         raise InvalidInput("its folder does not exist", source=path)
     if not os.access(target if target.exists() else target.parent, os.W_OK):
         raise InvalidInput("may not be written (no permission)", source=path)
-
-
-def command_words(
-    verb: str, files: Sequence[str], given: Sequence[tuple[str, Any, Any]]
-) -> list[str]:
-    """Return a command as words; ``given`` are its options as (name, value, default)."""
-    words = ["downclock", verb, *files]
-    for name, value, default in given:
-        words += [] if value == default else [name, str(value)]
-    return words

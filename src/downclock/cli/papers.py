@@ -11,11 +11,9 @@ from downclock.cli import options
 from downclock.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from downclock.cli.session import Session
     from downclock.papers.registry import Paper
     from downclock.papers.rows import Settings
     from downclock.papers.run import Done, Task
-    from downclock.report.tables import Form
 
 EPILOG = """\b
 Examples:
@@ -42,7 +40,7 @@ def _complete_paper(ctx: click.Context, param: click.Parameter, incomplete: str)
     return [name for name in NAMES if name.startswith(incomplete)]
 
 
-@click.command("papers", epilog=EPILOG)
+@options.command("papers", EPILOG)
 @click.argument("names", nargs=-1, metavar="[PAPER...]", shell_complete=_complete_paper)
 @click.option("--figure", "figures", multiple=True, metavar="N", help="Run a figure.")
 @click.option("--table", "tables", multiple=True, metavar="N", help="Run a table.")
@@ -60,14 +58,10 @@ def _complete_paper(ctx: click.Context, param: click.Parameter, incomplete: str)
     help="Write plot, CSV and side-by-side of every item there; finished ones are kept.",
 )
 @click.option("--fresh", is_flag=True, help="Run again what the folder holds already.")
-@click.option(
-    "--page", type=click.Path(), metavar="FILE", help="Write all results (.md, and .csv)."
-)
+@options.file("--page", help="Write all results (.md, and .csv).")
 @options.form
-@options.quiet
-@click.pass_obj
 def command(
-    session: Session,
+    session: options.Session,
     names: tuple[str, ...],
     figures: tuple[str, ...],
     tables: tuple[str, ...],
@@ -80,7 +74,7 @@ def command(
     output: str | None,
     fresh: bool,
     page: str | None,
-    form: Form,
+    form: options.Form,
 ) -> int:
     """Run the papers' experiments beside the published numbers.
 
@@ -88,8 +82,9 @@ def command(
     verdict. Data that do not come with Downclock are looked for in the folder DOWNCLOCK_DATA.
     """
     from downclock.papers.pages import listing, rows_page
-    from downclock.papers.registry import paper, papers
+    from downclock.papers.registry import chosen, paper, papers
     from downclock.papers.rows import Settings
+    from downclock.papers.run import tasks_of
 
     options.require_writable(page, (".md",))
     sources = [paper(name) for name in names] or list(papers().values())
@@ -99,7 +94,8 @@ def command(
     if not (asked or every or page is not None):
         session.show(listing(sources), form)
         return 0
-    tasks = _tasks(sources, figures, tables, items)
+    asked_for = {"figures": figures, "tables": tables, "names": items}
+    tasks = [task for each in sources for task in tasks_of(each.name, chosen(each, **asked_for))]
     settings = Settings(sets, seed, quick)
     done = _run(session, tasks, settings, jobs, _folder(output), fresh)
     if page is not None:
@@ -114,23 +110,8 @@ def _folder(output: str | None) -> Path | None:
     return None if output is None else Path(output)
 
 
-def _tasks(
-    sources: list[Paper],
-    figures: tuple[str, ...],
-    tables: tuple[str, ...],
-    items: tuple[str, ...],
-) -> list[Task]:
-    from downclock.papers.registry import chosen
-    from downclock.papers.run import tasks_of
-
-    found = []
-    for source in sources:
-        found += tasks_of(source.name, chosen(source, figures=figures, tables=tables, names=items))
-    return found
-
-
 def _run(
-    session: Session,
+    session: options.Session,
     tasks: list[Task],
     settings: Settings,
     jobs: int | None,
@@ -161,7 +142,7 @@ def _run(
 
 
 def _write_page(
-    session: Session, path: Path, done: list[Done], sources: list[Paper], settings: Settings
+    session: options.Session, path: Path, done: list[Done], sources: list[Paper], settings: Settings
 ) -> None:
     from downclock.files import write_text_atomically
     from downclock.papers.pages import page_markdown, rows_page

@@ -2,16 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from downclock.cli import options
-
-if TYPE_CHECKING:
-    from downclock.cli.session import Session
-    from downclock.report.tables import Form
-    from downclock.schedule.account.bill import Boundary
 
 EPILOG = """\b
 Example:
@@ -25,7 +18,7 @@ def _complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str
     return [name for name in CATALOG if name.startswith(incomplete)]
 
 
-@click.command("plan", epilog=EPILOG)
+@options.command("plan", EPILOG)
 @options.problem_files("CLUSTER JOBS | PROBLEM")
 @click.option(
     "--policy",
@@ -40,35 +33,25 @@ def _complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str
     "--effort",
     type=float,
     metavar="SECONDS",
-    help="Search longer for a better plan, for policies that have an effort.",
+    help="About so long a search for a better plan.",
 )
 @click.option("--seed", type=int, help="Seed of policies that draw; the others ignore it.")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(),
-    metavar="FILE",
-    help="Write the schedule (.json, .parquet or .csv).",
-)
-@click.option(
-    "--report", type=click.Path(), metavar="FILE", help="Also write the plan as a page (.html)."
-)
+@options.beside
+@options.output("Write the schedule (.json, .parquet or .csv).")
+@options.file("--report", help="Also write the plan as a page (.html).")
 @options.form
-@options.quiet
-@click.pass_obj
 def command(
-    session: Session,
-    files: tuple[str, ...],
-    library: str | None,
-    prices: str | None,
+    session: options.Session,
+    source: options.Source,
     spec: str | None,
     objective: str | None,
-    boundary: Boundary,
+    boundary: options.Boundary,
     effort: float | None,
     seed: int | None,
+    beside: str | None,
     output: str | None,
     report: str | None,
-    form: Form,
+    form: options.Form,
 ) -> int:
     """Plan jobs on a cluster and show what the plan costs.
 
@@ -84,41 +67,40 @@ def command(
     Every plan is verified before it is shown or written. Exit code 1: no plan meets the deadlines.
     """
     from downclock.report.summary import summary_page
-    from downclock.schedule.files import SUFFIXES, write_schedule
+    from downclock.schedule.files import SUFFIXES, schedule_path, write_schedule
     from downclock.study.baselines import chosen_policy
     from downclock.study.objective_value import objective_or_none
     from downclock.study.summary import summarise
 
-    options.require_writable(output, SUFFIXES)
+    options.require_writable(output, (*SUFFIXES, ""))
     options.require_writable(report, (".html", ".htm"))
     with session.working("reading"):
-        problem = options.load(files, library, prices)
+        problem = source.load()
+        given = source.read_beside(problem, beside)
     baselines = () if session.quiet and report is None else None
-    chosen = chosen_policy(problem, spec, objective=objective, seed=seed, effort=effort)
     by = objective_or_none(objective)
     with session.progress("planning") as progress:
-        summary = summarise(
-            problem, chosen, boundary=boundary, baselines=baselines, objective=by, progress=progress
+        chosen = chosen_policy(
+            problem, spec, objective=objective, seed=seed, effort=effort, progress=progress
         )
+        summary = summarise(
+            problem, chosen, boundary=boundary, baselines=baselines, objective=by, beside=given,
+            progress=progress,
+        )  # fmt: skip
     if summary.plan.hopeless is not None:
         click.echo(f"error: no plan meets the deadlines: {summary.plan.hopeless}", err=True)
         return 1
     if output is not None:
-        write_schedule(summary.plan.schedule, problem, output)
-        session.wrote(output)
+        path = schedule_path(output, problem)
+        write_schedule(summary.plan.schedule, problem, path)
+        session.wrote(path)
     if report is not None:
         from downclock.report.page import write_report
 
-        given = (
-            ("--library", library, None),
-            ("--prices", prices, None),
-            ("--policy", chosen.name, None),
-            ("--objective", objective, None),
-            ("--boundary", boundary, "last-task"),
-            ("--report", report, None),
-        )
+        said = {"objective": objective, "boundary": boundary, "beside": beside, "report": report}
         with session.working("writing the page"):
-            write_report(summary, report, command=options.command_words("plan", files, given))
+            words = source.words("plan", policy=chosen.name, **said)
+            write_report(summary, report, command=words)
         session.wrote(report)
     session.show(summary_page(summary), form)
     return 0

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from downclock.cli import options
-
-if TYPE_CHECKING:
-    from downclock.cli.session import Session
-    from downclock.report.tables import Form
 
 EPILOG = """\b
 Examples:
@@ -20,13 +14,13 @@ Examples:
 """
 
 
-@click.command("policies", epilog=EPILOG)
+@options.command("policies", EPILOG)
 @click.argument("name", required=False)
 @options.result_file
 @options.form
-@options.quiet
-@click.pass_obj
-def command(session: Session, name: str | None, output: str | None, form: Form) -> None:
+def command(
+    session: options.Session, name: str | None, output: str | None, form: options.Form
+) -> None:
     """List the policies, or say what the parameters of one mean."""
     from downclock.planners.catalog import DEFAULT, load_registered
     from downclock.report.catalogue import policies_page, policy_page

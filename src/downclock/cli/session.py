@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -26,8 +26,6 @@ class Session:
     debug: bool = False
     quiet: bool = False
     saved: list[str] = field(default_factory=list)
-    jobs_read: dict[str, Any] = field(default_factory=dict)
-    price_columns: dict[str, str] | None = None
     told: set[str] = field(default_factory=set)
 
     def note(self, text: str) -> None:

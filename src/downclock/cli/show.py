@@ -3,17 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-import click
 
 from downclock.cli import options
 from downclock.cli.session import blocks, width
 from downclock.errors import InvalidInput
-
-if TYPE_CHECKING:
-    from downclock.cli.session import Session
-    from downclock.report.tables import Form, Page
 
 EPILOG = """\b
 Examples:
@@ -23,19 +16,15 @@ Examples:
 """
 
 
-@click.command("show", epilog=EPILOG)
+@options.command("show", EPILOG)
 @options.problem_files("LIBRARY | CLUSTER | PROBLEM | CLUSTER JOBS | ... SCHEDULE")
 @options.result_file
 @options.form
-@options.quiet
-@click.pass_obj
 def command(
-    session: Session,
-    files: tuple[str, ...],
-    library: str | None,
-    prices: str | None,
+    session: options.Session,
+    source: options.Source,
     output: str | None,
-    form: Form,
+    form: options.Form,
 ) -> None:
     """Describe a problem, cluster, library or schedule.
 
@@ -43,24 +32,25 @@ def command(
     Downclock). A schedule comes after the files of its problem and is drawn as a chart.
     """
     with session.working("reading"):
-        page = _page(files, library, prices)
+        page = _page(source)
     session.show(page, form, output)
 
 
-def _page(files: tuple[str, ...], library: str | None, prices: str | None) -> Page:
+def _page(source: options.Source) -> options.Page:
     from downclock.report.describe import problem_page, schedule_page
     from downclock.report.gantt import BLOCKS, LETTERS
 
+    files = source.files
     if len(files) == 1:
-        return _one_file(files[0], library, prices)
+        return _one_file(source, files[0])
     if len(files) == 2 and _kind_of(files[0]) == "cluster":
-        return problem_page(options.load(files, library, prices))
-    problem, schedule = options.load_with_schedule(files, library, prices)
+        return problem_page(source.load())
+    problem, schedule = source.load_with_schedule()
     letters = BLOCKS if blocks() else LETTERS
     return schedule_page(problem, schedule, width=width(), letters=letters)
 
 
-def _one_file(path: str, library: str | None, prices: str | None) -> Page:
+def _one_file(source: options.Source, path: str) -> options.Page:
     from downclock.power.library_file import BUILT_IN_PREFIX, is_built_in, read_library
     from downclock.problem.files.files import read_cluster
     from downclock.report.describe import cluster_page, library_page, problem_page
@@ -69,11 +59,12 @@ def _one_file(path: str, library: str | None, prices: str | None) -> Page:
         return library_page(read_library(path), path.removeprefix(BUILT_IN_PREFIX))
     kind = _kind_of(path)
     if kind == "cluster":
-        return cluster_page(read_cluster(path, None if library is None else read_library(library)))
+        library = None if source.library is None else read_library(source.library)
+        return cluster_page(read_cluster(path, library))
     if kind == "library":
         return library_page(read_library(path), Path(path).stem)
     if kind == "problem":
-        return problem_page(options.load((path,), library, prices))
+        return problem_page(source.load())
     rule = f"holds a {kind}: give the files it belongs to before it (see downclock show --help)"
     raise InvalidInput(rule, source=path)
 

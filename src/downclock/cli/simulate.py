@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import click
 
 from downclock.cli import options
-
-if TYPE_CHECKING:
-    from downclock.cli.session import Session
-    from downclock.report.tables import Form
-    from downclock.schedule.account.bill import Boundary
 
 EPILOG = """\b
 Example:
@@ -19,7 +14,7 @@ Example:
 """
 
 
-@click.command("simulate", epilog=EPILOG)
+@options.command("simulate", EPILOG)
 @options.problem_files("CLUSTER JOBS | PROBLEM")
 @click.option("--policy", "spec", metavar="SPEC", help="How to decide; see `downclock policies`.")
 @click.option("--runs", type=click.IntRange(1), default=1, show_default=True, help="How often.")
@@ -53,37 +48,20 @@ Example:
 @click.option("--processor-life", metavar="LIFE", help="The same of processors.")
 @click.option("--keep", is_flag=True, help="Keep promised starts, whatever happens.")
 @options.boundary
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(),
-    metavar="FILE",
-    help="Write the first run's realised schedule (.json, .parquet, .csv).",
-)
+@options.output("Write the first run's realised schedule (.json, .parquet, .csv).")
 @options.form
-@options.quiet
-@click.pass_obj
 def command(
-    session: Session,
-    files: tuple[str, ...],
-    library: str | None,
-    prices: str | None,
+    session: options.Session,
+    source: options.Source,
     spec: str | None,
     runs: int,
     seed: int,
-    actual: str | None,
     reserve: str | None,
-    fail_jobs: float,
-    retries: int,
-    fail_servers: float,
-    fail_processors: float,
-    repair_s: float,
-    server_life: str | None,
-    processor_life: str | None,
     keep: bool,
-    boundary: Boundary,
+    boundary: options.Boundary,
     output: str | None,
-    form: Form,
+    form: options.Form,
+    **fates: Any,
 ) -> None:
     """Simulate a plan: run times vary, jobs and machines fail.
 
@@ -95,17 +73,16 @@ def command(
     """
     from downclock.engine.keeping import Keeping
     from downclock.report.simulated import reserve_page, simulated_page
-    from downclock.schedule.files import SUFFIXES, write_schedule
+    from downclock.schedule.files import SUFFIXES, schedule_path, write_schedule
     from downclock.simulate.chances import Chances
     from downclock.simulate.simulate import simulate_many
     from downclock.study.baselines import chosen_policy
     from downclock.study.simulated import judged_runs, reserve_curve, reserves_of
 
-    options.require_writable(output, SUFFIXES)
-    machines = (fail_servers, fail_processors, repair_s, server_life, processor_life)
-    chances = Chances(actual, fail_jobs, retries, *machines)
+    options.require_writable(output, (*SUFFIXES, ""))
+    chances = Chances(**fates)
     with session.working("reading"):
-        problem = options.load(files, library, prices)
+        problem = source.load()
     seeds = tuple(range(seed, seed + runs))
     chosen = chosen_policy(problem, spec, known=False)
     if keep and reserve is not None:
@@ -115,6 +92,8 @@ def command(
     if reserve is not None:
         if output is not None:
             raise click.UsageError("--reserve prints a curve and has no schedule for --output")
+        if "reserve=" in chosen.name:
+            raise click.UsageError(f"--reserve tries its own; {chosen.name} has one already")
         wanted = reserves_of(reserve)
         with session.progress("simulating") as progress:
             curve = reserve_curve(
@@ -128,6 +107,7 @@ def command(
     with session.working("verifying and billing"):
         page = simulated_page(judged_runs(done, boundary))
     if output is not None:
-        write_schedule(done[0].realised, problem, output)
-        session.wrote(output)
+        path = schedule_path(output, problem)
+        write_schedule(done[0].realised, problem, path)
+        session.wrote(path)
     session.show(page, form)

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import click
 
 from downclock.cli import options
-
-if TYPE_CHECKING:
-    from downclock.cli.session import Session
-    from downclock.report.tables import Form
 
 EPILOG = """\b
 Examples:
@@ -19,7 +13,7 @@ Examples:
 """
 
 
-@click.command("verify", epilog=EPILOG)
+@options.command("verify", EPILOG)
 @options.problem_files("CLUSTER JOBS SCHEDULE | PROBLEM SCHEDULE")
 @click.option(
     "--most",
@@ -30,16 +24,12 @@ Examples:
 )
 @options.result_file
 @options.form
-@options.quiet
-@click.pass_obj
 def command(
-    session: Session,
-    files: tuple[str, ...],
-    library: str | None,
-    prices: str | None,
+    session: options.Session,
+    source: options.Source,
     most: int,
     output: str | None,
-    form: Form,
+    form: options.Form,
 ) -> int:
     """Judge a schedule: list every rule it breaks.
 
@@ -50,7 +40,7 @@ def command(
     from downclock.schedule.verify.verify import verify
 
     with session.working("reading and checking"):
-        problem, schedule = options.load_with_schedule(files, library, prices)
+        problem, schedule = source.load_with_schedule()
         verdict = verify(problem, schedule, most=most)
     session.show(verdict_page(problem, verdict), form, output)
     return 0 if verdict.ok else 1

@@ -231,13 +231,8 @@ def _where_it_holds(
     inside = clocks.points[:, CORE] >= least
     if inside.all() or np.unique(clocks.core_mhz[inside]).size < LEAST_CLOCKS:
         return runs, clocks, ()
-    kept = ClockTable(
-        clocks.core_mhz[inside],
-        clocks.memory_mhz[inside],
-        clocks.default_core_mhz,
-        clocks.default_memory_mhz,
-        clocks.law,
-    )
+    columns = {name: getattr(clocks, name)[inside] for name in ("core_mhz", "memory_mhz")}
+    kept = replace(clocks, **columns)
     low, high = kept.core_mhz.min(), kept.core_mhz.max()
     note = (
         f"fitted over {low:g} to {high:g} MHz: below, time rises faster than 1 / clock, which the"

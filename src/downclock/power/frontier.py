@@ -10,66 +10,27 @@ The work is done per application and unit of work (``Curves``) and gathered per 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Literal, TypeAlias, TypeVar
 
 import numpy as np
 
 from downclock.errors import InvalidInput
+from downclock.power.frontier_convex import Curves
 from downclock.power.library import Library
 from downclock.power.points import ClockRange, Clocks
 from downclock.power.profiles import CpuProfiles, GpuProfiles, Profiles
 from downclock.power.settings import ROUNDING, MixedSettings, Settings
 from downclock.units import Floats, Ints, slack
 
+A = TypeVar("A", Settings, MixedSettings)
+
 MemoryRule: TypeAlias = Literal["within", "exactly", "free"]
 """How a memory clock is chosen; see `Frontier.at_core`."""
 
 FREE_W = 1e250
 """Prices are kept below this, so that an infinite price of time means 'as fast as possible'."""
-
-
-class Curves(Protocol):
-    """Energy-time curves of profiles on one kind, per unit of work; arrays have shape (m,)."""
-
-    @property
-    def t_min_s(self) -> Floats:
-        """Shortest time; infinite where no clock is allowed."""
-
-    @property
-    def t_max_s(self) -> Floats:
-        """Longest time."""
-
-    @property
-    def e_min_time_j(self) -> Floats:
-        """Least energy at the shortest time."""
-
-    @property
-    def e_max_time_j(self) -> Floats:
-        """Least energy at the longest time."""
-
-    @property
-    def optimum(self) -> Settings:
-        """Least energy whatever the time."""
-
-    def at(self, rows: Ints, time_s: Floats, slack_s: Floats) -> Settings:
-        """Least energy in a time that differs from ``time_s`` by at most ``slack_s``."""
-
-    def within(self, rows: Ints, limit_s: Floats) -> Settings:
-        """Least energy in at most ``limit_s``, up to rounding."""
-
-    def cheapest(self, rows: Ints, time_price_w: Floats) -> Settings:
-        """Least energy + price × time."""
-
-    def mixed_at(self, rows: Ints, time_s: Floats, slack_s: Floats) -> MixedSettings:
-        """As ``at``, of the convex hull."""
-
-    def mixed_within(self, rows: Ints, limit_s: Floats) -> MixedSettings:
-        """As ``within``, of the convex hull."""
-
-    def ladder(self) -> tuple[Ints, Floats, Floats]:
-        """Offsets (m + 1,), times and energies of enumerated points, sorted by time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -106,25 +67,11 @@ class Frontier:
         Infeasible outside [t_min_s, t_max_s] and, on enumerated clocks, where no clock has that
         time within the tolerance (the time returned is then that clock's).
         """
-        rows = self._rows(rows)
-        asked = _column(time_s, rows.size, "time_s")
-        answer = Settings.none(rows.size)
-        for curves, mine, inner in self._parts(rows):
-            unit, room = _per_work(asked[mine], self.scale[rows[mine]], curves, inner)
-            answer.put(mine, curves.at(inner, unit, room), self.scale[rows[mine]])
-        _snap(answer.time_s, asked)
-        return answer
+        return self._at(time_s, rows, Settings, lambda curves: curves.at)
 
     def within(self, limit_s: Floats | float, rows: Ints | None = None) -> Settings:
         """Least energy in at most ``limit_s``; infeasible where even t_min_s is longer."""
-        rows = self._rows(rows)
-        limit = _column(limit_s, rows.size, "limit_s")
-        answer = Settings.none(rows.size)
-        for curves, mine, inner in self._parts(rows):
-            unit = _limit_per_work(limit[mine], self.scale[rows[mine]])
-            answer.put(mine, curves.within(inner, unit), self.scale[rows[mine]])
-        np.minimum(answer.time_s, limit, out=answer.time_s)
-        return answer
+        return self._within(limit_s, rows, Settings, lambda curves: curves.within)
 
     def cheapest(self, time_price_w: Floats | float, rows: Ints | None = None) -> Settings:
         """Least energy + price × time.
@@ -191,6 +138,40 @@ class Frontier:
                 answer.put(mine, found, np.ones(len(found)))
         return answer
 
+    def _at(
+        self,
+        time_s: Floats | float,
+        rows: Ints | None,
+        kind: type[A],
+        ask: Callable[[Curves], Callable[[Ints, Floats, Floats], A]],
+    ) -> A:
+        rows = self._rows(rows)
+        asked = _column(time_s, rows.size, "time_s")
+        answer = kind.none(rows.size)
+        for curves, mine, inner in self._parts(rows):
+            unit, room = _per_work(asked[mine], self.scale[rows[mine]], curves, inner)
+            answer.put(mine, ask(curves)(inner, unit, room), self.scale[rows[mine]])
+        # The asked time itself where the clocks' time differs by rounding only.
+        near = np.abs(answer.time_s - asked) <= ROUNDING * np.abs(asked)
+        answer.time_s[near] = asked[near]
+        return answer
+
+    def _within(
+        self,
+        limit_s: Floats | float,
+        rows: Ints | None,
+        kind: type[A],
+        ask: Callable[[Curves], Callable[[Ints, Floats], A]],
+    ) -> A:
+        rows = self._rows(rows)
+        limit = _column(limit_s, rows.size, "limit_s")
+        answer = kind.none(rows.size)
+        for curves, mine, inner in self._parts(rows):
+            unit = _limit_per_work(limit[mine], self.scale[rows[mine]])
+            answer.put(mine, ask(curves)(inner, unit), self.scale[rows[mine]])
+        np.minimum(answer.time_s, limit, out=answer.time_s)
+        return answer
+
     def _rows(self, rows: Ints | None) -> Ints:
         return np.arange(len(self)) if rows is None else np.asarray(rows, dtype=np.int64)
 
@@ -220,27 +201,12 @@ class MixedFrontier:
 
     def at(self, time_s: Floats | float, rows: Ints | None = None) -> MixedSettings:
         """Least energy in exactly ``time_s``; infeasible outside [t_min_s, t_max_s]."""
-        one = self.one_point
-        rows = one._rows(rows)
-        asked = _column(time_s, rows.size, "time_s")
-        answer = MixedSettings.none(rows.size)
-        for curves, mine, inner in one._parts(rows):
-            unit, room = _per_work(asked[mine], one.scale[rows[mine]], curves, inner)
-            answer.put(mine, curves.mixed_at(inner, unit, room), one.scale[rows[mine]])
-        _snap(answer.time_s, asked)
-        return answer
+        return self.one_point._at(time_s, rows, MixedSettings, lambda curves: curves.mixed_at)
 
     def within(self, limit_s: Floats | float, rows: Ints | None = None) -> MixedSettings:
         """Least energy in at most ``limit_s``; infeasible where even t_min_s is longer."""
         one = self.one_point
-        rows = one._rows(rows)
-        limit = _column(limit_s, rows.size, "limit_s")
-        answer = MixedSettings.none(rows.size)
-        for curves, mine, inner in one._parts(rows):
-            unit = _limit_per_work(limit[mine], one.scale[rows[mine]])
-            answer.put(mine, curves.mixed_within(inner, unit), one.scale[rows[mine]])
-        np.minimum(answer.time_s, limit, out=answer.time_s)
-        return answer
+        return one._within(limit_s, rows, MixedSettings, lambda curves: curves.mixed_within)
 
     def cheapest(self, time_price_w: Floats | float, rows: Ints | None = None) -> MixedSettings:
         """Least energy + price × time: a corner of the hull, so one point is enough."""
@@ -282,7 +248,7 @@ def _of_applications(
             break
         mine = np.flatnonzero(library.group[:, column] == g)
         if mine.size:
-            used, row[mine] = _compact(library.row[mine, column], len(profiles))
+            used, row[mine] = np.unique(library.row[mine, column], return_inverse=True)
             part[mine] = len(curves)
             curves.append(_curves(profiles, used, clocks))
     return tuple(curves), part, row
@@ -305,15 +271,18 @@ def _curves(profiles: Profiles, used: Ints, clocks: Clocks) -> Curves:
 
 def _assemble(curves: tuple[Curves, ...], part: Ints, row: Ints, scale: Floats) -> Frontier:
     """Gather the ends and the optimum of every task's curve."""
-    t_min, t_opt, t_max, e_min_time, e_opt, e_max_time = columns = np.full((6, scale.size), np.inf)
+    columns = np.full((6, scale.size), np.inf)
     for p, of in enumerate(curves):
-        ends = (of.t_min_s, of.optimum.time_s, of.t_max_s)
-        energies = (of.e_min_time_j, of.optimum.energy_j, of.e_max_time_j)
         mine = np.flatnonzero(part == p)
-        for column, per_work in zip(columns, ends + energies, strict=True):
-            ours = per_work[row[mine]]
-            reached = np.isfinite(ours)
-            column[mine] = np.where(reached, np.where(reached, ours, 0.0) * scale[mine], np.inf)
+        per_work = np.array(
+            [of.t_min_s, of.optimum.time_s, of.t_max_s, of.e_min_time_j, of.optimum.energy_j,
+             of.e_max_time_j]
+        )[:, row[mine]]  # fmt: skip
+        reached = np.isfinite(per_work)
+        columns[:, mine] = np.multiply(
+            per_work, scale[mine], out=np.full_like(per_work, np.inf), where=reached
+        )
+    t_min, t_opt, t_max, e_min_time, e_opt, e_max_time = columns
     return Frontier(t_min, t_opt, t_max, e_min_time, e_opt, e_max_time, scale, curves, part, row)
 
 
@@ -327,14 +296,6 @@ def _cheapest(curves: Curves, rows: Ints, price_w: Floats) -> Settings:
             every = np.arange(profiles)
             return curves.cheapest(every, np.full(profiles, price_w[0])).take(rows)
     return curves.cheapest(rows, price_w)
-
-
-def _compact(rows: Ints, size: int) -> tuple[Ints, Ints]:
-    """Return the distinct values of ``rows`` (below ``size``), and ``rows`` as places in them."""
-    used = np.zeros(size, dtype=np.bool_)
-    used[rows] = True
-    place = np.cumsum(used) - 1
-    return np.flatnonzero(used), place[rows]
 
 
 def _column(values: Floats | float, size: int, field: str) -> Floats:
@@ -367,12 +328,6 @@ def _limit_per_work(limit_s: Floats, scale: Floats) -> Floats:
         return limit_s / scale
     any_time = np.where(limit_s >= 0.0, np.inf, -np.inf)
     return np.where(idle, any_time, limit_s / np.where(idle, 1.0, scale))
-
-
-def _snap(time_s: Floats, asked: Floats) -> None:
-    """Return the asked time itself where the clocks' time differs by rounding only."""
-    near = np.abs(time_s - asked) <= ROUNDING * np.abs(asked)
-    time_s[near] = asked[near]
 
 
 def _spread(start: Ints, sizes: Ints) -> Ints:

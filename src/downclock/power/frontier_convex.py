@@ -1,7 +1,7 @@
-"""What frontiers on continuous clocks have in common: the energy is convex in the time.
+"""Energy-time curves per unit of work: what all can be asked, and what convex ones have in common.
 
-So a limit shorter than the optimum is met exactly, and changing clocks while running saves
-nothing.
+On continuous clocks the energy is convex in the time. So a limit shorter than the optimum is met
+exactly, and changing clocks while running saves nothing.
 """
 
 from __future__ import annotations
@@ -16,8 +16,14 @@ from downclock.units import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class ConvexCurves(ABC):
-    """Convex energy-time curves per unit of work; see `downclock.power.frontier.Curves`."""
+class Curves(ABC):
+    """Energy-time curves of profiles on one kind, per unit of work; arrays have shape (m,).
+
+    Attributes:
+        t_min_s, t_max_s: shortest and longest time; infinite where no clock is allowed.
+        e_min_time_j, e_max_time_j: least energy at these times.
+        optimum: least energy whatever the time.
+    """
 
     t_min_s: Floats
     t_max_s: Floats
@@ -27,11 +33,33 @@ class ConvexCurves(ABC):
 
     @abstractmethod
     def at(self, rows: Ints, time_s: Floats, slack_s: Floats) -> Settings:
-        """Least energy in exactly ``time_s``."""
+        """Least energy in a time that differs from ``time_s`` by at most ``slack_s``."""
+
+    @abstractmethod
+    def within(self, rows: Ints, limit_s: Floats) -> Settings:
+        """Least energy in at most ``limit_s``, up to rounding."""
 
     @abstractmethod
     def cheapest(self, rows: Ints, time_price_w: Floats) -> Settings:
         """Least energy + price × time."""
+
+    @abstractmethod
+    def mixed_at(self, rows: Ints, time_s: Floats, slack_s: Floats) -> MixedSettings:
+        """As ``at``, of the convex hull."""
+
+    @abstractmethod
+    def mixed_within(self, rows: Ints, limit_s: Floats) -> MixedSettings:
+        """As ``within``, of the convex hull."""
+
+    @abstractmethod
+    def ladder(self) -> tuple[Ints, Floats, Floats]:
+        """Offsets (m + 1,), times and energies of enumerated points, sorted by time."""
+
+
+class ConvexCurves(Curves):
+    """Convex energy-time curves."""
+
+    __slots__ = ()
 
     def within(self, rows: Ints, limit_s: Floats) -> Settings:
         """Least energy in at most ``limit_s``: the optimum, or exactly the limit."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from downclock.power.points import ClockRange
 from downclock.power.profiles import GpuProfiles
 from downclock.power.settings import ROUNDING, Settings
 from downclock.units import Floats, Ints
+
+if TYPE_CHECKING:
+    from downclock.power.kernels.gpu_clock import Profiles
 
 
 def gpu_box(clocks: ClockRange) -> Floats:
@@ -38,9 +42,10 @@ class GpuCurves(ConvexCurves):
         profiles = profiles if used.size == len(profiles) else profiles.take(used)
         every = np.arange(len(profiles))
         fast = profiles.at(every, _fastest(profiles, clocks))
-        slow = profiles.at(every, _slowest(profiles, clocks))
+        low = [clocks.core_min, clocks.memory_min, float(clocks.volt(clocks.core_min))]
+        slow = profiles.at(every, np.tile(low, (every.size, 1)))
         box = gpu_box(clocks)
-        best = cheapest_rows(*_columns(profiles), box, every, np.zeros(every.size))
+        best = cheapest_rows(_columns(profiles), box, every, np.zeros(every.size))
         return cls(
             profiles=profiles,
             box=box,
@@ -55,13 +60,13 @@ class GpuCurves(ConvexCurves):
         """Least energy in exactly ``time_s``."""
         from downclock.power.kernels.gpu_clock import at_rows
 
-        return Settings(*at_rows(*_columns(self.profiles), self.box, rows, time_s, slack_s))
+        return Settings(*at_rows(_columns(self.profiles), self.box, rows, time_s, slack_s))
 
     def cheapest(self, rows: Ints, time_price_w: Floats) -> Settings:
         """Least energy + price × time."""
         from downclock.power.kernels.gpu_clock import cheapest_rows
 
-        return Settings(*cheapest_rows(*_columns(self.profiles), self.box, rows, time_price_w))
+        return Settings(*cheapest_rows(_columns(self.profiles), self.box, rows, time_price_w))
 
     def at_core(
         self,
@@ -91,15 +96,10 @@ class GpuCurves(ConvexCurves):
         return Settings(np.minimum(time_s, limit_s), energy_j, points)
 
 
-def _columns(profiles: GpuProfiles) -> tuple[Floats, Floats, Floats, Floats, Floats, Floats]:
-    return (
-        profiles.p0_w,
-        profiles.gamma_w,
-        profiles.c_w,
-        profiles.d_s,
-        profiles.delta,
-        profiles.t0_s,
-    )
+def _columns(g: GpuProfiles) -> Profiles:
+    from downclock.power.kernels.gpu_clock import Profiles
+
+    return Profiles(g.p0_w, g.gamma_w, g.c_w, g.d_s, g.delta, g.t0_s)
 
 
 def _fastest(profiles: GpuProfiles, clocks: ClockRange) -> Floats:
@@ -109,8 +109,3 @@ def _fastest(profiles: GpuProfiles, clocks: ClockRange) -> Floats:
     core = np.where(core_works, clocks.core_max, clocks.core_min)
     memory = np.where(memory_works, clocks.memory_max, clocks.memory_min)
     return np.column_stack([core, memory, clocks.volt(core)])
-
-
-def _slowest(profiles: GpuProfiles, clocks: ClockRange) -> Floats:
-    low = [clocks.core_min, clocks.memory_min, float(clocks.volt(clocks.core_min))]
-    return np.tile(low, (len(profiles), 1))

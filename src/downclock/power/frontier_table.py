@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from downclock.power.frontier_convex import Curves
 from downclock.power.points import Clocks, ClockTable
 from downclock.power.profiles import MeasuredProfiles, Profiles
 from downclock.power.settings import ROUNDING, MixedSettings, Settings
@@ -31,12 +32,9 @@ class Ladder:
     energy_j: Floats
     source: NDArray[np.int32]
 
-    def __len__(self) -> int:
-        return self.offset.size - 1
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class TableCurves:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class TableCurves(Curves):
     """Energy-time curves with one point per allowed clock.
 
     Attributes:
@@ -45,7 +43,8 @@ class TableCurves:
         best: per entry of ``steps``, the entry of least energy among it and the faster ones.
         hull: the entries on the lower convex hull.
         hull_slope: energy per time from the corner before; -inf at a row's first corner.
-        optimum: least energy, the fastest of equals.
+
+    The optimum is the fastest of equals.
     """
 
     points: Floats
@@ -53,11 +52,6 @@ class TableCurves:
     best: NDArray[np.int32]
     hull: Ladder
     hull_slope: Floats
-    t_min_s: Floats
-    t_max_s: Floats
-    e_min_time_j: Floats
-    e_max_time_j: Floats
-    optimum: Settings
 
     @classmethod
     def of(cls, profiles: Profiles, used: Ints, clocks: Clocks) -> TableCurves:
@@ -67,18 +61,22 @@ class TableCurves:
         points, steps = _all_steps(profiles, used, clocks)
         best = best_so_far(steps.offset, steps.energy_j)
         hull = _select(steps, lower_hull(steps.offset, steps.time_s, steps.energy_j))
-        fast, slow = _pick(steps, points, _starts(steps)), _pick(steps, points, _ends(steps))
+        some = np.diff(steps.offset) > 0
+        first, last = (
+            np.where(some, entry, -1) for entry in (steps.offset[:-1], steps.offset[1:] - 1)
+        )
+        fast, slow = (_pick(steps, points, entry) for entry in (first, last))
         return cls(
-            points,
-            steps,
-            best,
-            hull,
-            _slopes(hull),
-            np.where(fast.feasible, fast.time_s, np.inf),
-            np.where(slow.feasible, slow.time_s, np.inf),
-            fast.energy_j,
-            slow.energy_j,
-            _pick(steps, points, _through(best, _ends(steps))),
+            points=points,
+            steps=steps,
+            best=best,
+            hull=hull,
+            hull_slope=_slopes(hull),
+            t_min_s=np.where(fast.feasible, fast.time_s, np.inf),
+            t_max_s=np.where(slow.feasible, slow.time_s, np.inf),
+            e_min_time_j=fast.energy_j,
+            e_max_time_j=slow.energy_j,
+            optimum=_pick(steps, points, _through(best, last)),
         )
 
     def at(self, rows: Ints, time_s: Floats, slack_s: Floats) -> Settings:
@@ -161,16 +159,11 @@ def _all_steps(profiles: Profiles, used: Ints, clocks: Clocks) -> tuple[Floats, 
         if isinstance(profiles, MeasuredProfiles):
             ladders.append(_steps(*_measured(profiles, part, allowed, width)))
         else:
-            ladders.append(_steps(*_modelled(profiles, part, points)))
+            shape = (part.size, len(points))
+            time, power = profiles.at(np.repeat(part, len(points)), np.tile(points, (part.size, 1)))
+            source = np.broadcast_to(np.arange(len(points)), shape)
+            ladders.append(_steps(time.reshape(shape), (time * power).reshape(shape), source))
     return points, _concatenate(ladders)
-
-
-def _modelled(profiles: Profiles, rows: Ints, points: Floats) -> tuple[Floats, Floats, Ints]:
-    """Return time, energy and point of every row at every point, each (rows, points)."""
-    shape = (rows.size, len(points))
-    source = np.broadcast_to(np.arange(len(points)), shape)
-    time, power = profiles.at(np.repeat(rows, len(points)), np.tile(points, (rows.size, 1)))
-    return time.reshape(shape), (time * power).reshape(shape), source
 
 
 def _measured(
@@ -204,12 +197,10 @@ def _concatenate(ladders: list[Ladder]) -> Ladder:
     if len(ladders) == 1:
         return ladders[0]
     sizes = np.concatenate([np.diff(part.offset) for part in ladders])
-    return Ladder(
-        np.concatenate([[0], np.cumsum(sizes)]),
-        np.concatenate([part.time_s for part in ladders]),
-        np.concatenate([part.energy_j for part in ladders]),
-        np.concatenate([part.source for part in ladders]),
+    columns = (
+        [getattr(each, name) for each in ladders] for name in ("time_s", "energy_j", "source")
     )
+    return Ladder(np.concatenate([[0], np.cumsum(sizes)]), *map(np.concatenate, columns))
 
 
 def _select(ladder: Ladder, keep: Bools) -> Ladder:
@@ -228,16 +219,6 @@ def _slopes(hull: Ladder) -> Floats:
     rise = hull.energy_j[later] - hull.energy_j[later - 1]
     slope[later] = rise / (hull.time_s[later] - hull.time_s[later - 1])
     return slope
-
-
-def _starts(ladder: Ladder) -> Ints:
-    """Return the first entry of each row, or -1."""
-    return np.where(np.diff(ladder.offset) > 0, ladder.offset[:-1], -1)
-
-
-def _ends(ladder: Ladder) -> Ints:
-    """Return the last entry of each row, or -1."""
-    return np.where(np.diff(ladder.offset) > 0, ladder.offset[1:] - 1, -1)
 
 
 def _through(best: NDArray[np.int32], entry: Ints) -> Ints:

@@ -17,6 +17,9 @@ from downclock.units import Floats, Ints, Names
 
 T = TypeVar("T")
 
+SETTINGS = ("core_mhz", "memory_mhz", "power_limit_w")
+"""Lists of what can be set: fields of `Basis`."""
+
 
 @dataclass(frozen=True, slots=True)
 class Basis:
@@ -227,27 +230,19 @@ def merged(libraries: Sequence[Library]) -> Library:
         for kind in dict.fromkeys([*library.kinds, *library.basis]):
             known = basis.setdefault(kind, library.basis_of(kind))
             _refuse_other_basis(kind, known, library)
-            basis[kind] = _with_settings(known, library.basis_of(kind))
+            second = library.basis_of(kind)  # settings that only the second tells
+            told = {name: getattr(known, name) or getattr(second, name) for name in SETTINGS}
+            basis[kind] = replace(known, **told)
         for k, kind in enumerate(library.kinds):
             mine, at = library.group[:, k] >= 0, kinds.index(kind)
-            _refuse_twice(library.names[mine & (group[rows, at] >= 0)], kind)
+            for name in library.names[mine & (group[rows, at] >= 0)][:1]:
+                rule = f"has a profile for kind '{kind}' in two libraries"
+                raise InvalidInput(rule, item=f"application '{name}'")
             group[rows[mine], at] = library.group[mine, k] + len(groups)
             row[rows[mine], at] = library.row[mine, k]
         groups += library.groups
     source = "; ".join(dict.fromkeys(library.source for library in libraries if library.source))
     return Library(np.array(names, dtype=object), kinds, tuple(groups), group, row, basis, source)
-
-
-def _refuse_twice(names: Names, kind: str) -> None:
-    if names.size:
-        rule = f"has a profile for kind '{kind}' in two libraries"
-        raise InvalidInput(rule, item=f"application '{names[0]}'")
-
-
-def _with_settings(first: Basis, second: Basis) -> Basis:
-    """The first, with the settings that only the second tells."""
-    names = ("core_mhz", "memory_mhz", "power_limit_w")
-    return replace(first, **{name: getattr(first, name) or getattr(second, name) for name in names})
 
 
 def _refuse_other_basis(kind: str, first: Basis, library: Library) -> None:

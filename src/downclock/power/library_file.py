@@ -33,10 +33,11 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.files import json_text, parsed_json, read_text, write_text_atomically
-from downclock.power.library import Basis, Library
+from downclock.power.library import SETTINGS, Basis, Library
 from downclock.power.points import LAWS, VoltageLaw, law_data
 from downclock.power.profiles import CpuProfiles, GpuProfiles, MeasuredProfiles, Profiles
 from downclock.quantities import require_quantity
+from downclock.units import TOLERANCE, Floats
 
 FORMAT = "downclock-library/1"
 
@@ -59,7 +60,6 @@ LIMIT_POINT = ("power_limit_w", "time_s", "power_w")
 """The same of a kind that was measured at power limits."""
 
 DEFAULTS = ("default_core_mhz", "default_memory_mhz", "default_power_limit_w")
-SETTINGS = ("core_mhz", "memory_mhz", "power_limit_w")
 BASIS = ("law", *DEFAULTS, *SETTINGS)
 """Fields of what a kind's profiles refer to, all optional: one number each, and lists."""
 
@@ -130,49 +130,6 @@ def library_of_document(document: Any, source: str | Path) -> Library:
         raise error.located(source) from None
 
 
-def library_schema() -> dict[str, Any]:
-    """Return the JSON Schema of a library file."""
-    number = {"type": "number", "minimum": 0}
-    entries = [
-        _object({"model": {"const": model}, **dict.fromkeys(names, number)})
-        for model, names in PARAMETERS.items()
-    ]
-    above_0 = {"type": "number", "exclusiveMinimum": 0}
-    kinds_of_point = [_object(dict.fromkeys(names, above_0)) for names in (POINT, LIMIT_POINT)]
-    points = {"type": "array", "items": {"oneOf": kinds_of_point}, "minItems": 1}
-    entries.append(_object({"model": {"const": "table"}, "points": points}))
-    profiles = {"type": "object", "additionalProperties": {"oneOf": entries}}
-    application = _object({"name": {"type": "string", "minLength": 1}, "profiles": profiles})
-    applications = {"type": "array", "items": application}
-    schema = _object({"format": {"const": FORMAT}, "applications": applications})
-    schema["properties"]["source"] = {"type": "string"}
-    schema["properties"]["kinds"] = {"type": "object", "additionalProperties": _basis_schema()}
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Downclock library: applications and their profiles",
-        **schema,
-    }
-
-
-def _basis_schema() -> dict[str, Any]:
-    number = {"type": "number"}
-    numbers = {"type": "array", "items": number, "minItems": 3, "maxItems": 3}
-    above_0 = {"type": "number", "exclusiveMinimum": 0}
-    several = {"type": "array", "items": above_0, "minItems": 1}
-    known = {"law": {"oneOf": [{"enum": list(LAWS)}, numbers]}, **dict.fromkeys(DEFAULTS, above_0)}
-    return {**_object({**known, **dict.fromkeys(SETTINGS, several)}), "required": []}
-
-
-def _object(properties: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object that has exactly these properties."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
 def _entry(profiles: Profiles, row: int, limit_w: float | None) -> dict[str, Any]:
     if isinstance(profiles, MeasuredProfiles):
         inside = slice(profiles.offset[row], profiles.offset[row + 1])
@@ -184,9 +141,8 @@ def _entry(profiles: Profiles, row: int, limit_w: float | None) -> dict[str, Any
             names, columns = LIMIT_POINT, [watts, *columns[2:]]
         points = [dict(zip(names, point, strict=True)) for point in zip(*columns, strict=True)]
         return {"model": "table", "points": points}
-    model = "gpu" if isinstance(profiles, GpuProfiles) else "cpu"
-    values = {name: float(getattr(profiles, name)[row]) for name in PARAMETERS[model]}
-    return {"model": model, **values}
+    values = {name: float(getattr(profiles, name)[row]) for name in PARAMETERS[profiles.model]}
+    return {"model": profiles.model, **values}
 
 
 def _basis_data(basis: Basis) -> dict[str, Any]:
@@ -279,7 +235,7 @@ def _row(name: str, kind: str, entry: Any, limit_w: float | None) -> _Row:
         if not (isinstance(points, list) and points):
             raise InvalidInput("must be a list of points", item=item, field="points")
         numbers = tuple(_point(point, item, limit_w) for point in points)
-        if len({point[:2] for point in numbers}) < len(numbers):
+        if _has_twins(np.array([point[:2] for point in numbers])):
             raise InvalidInput("has one pair of clocks twice", item=item, field="points")
         return _Row(name, kind, "table", numbers)
     if not isinstance(model, str) or model not in PARAMETERS:
@@ -289,6 +245,15 @@ def _row(name: str, kind: str, entry: Any, limit_w: float | None) -> _Row:
         rule = "is for clocks; a kind that was measured at power limits has tables"
         raise InvalidInput(rule, item=item, field="model", value=model)
     return _Row(name, kind, model, (_numbers(entry, item, PARAMETERS[model], ("model",)),))
+
+
+def _has_twins(clocks: Floats) -> bool:
+    """Tell whether two pairs of clocks (n, 2) are the same but for rounding."""
+    core, memory = clocks[np.argsort(clocks[:, 0], kind="stable")].T
+    group = np.cumsum(np.diff(core, prepend=core[0]) > TOLERANCE)
+    order = np.lexsort((memory, group))
+    near = np.diff(memory[order]) <= TOLERANCE
+    return bool(np.any(near & (np.diff(group[order]) == 0)))
 
 
 def _point(point: Any, item: str, limit_w: float | None) -> tuple[float, ...]:

@@ -8,27 +8,57 @@ Power is gross: while a task runs it replaces the processor's idle power.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TypeAlias
+from typing import ClassVar, Self, TypeAlias
 
 import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.power.points import CORE, MEMORY, VOLT, Clocks
-from downclock.quantities import count, require_quantity
+from downclock.quantities import count, refuse_rows, require_quantity
 from downclock.units import TOLERANCE, Floats, Ints, as_column
 
 MOST_ALPHA = 10.0
 """Cores draw the second or third power of their clock."""
 
 
+class _Curves:
+    """What profiles that know every clock have in common: float columns of one length."""
+
+    __slots__ = ()
+    model: ClassVar[str]
+
+    def __len__(self) -> int:
+        return int(getattr(self, fields(self)[0].name).size)  # type: ignore[arg-type]
+
+    def take(self, rows: Ints) -> Self:
+        """Return these rows."""
+        names = [spec.name for spec in fields(self)]  # type: ignore[arg-type]
+        return type(self)(*(getattr(self, name)[rows] for name in names))
+
+    def at(self, rows: Ints, points: Floats) -> tuple[Floats, Floats]:
+        """Return (time_s, power_w) of ``rows`` at ``points`` (n, 3)."""
+        raise NotImplementedError
+
+    def shortest_s(self, clocks: Clocks) -> Floats:
+        """Least time of every row, at the highest clocks (n,); voltage does not matter."""
+        highest = np.tile([*clocks.high, 1.0], (len(self), 1))
+        return self.at(np.arange(len(self)), highest)[0]
+
+    def describe(self, row: int) -> tuple[str, float, float]:
+        """The model, and (time_s, power_w) at the default clocks."""
+        time, power = self.at(np.array([row]), np.ones((1, 3)))
+        return self.model, float(time[0]), float(power[0])
+
+
 @dataclass(frozen=True, slots=True, eq=False)
-class GpuProfiles:
+class GpuProfiles(_Curves):
     """The three-variable GPU model (mei2021 Eq. 1-2), per unit of work.
 
     ``time = D (delta / core + (1 - delta) / memory) + t0`` and
     ``power = p0 + gamma memory + c volt² core``; each field has shape (n,).
     """
 
+    model: ClassVar[str] = "gpu"
     p0_w: Floats
     gamma_w: Floats
     c_w: Floats
@@ -38,19 +68,10 @@ class GpuProfiles:
 
     def __post_init__(self) -> None:
         _as_columns(self)
-        if np.any(self.delta > 1.0):
-            row = int(np.argmax(self.delta > 1.0))
-            raise InvalidInput("must be at most 1", field="delta", value=self.delta[row], row=row)
+        refuse_rows(self.delta > 1.0, "must be at most 1", field="delta", values=self.delta)
         if np.any(self.d_s + self.t0_s <= 0.0):
             row = int(np.argmax(self.d_s + self.t0_s <= 0.0))
             raise InvalidInput("d_s + t0_s must be positive", row=row)
-
-    def __len__(self) -> int:
-        return self.p0_w.size
-
-    def take(self, rows: Ints) -> GpuProfiles:
-        """Return these rows."""
-        return GpuProfiles(*(getattr(self, spec.name)[rows] for spec in fields(self)))
 
     def at(self, rows: Ints, points: Floats) -> tuple[Floats, Floats]:
         """Return (time_s, power_w) of ``rows`` at ``points`` (n, 3)."""
@@ -60,23 +81,16 @@ class GpuProfiles:
         power = self.p0_w[rows] + self.gamma_w[rows] * memory + self.c_w[rows] * volt**2 * core
         return time, power
 
-    def shortest_s(self, clocks: Clocks) -> Floats:
-        """Least time of every row, at the highest clocks (n,)."""
-        return _at_highest(self, clocks)
-
-    def describe(self, row: int) -> tuple[str, float, float]:
-        """The model, and (time_s, power_w) at the default clocks."""
-        return ("gpu", *_at_default(self, row))
-
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CpuProfiles:
+class CpuProfiles(_Curves):
     """A core whose speed is its clock (gerards, gerhards), per unit of work.
 
     ``time = time_s / core`` and ``power = static_w + c1_w core^alpha``; each field has shape (n,).
     What chip and host add while awake belongs to the platform.
     """
 
+    model: ClassVar[str] = "cpu"
     time_s: Floats
     c1_w: Floats
     alpha: Floats
@@ -85,31 +99,15 @@ class CpuProfiles:
     def __post_init__(self) -> None:
         _as_columns(self)
         odd = (self.alpha < 1.0) | (self.alpha > MOST_ALPHA)
-        if np.any(odd):
-            row, rule = int(np.argmax(odd)), f"must be at least 1 and at most {MOST_ALPHA:g}"
-            raise InvalidInput(rule, field="alpha", value=self.alpha[row], row=row)
+        rule = f"must be at least 1 and at most {MOST_ALPHA:g}"
+        refuse_rows(odd, rule, field="alpha", values=self.alpha)
         require_quantity("time_s", self.time_s, positive=True)
-
-    def __len__(self) -> int:
-        return self.time_s.size
-
-    def take(self, rows: Ints) -> CpuProfiles:
-        """Return these rows."""
-        return CpuProfiles(*(getattr(self, spec.name)[rows] for spec in fields(self)))
 
     def at(self, rows: Ints, points: Floats) -> tuple[Floats, Floats]:
         """Return (time_s, power_w) of ``rows`` at ``points`` (n, 3)."""
         core = points[:, CORE]
         power = self.static_w[rows] + self.c1_w[rows] * core ** self.alpha[rows]
         return self.time_s[rows] / core, power
-
-    def shortest_s(self, clocks: Clocks) -> Floats:
-        """Least time of every row, at the highest clock (n,)."""
-        return _at_highest(self, clocks)
-
-    def describe(self, row: int) -> tuple[str, float, float]:
-        """The model, and (time_s, power_w) at the default clock."""
-        return ("cpu", *_at_default(self, row))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -181,17 +179,6 @@ Curved: TypeAlias = GpuProfiles | CpuProfiles
 """Profiles that know every clock."""
 
 Profiles: TypeAlias = Curved | MeasuredProfiles
-
-
-def _at_highest(profiles: GpuProfiles | CpuProfiles, clocks: Clocks) -> Floats:
-    """Return the time of every row at the highest clocks (n,); voltage does not matter."""
-    highest = np.tile([*clocks.high, 1.0], (len(profiles), 1))
-    return profiles.at(np.arange(len(profiles)), highest)[0]
-
-
-def _at_default(profiles: GpuProfiles | CpuProfiles, row: int) -> tuple[float, float]:
-    time, power = profiles.at(np.array([row]), np.ones((1, 3)))
-    return float(time[0]), float(power[0])
 
 
 def _as_columns(profiles: GpuProfiles | CpuProfiles) -> None:

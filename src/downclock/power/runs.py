@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -36,14 +36,13 @@ class Runs:
 
     def take(self, rows: Bools) -> Runs:
         """Return these rows."""
-        columns = (self.points[rows], self.time_s[rows], self.power_w[rows])
-        return Runs(self.name, self.source, *columns, self.repeated)
+        columns = {name: getattr(self, name)[rows] for name in ("points", "time_s", "power_w")}
+        return replace(self, **columns)
 
     def at(self, clocks: ClockTable) -> Runs:
         """Return the same measurements with the voltages of other clocks' law."""
         volt = clocks.volt(self.points[:, CORE])
-        points = np.column_stack([self.points[:, :2], volt])
-        return Runs(self.name, self.source, points, self.time_s, self.power_w, self.repeated)
+        return replace(self, points=np.column_stack([self.points[:, :2], volt]))
 
     @property
     def least_core(self) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from downclock.errors import InvalidInput
+from downclock.quantities import refuse_rows
 from downclock.units import Ints, as_column
 
 
@@ -42,10 +43,7 @@ class Edges:
         from downclock.kernels.graph_order import topological_order
 
         for name, ends in (("before", self.before), ("after", self.after)):
-            bad = (ends < 0) | (ends >= n)
-            if np.any(bad):
-                row = int(np.argmax(bad))
-                raise InvalidInput("names no task", field=name, value=ends[row], row=row)
+            refuse_rows((ends < 0) | (ends >= n), "names no task", field=name, values=ends)
         order, placed = topological_order(n, self.before, self.after)
         if placed < n:
             row = self._on_cycle(np.setdiff1d(np.arange(n), order[:placed]))

@@ -18,6 +18,7 @@ from downclock.errors import InvalidInput, require_type, suggestion
 from downclock.power.frontier import Frontier, frontier
 from downclock.power.library import Library
 from downclock.power.points import Clocks
+from downclock.problem.limits import NO_LIMITS, Limits
 from downclock.quantities import count, require_quantity
 from downclock.units import Bools, Floats, Ints, Names
 
@@ -122,6 +123,7 @@ class Platform:
         server_name, zone, host_w, sleep_w, wake_j, wake_s, initially_on: per server (s,).
         zones: zone names; ``zone`` indexes them.
         slot_s: length of a time slot where starts and ends fall on slots; None: continuous.
+        limits: power caps, and times in which servers are down.
     """
 
     kinds: tuple[Kind, ...]
@@ -140,10 +142,26 @@ class Platform:
     zones: tuple[str, ...] = ("default",)
     slot_s: float | None = None
     specs: tuple[ServerSpec, ...] = ()
+    limits: Limits = NO_LIMITS
+
+    def __post_init__(self) -> None:
+        for name, _ in self.limits.zone_cap_w:
+            if name not in self.zones:
+                rule = f"is not a zone of this platform{suggestion(name, list(self.zones))}"
+                raise InvalidInput(rule, field="zone_power_cap_w", value=name)
+        bad = (self.limits.server < 0) | (self.limits.server >= self.server_count)
+        if np.any(bad):
+            rule = f"must be one of the {self.server_count} servers"
+            value = int(self.limits.server[np.argmax(bad)])
+            raise InvalidInput(rule, item="limits", field="server", value=value)
 
     @classmethod
     def build(
-        cls, kinds: Sequence[Kind], specs: Sequence[ServerSpec], slot_s: float | None = None
+        cls,
+        kinds: Sequence[Kind],
+        specs: Sequence[ServerSpec],
+        slot_s: float | None = None,
+        limits: Limits = NO_LIMITS,
     ) -> Platform:
         """Expand server descriptions to columns; cost linear in the processors."""
         for field, given, wanted in (("kinds", kinds, Kind), ("specs", specs, ServerSpec)):
@@ -154,11 +172,11 @@ class Platform:
         _check_specs(kinds, specs, slot_s)
         index = {kind.name: i for i, kind in enumerate(kinds)}
         zones = tuple(dict.fromkeys(spec.zone for spec in specs))
-        kind, chip, chip_server = _expand(specs, index)
-        per_chip = np.repeat(
-            np.arange(len(specs)), [spec.count * _chips_per_server(spec) for spec in specs]
-        )
+        kind, chip = _expand(specs, index)
         per_server = np.repeat(np.arange(len(specs)), [spec.count for spec in specs])
+        chips = np.array([_chips_per_server(spec) for spec in specs])
+        chip_server = np.repeat(np.arange(per_server.size), chips[per_server])
+        per_chip = per_server[chip_server]
 
         def column(field: str, rows: Ints) -> Floats:
             return np.array([getattr(spec, field) for spec in specs], dtype=np.float64)[rows]
@@ -180,6 +198,7 @@ class Platform:
             zones=zones,
             slot_s=slot_s,
             specs=specs,
+            limits=limits,
         )
 
     def __repr__(self) -> str:
@@ -248,30 +267,22 @@ def _chips_per_server(spec: ServerSpec) -> int:
     return len(spec.processors) if spec.chip_wide else sum(count for _, count in spec.processors)
 
 
-def _expand(specs: tuple[ServerSpec, ...], index: dict[str, int]) -> tuple[Ints, Ints, Ints]:
-    """Return kind and chip of each processor, and the server of each chip."""
+def _expand(specs: tuple[ServerSpec, ...], index: dict[str, int]) -> tuple[Ints, Ints]:
+    """Return kind and chip of each processor."""
     kinds: list[Ints] = []
     chips: list[Ints] = []
-    servers: list[Ints] = []
-    chip0 = server0 = 0
+    first = 0
     for spec in specs:
-        one_kind = np.concatenate(
-            [np.full(count, index[name], dtype=np.int64) for name, count in spec.processors]
+        names, counts = zip(*spec.processors, strict=True)
+        kind, per_server = (
+            np.repeat([index[name] for name in names], counts),
+            _chips_per_server(spec),
         )
-        counts = [count for _, count in spec.processors]
-        per_server = _chips_per_server(spec)
-        one_chip = (
-            np.repeat(np.arange(per_server), counts)
-            if spec.chip_wide
-            else np.arange(per_server, dtype=np.int64)
-        )
-        copies = np.arange(spec.count)
-        kinds.append(np.tile(one_kind, spec.count))
-        chips.append((chip0 + copies[:, None] * per_server + one_chip[None, :]).ravel())
-        servers.append(np.repeat(server0 + copies, per_server))
-        chip0 += spec.count * per_server
-        server0 += spec.count
-    return np.concatenate(kinds), np.concatenate(chips), np.concatenate(servers)
+        chip = np.repeat(np.arange(len(counts)), counts) if spec.chip_wide else np.arange(kind.size)
+        kinds.append(np.tile(kind, spec.count))
+        chips.append((first + np.arange(spec.count)[:, None] * per_server + chip).ravel())
+        first += spec.count * per_server
+    return np.concatenate(kinds), np.concatenate(chips)
 
 
 def _server_names(specs: tuple[ServerSpec, ...]) -> Names:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.quantities import MOST
+from downclock.quantities import MOST, refuse_rows
 from downclock.units import Floats
 
 
@@ -33,19 +33,15 @@ class Curve:
         if start.size == 0 or start.size != value.size:
             raise InvalidInput("needs one value per start, at least one", item="curve")
         for field, column, most in (("start_s", start, MOST["s"]), ("value", value, MOST["kwh"])):
-            good = np.abs(column) <= most
-            if not np.all(good):
-                row = int(np.argmin(good))
-                rule = f"must be between {-most:g} and {most:g}"
-                raise InvalidInput(rule, field=field, value=column[row], row=row)
-        if np.any(np.diff(start) <= 0.0):
-            row = int(np.argmax(np.diff(start) <= 0.0)) + 1
-            raise InvalidInput(
-                f"must be after the one before ({start[row - 1]})",
-                field="start_s",
-                value=start[row],
-                row=row,
-            )
+            rule = f"must be between {-most:g} and {most:g}"
+            refuse_rows(~(np.abs(column) <= most), rule, field=field, values=column)
+        back = np.diff(start, prepend=-np.inf) <= 0.0
+        refuse_rows(
+            back,
+            lambda row: f"must be after the one before ({start[row - 1]})",
+            field="start_s",
+            values=start,
+        )
         if not self.end_s > start[-1]:
             raise InvalidInput("must be after the last start", field="end_s", value=self.end_s)
 
@@ -84,6 +80,15 @@ class Curve:
     def clipped(self) -> Curve:
         """The same curve with negative values raised to 0."""
         return Curve(self.start_s, np.maximum(self.value, 0.0), self.end_s, self.source)
+
+    def repeated(self, until_s: float) -> Curve:
+        """The same curve again and again from its start, at least until then."""
+        first, length_s = float(self.start_s[0]), self.end_s - float(self.start_s[0])
+        times = 1 if np.isinf(length_s) else max(1, int(np.ceil((until_s - first) / length_s)))
+        shift_s = np.repeat(np.arange(times) * length_s, self.start_s.size) if times > 1 else 0.0
+        start_s = np.tile(self.start_s, times) + shift_s
+        end_s = first + times * length_s
+        return Curve(start_s, np.tile(self.value, times), end_s, self.source)
 
     def _cumulative(self, time: Floats) -> Floats:
         past = np.concatenate([[0.0], np.cumsum(np.diff(self.start_s) * self.value[:-1])])

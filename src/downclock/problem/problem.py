@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from datetime import datetime
-from html import escape
 from typing import TypeVar
 
 import numpy as np
@@ -20,6 +19,7 @@ from downclock.problem.platform import Platform
 from downclock.problem.price import Prices
 from downclock.problem.tasks import Tasks
 from downclock.quantities import count
+from downclock.tabular import html_table
 from downclock.units import Bools, Floats, Ints
 
 T = TypeVar("T")
@@ -123,8 +123,7 @@ class Problem:
             "processors": f"{self.platform.processor_count}",
             "zones with prices": ", ".join(name for name, _ in self.prices.zones) or "none",
         }
-        cells = "".join(f"<tr><th>{k}</th><td>{escape(v)}</td></tr>" for k, v in rows.items())
-        return f"<table><caption>Problem {escape(self.name)}</caption>{cells}</table>"
+        return html_table(rows.items(), caption=f"Problem {self.name}")
 
     def _task_error(self, row: int, rule: str) -> InvalidInput:
         return InvalidInput(rule, item=f"task '{self.tasks.name[row]}'", row=row)

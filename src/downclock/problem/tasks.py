@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from downclock.errors import InvalidInput
 from downclock.power.library import Library
 from downclock.problem.spread import Spread
-from downclock.quantities import MOST
+from downclock.quantities import MOST, refuse_rows
 from downclock.tabular import Columns
 from downclock.units import Bools, Floats, Ints, Names, as_column
 
@@ -113,41 +113,19 @@ class Tasks(Columns):
             ("processors", self.processors >= 1, "must be at least 1"),
         ]
         for field, good, rule in rules:
-            if not np.all(good):
-                row = int(np.argmin(good))
-                raise InvalidInput(
-                    rule,
-                    item=f"task '{self.name[row]}'",
-                    field=field,
-                    value=getattr(self, field)[row],
-                    row=row,
-                )
-        self._check_order()
-        self._check_names()
-
-    def _check_order(self) -> None:
+            self._refuse(~good, rule, field)
         late = self.deadline_s < self.arrival_s
-        if np.any(late):
-            row = int(np.argmax(late))
-            raise InvalidInput(
-                f"is before arrival_s={self.arrival_s[row]}",
-                item=f"task '{self.name[row]}'",
-                field="deadline_s",
-                value=self.deadline_s[row],
-                row=row,
+        self._refuse(late, lambda row: f"is before arrival_s={self.arrival_s[row]}", "deadline_s")
+        if len(set(self.name)) < len(self):
+            first: dict[str, int] = {}
+            earlier = np.array([first.setdefault(name, row) for row, name in enumerate(self.name)])
+            again = earlier < np.arange(len(self))
+            self._refuse(
+                again, lambda row: f"is already the name of row {earlier[row] + 1}", "name"
             )
 
-    def _check_names(self) -> None:
-        if len(set(self.name)) == len(self):
-            return
-        seen: dict[str, int] = {}
-        for row, name in enumerate(self.name):
-            if name in seen:
-                raise InvalidInput(
-                    f"is already the name of row {seen[name] + 1}",
-                    item=f"task '{name}'",
-                    field="name",
-                    value=name,
-                    row=row,
-                )
-            seen[name] = row
+    def _refuse(self, bad: Bools, rule: str | Callable[[int], str], field: str) -> None:
+        values = getattr(self, field)
+        refuse_rows(
+            bad, rule, field=field, values=values, item=lambda row: f"task '{self.name[row]}'"
+        )

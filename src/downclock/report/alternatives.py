@@ -12,7 +12,6 @@ from downclock.power.frontier import Frontier
 from downclock.problem.problem import Problem
 from downclock.quantities import duration
 from downclock.report.placement import Placement
-from downclock.schedule.schedule import Schedule
 from downclock.units import Floats, slack
 
 
@@ -37,11 +36,12 @@ class Alternative:
         }
 
 
-def alternatives(problem: Problem, schedule: Schedule, run: Placement) -> Iterator[Alternative]:
+def alternatives(problem: Problem, run: Placement) -> Iterator[Alternative]:
     """Yield the plan itself and other clocks on the same processor."""
     yield Alternative("as planned", clock_words(problem, run), run.busy_s, run.energy_j, "yes")
     curve = _frontier(problem, run.task, run.kind, run.work)
     clocks = problem.platform.kinds[run.kind].clocks
+    until_next = np.inf if run.next is None else run.next[1] - run.start_s
     for name, point in (
         ("least energy", curve.cheapest(0.0).points[0]),
         ("default clock", clocks.default),
@@ -49,7 +49,7 @@ def alternatives(problem: Problem, schedule: Schedule, run: Placement) -> Iterat
         ("one step faster", clocks.step(run.points[0], 1)),
         ("one step slower", clocks.step(run.points[0], -1)),
         ("until the deadline", _filling(curve, problem.tasks.deadline_s[run.task] - run.start_s)),
-        ("until the next task", _filling(curve, _until_next(run))),
+        ("until the next task", _filling(curve, until_next)),
     ):
         if point is not None:
             option = _at(problem, run, name, point)
@@ -114,10 +114,6 @@ def _fits(problem: Problem, run: Placement, end_s: float) -> str:
         name = problem.tasks.name[run.next[0]]
         return f"not without moving {name}, {duration(end_s - run.next[1])} later"
     return "yes"
-
-
-def _until_next(run: Placement) -> float:
-    return np.inf if run.next is None else run.next[1] - run.start_s
 
 
 def _filling(curve: Frontier, room_s: float) -> Floats | None:

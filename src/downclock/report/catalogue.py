@@ -65,6 +65,11 @@ OWN_MEANING: Mapping[tuple[str, str], str] = {
     " the processor of least peak load (its public code)",
     ("thrifty", "dvfs"): "on: clocks are chosen with time and place; off: default clocks, and only"
     " time and place are chosen",
+    (
+        "known",
+        "effort",
+    ): "about seconds of search, less for few tasks; counted in places tried so that"
+    " results repeat; 0: jobs are placed one by one",
     ("graph", "effort"): "how long to search, as a factor; 1 is well below a second for 50 tasks",
 }
 """Where a policy means something else by a name: (policy, parameter)."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from downclock.quantities import count, duration, energy, percent
+from downclock.report.summary import broken_rules
 from downclock.report.tables import Page, Table
 from downclock.study.compare import Comparison
 from downclock.study.planned import Planned
@@ -26,7 +27,10 @@ def comparison_page(*comparisons: Comparison) -> Page:
     return Page(
         lines=(_line(comparisons),),
         tables=tuple(tables),
-        notes=tuple(f"not compared, {note}" for note in notes),
+        notes=(
+            *(f"not compared, {note}" for note in notes),
+            *(line for each in comparisons for line in broken_rules(each.plans)),
+        ),
         data={"problems": [_data(each) for each in comparisons]},
         records=[row for each in comparisons for row in each.records()],
     )
@@ -74,11 +78,8 @@ def _energy_cells(comparison: Comparison, each: Planned, size: float) -> tuple[s
     parts = bill.energy_j
     other = bill.total_j - parts["run"] - parts["idle"]
     numbers = [bill.total_j, parts["run"], parts["idle"], other]
-    cells = [
-        each.policy,
-        *(f"{number / size:.4f}" for number in numbers),
-        percent(comparison.gap(each)),
-    ]
+    cells = [each.policy, *(f"{number / size:.4f}" for number in numbers)]
+    cells.append(percent(comparison.gap(each)))
     if bill.money is not None:
         cells.append(f"{bill.money:.4f}")
     if bill.carbon_kg is not None:
@@ -98,7 +99,7 @@ def _service_cells(each: Planned) -> tuple[str, ...]:
         f"{bill.servers_used:,}",
         f"{bill.wakes:,}",
         duration(bill.makespan_s),
-        duration(each.planning_s),
+        duration(each.planning_s) if np.isfinite(each.planning_s) else "given",
     )
 
 
@@ -109,15 +110,8 @@ def _means(comparisons: Sequence[Comparison]) -> Table:
         for plan in each.plans:
             found.setdefault(plan.policy, []).append((each, plan))
     rows = sorted(_mean_cells(spec, pairs) for spec, pairs in found.items())
-    head = (
-        "policy",
-        "problems",
-        "mean energy",
-        "above the best",
-        "mean gap",
-        "best in",
-        "left out",
-    )
+    figures = ("mean energy", "above the best", "mean gap", "best in", "left out")
+    head = ("policy", "problems", *figures)
     return Table(head, tuple(cells for _, cells in rows), "All problems")
 
 

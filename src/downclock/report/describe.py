@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -14,12 +14,12 @@ from downclock.power.library import Basis, Library
 from downclock.power.points import VoltageLaw, law_data
 from downclock.problem.files.read_cluster import Cluster
 from downclock.problem.platform import Platform
-from downclock.problem.price import Curve, Prices
+from downclock.problem.price import Prices
 from downclock.problem.problem import Problem
 from downclock.quantities import count, duration, energy, percent
 from downclock.report.gantt import BLOCKS, gantt
 from downclock.report.tables import Page, Table
-from downclock.schedule.account.bill import PARTS, Bill
+from downclock.schedule.account.bill import Bill
 from downclock.schedule.schedule import Schedule
 from downclock.schedule.verify.verdict import Verdict
 from downclock.units import TOLERANCE, Floats
@@ -61,8 +61,9 @@ def problem_page(problem: Problem) -> Page:
     title = (f"Problem {problem.name}",)
     warnings = [*_gaps(problem), *_extrapolated(problem)]
     notes = (*_price_lines(problem.prices), *warnings)
-    tables, whole = (_facts(facts), *cluster.tables), {**data, "warnings": warnings}
-    return Page(title, tables, notes, whole, [_flat(data)])
+    told = Table(("", ""), tuple(facts.items()), text=(0, 1))
+    whole = {**data, "warnings": warnings}
+    return Page(title, (told, *cluster.tables), notes, whole, [_flat(data)])
 
 
 def cluster_page(cluster: Cluster) -> Page:
@@ -167,27 +168,19 @@ def platform_page(platform: Platform, name: str = "cluster") -> Page:
 
 def library_page(library: Library, name: str = "library") -> Page:
     """Every application on every kind: its model, and time and power of a unit of work."""
-    records = [
-        _profile(library, application, kind)
-        for application in range(len(library))
-        for kind in range(len(library.kinds))
-        if library.group[application, kind] >= 0
-    ]
-    rows = tuple(
-        (
-            str(record["application"]),
-            str(record["kind"]),
-            str(record["model"]),
-            duration(record["time_s"]),
-            f"{record['power_w']:.5g} W",
-        )
-        for record in records
-    )
+    records: list[dict[str, Any]] = []
+    rows = []
+    for a, k in np.argwhere(library.group >= 0).tolist():
+        model, time_s, power_w = library.describe(a, k)
+        names = (str(library.names[a]), library.kinds[k], model)
+        said = dict(zip(("application", "kind", "model"), names, strict=True))
+        records.append({**said, "time_s": time_s, "power_w": power_w})
+        rows.append((*names, duration(time_s), f"{power_w:.5g} W"))
     head = ("application", "kind", "model", "time of a unit", "power")
     line = f"Library {name}: {count(len(library), 'application')}; times and powers at the"
     return Page(
         (f"{line} default clocks (a table: at its fastest point)",),
-        (Table(head, rows, text=(0, 1, 2)),),
+        (Table(head, tuple(rows), text=(0, 1, 2)),),
         (
             *(f"kind {kind}: {_basis(basis)}" for kind, basis in library.basis.items()),
             *([f"source: {library.source}"] if library.source else []),
@@ -221,17 +214,12 @@ def schedule_page(
 
 def verdict_page(problem: Problem, verdict: Verdict) -> Page:
     """Every broken rule."""
-    platform, tasks = problem.platform, problem.tasks
-    records = [
-        {
-            "rule": v.rule,
-            "message": v.message,
-            "task": _named(tasks.name, v.task),
-            "processor": _processor(platform, v.processor),
-            "server": _named(platform.server_name, v.server),
-        }
-        for v in verdict.violations
-    ]
+    tasks, servers = problem.tasks.name, problem.platform.server_name
+    processors = problem.platform.processor_names()
+    records = []
+    for v in verdict.violations:
+        where = _named(tasks, v.task), _named(processors, v.processor), _named(servers, v.server)
+        records.append(dict(zip(VIOLATION, (v.rule, v.message, *where), strict=True)))
     data = {
         "valid": verdict.ok,
         "checked": verdict.checked,
@@ -249,12 +237,11 @@ def verdict_page(problem: Problem, verdict: Verdict) -> Page:
 def bill_page(bill: Bill) -> Page:
     """A bill, with a row per server for CSV and all details for JSON."""
     data = bill.as_dict(details=True)
-    records = [
-        {"server": name, **{f"{p}_j": j for p, j in zip(PARTS, parts, strict=True)}, **rest}
-        for name, parts, rest in zip(
-            bill.server_name, bill.server_j, _server_rest(data["servers"]), strict=True
-        )
-    ]
+    records = []
+    for row in data["servers"]:
+        parts = {f"{part}_j": joules for part, joules in row["energy_j"].items()}
+        rest = {name: row[name] for name in ("total_j", "money", "carbon_kg")}
+        records.append({"server": row["server"], **parts, **rest})
     return Page(tuple(str(bill).splitlines()), data=data, records=records)
 
 
@@ -275,10 +262,7 @@ def fit_page(fit: Fit) -> Page:
         *("application", "model", "points", "time %", "worst", "held out"),
         *("power %", "worst", "held out", "note"),
     )
-    records = [
-        {name: getattr(report, name) for name in report.__dataclass_fields__}
-        for report in fit.reports
-    ]
+    records = [asdict(report) for report in fit.reports]
     return Page(
         (_fit_line(fit), *fit.notes),
         (Table(head, rows, text=(0, 1, 9)),),
@@ -315,10 +299,6 @@ def _errors(report: FitReport) -> tuple[str, ...]:
     return tuple(f"{100.0 * error:.2f}" if np.isfinite(error) else "unknown" for error in errors)
 
 
-def _facts(facts: Mapping[str, str]) -> Table:
-    return Table(("", ""), tuple(facts.items()), text=(0, 1))
-
-
 def _deadlines(deadline_s: Floats) -> str:
     finite = deadline_s[np.isfinite(deadline_s)]
     return f"{duration(finite.min())} to {duration(finite.max())}" if finite.size else "none"
@@ -348,41 +328,18 @@ def _law(law: VoltageLaw) -> str:
 def _price_lines(prices: Prices) -> tuple[str, ...]:
     lines = []
     for zone, curves in prices.zones:
-        for what, curve in (("price", curves.price), ("CO2 intensity", curves.carbon)):
+        for what, unit, curve in (
+            ("price", prices.currency, curves.price),
+            ("CO2 intensity", "g", curves.carbon),
+        ):
             if curve is not None:
-                lines.append(f"zone {zone}: {what} {_curve(curve, what, prices.currency)}")
+                values = f"{curve.value.min():g} to {curve.value.max():g} {unit}/kWh"
+                lines.append(f"zone {zone}: {what} {values} until {duration(curve.end_s)}")
     return tuple(lines)
-
-
-def _curve(curve: Curve, what: str, currency: str) -> str:
-    unit = f"{currency}/kWh" if what == "price" else "g/kWh"
-    low, high = curve.value.min(), curve.value.max()
-    return f"{low:g} to {high:g} {unit} until {duration(curve.end_s)}"
-
-
-def _profile(library: Library, application: int, kind: int) -> dict[str, Any]:
-    model, time_s, power_w = library.describe(application, kind)
-    return {
-        "application": str(library.names[application]),
-        "kind": library.kinds[kind],
-        "model": model,
-        "time_s": time_s,
-        "power_w": power_w,
-    }
-
-
-def _server_rest(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    return [{name: row[name] for name in ("total_j", "money", "carbon_kg")} for row in rows]
 
 
 def _named(names: Any, index: int | None) -> str | None:
     return None if index is None or not 0 <= index < len(names) else str(names[index])
-
-
-def _processor(platform: Platform, processor: int | None) -> str | None:
-    if processor is None or not 0 <= processor < platform.processor_count:
-        return None
-    return platform.processor_name(processor)
 
 
 def _flat(data: Mapping[str, Any]) -> dict[str, Any]:

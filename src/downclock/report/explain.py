@@ -95,7 +95,7 @@ def explain(problem: Problem, schedule: Schedule, task: str | int) -> Explanatio
         reason = str(schedule.outcomes.reason[row])
         said = (reason,) if reason else ()
         return Explanation(problem, schedule, row, None, said, (), (), options, ())
-    options = (*alternatives(problem, schedule, run), *other_kinds(problem, row, run))
+    options = (*alternatives(problem, run), *other_kinds(problem, row, run))
     return Explanation(
         problem,
         schedule,
@@ -228,16 +228,8 @@ def _table(mine: Explanation) -> Table:
     rows = []
     for option in mine.options:
         extra = "" if mine.run is None else _difference(option.energy_j / mine.run.energy_j - 1.0)
-        rows.append(
-            (
-                option.name,
-                option.clock,
-                duration(option.time_s),
-                energy(option.energy_j),
-                extra,
-                option.fits,
-            )
-        )
+        amounts = duration(option.time_s), energy(option.energy_j)
+        rows.append((option.name, option.clock, *amounts, extra, option.fits))
     head = ("alternative", "clock", "runs for", "energy", "against the plan", "possible")
     return Table(head, tuple(rows), "Alternatives", text=(0, 1, 5))
 

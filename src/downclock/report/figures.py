@@ -13,6 +13,7 @@ from downclock.errors import InvalidInput, MissingExtra
 from downclock.files import write_bytes_atomically
 from downclock.problem.price import Curve
 from downclock.problem.problem import Problem
+from downclock.report.explain import task_row
 from downclock.report.placement import placement
 from downclock.report.power_curve import power_curve
 from downclock.schedule.account.bill import PARTS, Boundary
@@ -83,8 +84,11 @@ def power_figure(
     axes.set_xlabel(f"time ({name})")
     axes.set_ylabel("power (kW)")
     axes.set_xlim(times[0], times[-1])
+    if np.isfinite(problem.platform.limits.power_cap_w):
+        cap_kw = problem.platform.limits.power_cap_w / 1000.0
+        axes.axhline(cap_kw, color="black", linestyle="--", linewidth=1.0, label="cap")
     if low.any():
-        axes.legend(loc="upper left", frameon=False, ncols=6)
+        axes.legend(loc="upper left", frameon=False, ncols=7)
     figure.suptitle(problem.name)
     return figure
 
@@ -108,9 +112,10 @@ def _draw_price(axes: Axes, price: Curve, unit: float, last_s: float) -> None:
 
 
 def frontier_figure(
-    problem: Problem, task: int, schedule: Schedule | None = None, *, kind: int | None = None
+    problem: Problem, task: str | int, schedule: Schedule | None = None, *, kind: int | None = None
 ) -> Figure:
     """Energy against run time of a task on a kind, with the point a schedule uses."""
+    task = task_row(problem, task)
     run = None if schedule is None else placement(problem, schedule, task)
     kind = (0 if run is None else run.kind) if kind is None else kind
     spec = problem.platform.kinds[kind]

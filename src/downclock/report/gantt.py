@@ -6,8 +6,8 @@ import numpy as np
 
 from downclock.problem.problem import Problem
 from downclock.quantities import duration
-from downclock.schedule.schedule import ON, WAKING, Schedule, Segments
-from downclock.schedule.states import States, server_states
+from downclock.schedule.schedule import ON, WAKING, Schedule
+from downclock.schedule.states import server_states
 from downclock.units import Floats
 
 BLOCKS = " ·░▒▓█"
@@ -30,12 +30,15 @@ def gantt(
     label = max(len(name) for name in shown)
     columns = max(10, width - label - 3)
     edges = np.linspace(0.0, schedule.makespan_s or 1.0, columns + 1)
-    awake = _awake(problem, schedule, float(edges[-1]))
+    windows_s = np.full(platform.server_count, edges[-1])
+    states, _ = server_states(platform, schedule.spans, windows_s)
+    awake, segments = states.only(ON, WAKING), schedule.segments
     lines = []
     for row, name in enumerate(shown):
         server = int(platform.server[row]) if by_processor else row
         first, last = (row, row + 1) if by_processor else platform.first_processor[row : row + 2]
-        busy = _busy(schedule.segments, int(first), int(last), edges)
+        inside = (segments.processor >= first) & (segments.processor < last)
+        busy = _covered(segments.start_s[inside], segments.end_s[inside], edges) / (last - first)
         mine = awake.server == server
         up = _covered(awake.start_s[mine], awake.end_s[mine], edges)
         lines.append(f"{name:<{label}} |{_line(busy, up, letters)}|")
@@ -45,19 +48,6 @@ def gantt(
     lines.append(f"{'':<{label}} |0 s{end:>{columns - 3}}|")
     lines.append(f"busy: {letters[2:]}   awake and idle: {letters[1]}   asleep: blank")
     return lines
-
-
-def _busy(segments: Segments, first: int, last: int, edges: Floats) -> Floats:
-    """Busy part of processors first..last-1 in each stretch between edges."""
-    mine = np.flatnonzero((segments.processor >= first) & (segments.processor < last))
-    return _covered(segments.start_s[mine], segments.end_s[mine], edges) / (last - first)
-
-
-def _awake(problem: Problem, schedule: Schedule, end_s: float) -> States:
-    """When servers are on or waking, up to the end of the chart."""
-    windows_s = np.full(problem.platform.server_count, end_s)
-    states, _ = server_states(problem.platform, schedule.spans, windows_s)
-    return states.only(ON, WAKING)
 
 
 def _covered(start_s: Floats, end_s: Floats, edges: Floats) -> Floats:

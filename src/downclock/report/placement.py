@@ -96,10 +96,9 @@ def _neighbour(
     """Return (task, time) of what runs last before, or first after, a time on a processor."""
     segments = schedule.segments
     there = (segments.processor == processor) & (segments.task != task)
-    if before:
-        rows = np.flatnonzero(there & (segments.end_s <= at_s + 1e-9))
-        row = rows[np.argmax(segments.end_s[rows])] if rows.size else None
-        return None if row is None else (int(segments.task[row]), float(segments.end_s[row]))
-    rows = np.flatnonzero(there & (segments.start_s >= at_s - 1e-9))
-    row = rows[np.argmin(segments.start_s[rows])] if rows.size else None
-    return None if row is None else (int(segments.task[row]), float(segments.start_s[row]))
+    time_s, sign = (segments.end_s, 1.0) if before else (segments.start_s, -1.0)
+    rows = np.flatnonzero(there & (sign * (time_s - at_s) <= 1e-9))
+    if not rows.size:
+        return None
+    row = rows[np.argmax(sign * time_s[rows])]
+    return int(segments.task[row]), float(time_s[row])

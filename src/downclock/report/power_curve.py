@@ -74,9 +74,11 @@ def power_curve(
         columns = [np.interp(even, edges, column) for column in cumulative.T]
         edges, cumulative = even, np.column_stack(columns)
     watts = np.diff(cumulative, axis=0) / np.diff(edges)[:, None]
+    rounding = 1e-9 * np.abs(watts).max(initial=0.0)  # of sums that cancel
+    watts = np.where(np.abs(watts) <= rounding, 0.0, watts)
     at_once = wakes.server[wakes.at_once]
     instants = wakes.at_s[wakes.at_once]
-    return PowerCurve(edges, _calm(watts), instants, platform.wake_j[at_once], states, exact)
+    return PowerCurve(edges, watts, instants, platform.wake_j[at_once], states, exact)
 
 
 def _edges(draws: tuple[PowerDraws, ...]) -> Floats:
@@ -95,9 +97,3 @@ def _energy_until(draws: PowerDraws, edges: Floats) -> Floats:
     np.add.at(steps, np.searchsorted(edges, draws.end_s), -draws.watts)
     watts = np.cumsum(steps)[:-1]
     return np.concatenate([[0.0], np.cumsum(watts * np.diff(edges))])
-
-
-def _calm(watts: Floats) -> Floats:
-    """Return 0 for what is only the rounding of sums that cancel."""
-    size = np.abs(watts).max(initial=0.0)
-    return np.where(np.abs(watts) <= 1e-9 * size, 0.0, watts)

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime, timedelta
+from collections.abc import Callable, Iterable
+from datetime import datetime
 from typing import Any
 
+import numpy as np
+
 from downclock.planners.catalog import without_objective
-from downclock.quantities import count, duration, energy, money, percent, prefixed
+from downclock.planners.result import PROVEN
+from downclock.problem.platform import Platform
+from downclock.quantities import count, duration, energy, instant, money, percent, prefixed
 from downclock.report.tables import Page, Table
 from downclock.schedule.account.bill import PARTS, Bill
-from downclock.study.objective_value import ObjectiveValue
+from downclock.schedule.account.total_draw import all_draws, total_draw
 from downclock.study.planned import Planned
 from downclock.study.summary import Summary
-from downclock.units import J_PER_KWH
+from downclock.units import J_PER_KWH, Bools
+
+WEAK = 0.25
+"""Gap above which the bound is doubted in words."""
 
 SHOWN = 20
 """Rejected tasks listed for people; JSON lists all."""
@@ -24,13 +31,24 @@ Rows = list[tuple[str, ...] | None]
 def summary_page(summary: Summary) -> Page:
     """The summary as sentences, tables, plain values and flat rows."""
     notes = [f"{name} cannot plan this: {reason}" for name, reason in summary.without]
+    notes += broken_rules(summary.baselines)
     return Page(
         lines=(_headline(summary),),
         tables=(_table(summary), *_rejections(summary.plan)),
-        notes=(*notes, *_price_notes(summary.plan.bill)),
+        notes=(*notes, *_weak_bound(summary.plan), *_price_notes(summary.plan.bill)),
         data=_data(summary),
         records=[each.record() for each in summary.plans],
     )
+
+
+def broken_rules(plans: Iterable[Planned]) -> list[str]:
+    """Say which rules schedules break that somebody made."""
+    said = []
+    for each in plans:
+        if not each.verdict.ok:
+            rules = ", ".join(f"{rule} {number:,} times" for rule, number in each.verdict.counts)
+            said.append(f"{each.policy} breaks rules of the problem: {rules}")
+    return said
 
 
 def _headline(summary: Summary) -> str:
@@ -61,16 +79,38 @@ def _table(summary: Summary) -> Table:
 
 
 def _comparison_rows(summary: Summary) -> Rows:
+    """What is saved, and bounds; money and CO2 first where something else than energy counts."""
     saved = [summary.saved(each) for each in summary.baselines]
     said = ["other tasks done" if part is None else percent(part) for part in saved]
     rows: Rows = [("saved by the plan", "", *said)] if said else []
     values = [each.value for each in summary.plans if each.value is not None]
+    least, title = [each.words(each.bound) for each in values], "lower bound"
     if values:
         bills = [each.bill for each in summary.plans]
-        return [*_value_rows(values, bills), *rows, *_bounds(values)]
-    rows.append(("lower bound", *(energy(each.bound_j) for each in summary.plans)))
-    rows.append(("gap to the bound", *(percent(each.gap) for each in summary.plans)))
+        worth: Rows = [(name, *map(say, bills)) for name, say in _bought(bills)]
+        if values[0].objective.mixed:
+            worth.append((str(values[0].objective), *(each.words(each.amount) for each in values)))
+        rows = worth + rows
+        if any(bill.was_paid for bill in bills):
+            title = "lower bound, negative prices as 0"
+    rows.append((title, *(least or [energy(each.bound_j) for each in summary.plans])))
+    rows.append(("gap to the bound", *(_gap(each.gap) for each in values or summary.plans)))
     return rows
+
+
+def _gap(gap: float) -> str:
+    return "0 %: optimal" if gap <= PROVEN else percent(gap)
+
+
+def _weak_bound(plan: Planned) -> tuple[str, ...]:
+    """Say what a large gap is: nothing was proven, so nothing is known to be wasted."""
+    gap = plan.gap if plan.value is None else plan.value.gap
+    if not WEAK < gap < np.inf:
+        return ()
+    return (
+        f"the gap of {percent(gap)} is what is not proven: no plan of these tasks saves more, and"
+        " it may be the bound that is weak",
+    )
 
 
 def _facts(summary: Summary) -> list[tuple[str, Callable[[Planned], str]]]:
@@ -85,8 +125,27 @@ def _facts(summary: Summary) -> list[tuple[str, Callable[[Planned], str]]]:
         *left,
         ("servers used", lambda each: f"{each.bill.servers_used} of {servers}"),
         ("server wakes", lambda each: f"{each.bill.wakes}"),
+        *_peaks(summary.problem.platform),
         ("makespan", lambda each: duration(each.bill.makespan_s)),
         *_clock_times(summary.problem.epoch),
+    ]
+
+
+def _peaks(platform: Platform) -> list[tuple[str, Callable[[Planned], str]]]:
+    """The most power at any time, where that is capped."""
+
+    def said(servers: Bools, cap_w: float) -> Callable[[Planned], str]:
+        def peak(each: Planned) -> str:
+            draws = all_draws(each.problem, each.schedule.segments, each.schedule.spans)
+            most = prefixed(total_draw(draws, servers).peak_w, "W")
+            return f"{most} of {prefixed(cap_w, 'W')}"
+
+        return peak
+
+    caps = platform.limits.caps(platform.zones, platform.zone)
+    return [
+        ("peak power" if np.all(servers) else f"peak power, {name}", said(servers, cap_w))
+        for name, cap_w, servers in caps
     ]
 
 
@@ -96,17 +155,9 @@ def _clock_times(epoch: datetime | None) -> list[tuple[str, Callable[[Planned], 
         return []
 
     def end(each: Planned) -> str:
-        return (epoch + timedelta(seconds=each.bill.makespan_s)).strftime("%a %H:%M")
+        return instant(60.0 * round(each.bill.makespan_s / 60.0), epoch)
 
     return [("last end", end)]
-
-
-def _value_rows(values: list[ObjectiveValue], bills: list[Bill]) -> Rows:
-    """Money and CO2, as billed and as plans count them, and a sum where that is to be least."""
-    rows: Rows = [(name, *map(say, bills)) for name, say in _bought(bills)]
-    if values[0].objective.mixed:
-        rows.append((str(values[0].objective), *(each.words(each.amount) for each in values)))
-    return rows
 
 
 def _bought(bills: list[Bill]) -> list[tuple[str, Callable[[Bill], str]]]:
@@ -116,19 +167,12 @@ def _bought(bills: list[Bill]) -> list[tuple[str, Callable[[Bill], str]]]:
         kilo = 1000.0 / J_PER_KWH  # meters and invoices count kilowatt hours
         rows.append(("energy bought", lambda bill: prefixed(kilo * bill.total_j, "Wh")))
         rows.append(("money", lambda bill: money(bill.money or 0.0, bill.currency)))
-        if any(bill.money_clipped != bill.money for bill in bills):
+        if any(bill.was_paid for bill in bills):
             title = "money, negative prices as 0"
             rows.append((title, lambda bill: money(bill.money_clipped or 0.0, bill.currency)))
     if bills[0].carbon_kg is not None:
         rows.append(("CO2", lambda bill: prefixed(1000.0 * (bill.carbon_kg or 0.0), "g")))
     return rows
-
-
-def _bounds(values: list[ObjectiveValue]) -> Rows:
-    return [
-        ("lower bound", *(each.words(each.bound) for each in values)),
-        ("gap to the bound", *(percent(each.gap) for each in values)),
-    ]
 
 
 def _rejections(plan: Planned) -> tuple[Table, ...]:

@@ -13,6 +13,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from downclock.tabular import html_table
+
 Form: TypeAlias = Literal["table", "json", "csv"]
 
 WIDTH = 100
@@ -65,9 +67,14 @@ class Page:
         return rendered(self, "table").rstrip("\n")
 
     def _repr_html_(self) -> str:
-        lines = "".join(f"<p>{escape(line)}</p>" for line in self.lines)
-        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
-        return lines + "".join(_html(table) for table in self.tables) + notes
+        lines, notes = (
+            "".join(f"<p>{escape(line)}</p>" for line in said) for said in (self.lines, self.notes)
+        )
+        tables = (
+            html_table([row for row in each.rows[:MOST_ROWS] if row], each.head, each.title)
+            for each in self.tables
+        )
+        return lines + "".join(tables) + notes
 
 
 def rendered(page: Page, form: Form, *, width: int = WIDTH, style: bool = False) -> str:
@@ -190,12 +197,3 @@ def _rich(table: Table) -> Any:
     if hidden > 0:
         drawn.add_row(Text(f"and {hidden:,} more"))
     return drawn
-
-
-def _html(table: Table) -> str:
-    def line(cells: Sequence[str], tag: str) -> str:
-        return "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in cells) + "</tr>"
-
-    body = "".join(line(row, "td") for row in table.rows[:MOST_ROWS] if row is not None)
-    caption = f"<caption>{escape(table.title)}</caption>" if table.title else ""
-    return f"<table>{caption}<thead>{line(table.head, 'th')}</thead><tbody>{body}</tbody></table>"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from downclock.schedule.schedule import STATES, Schedule
 
 POWER_PID = 0
 STATE_TID = 0
+SHOWN = ("core", "memory", "volt", "share", "attempt")
 
 
 def write_trace(
@@ -37,14 +39,9 @@ def schedule_trace(
 ) -> dict[str, Any]:
     """Return the trace as plain values."""
     power = power_curve(problem, schedule, boundary=boundary)
-    events = [
-        *_names(problem),
-        *_segments(problem, schedule),
-        *_states(power),
-        *_counters(power),
-    ]
+    events = (_names(problem), _segments(problem, schedule), _states(power), _counters(power))
     return {
-        "traceEvents": events,
+        "traceEvents": list(chain(*events)),
         "displayTimeUnit": "ms",
         "otherData": {"problem": problem.name, "policy": schedule.policy},
     }
@@ -84,11 +81,7 @@ def _segments(problem: Problem, schedule: Schedule) -> Iterator[dict[str, Any]]:
             "dur": 1e6 * lasts_s,
             "args": plain(
                 {
-                    "core": segments.core[row],
-                    "memory": segments.memory[row],
-                    "volt": segments.volt[row],
-                    "share": segments.share[row],
-                    "attempt": segments.attempt[row],
+                    **{name: getattr(segments, name)[row] for name in SHOWN},
                     "power_w": watts[row],
                     "energy_j": watts[row] * lasts_s,
                     "slack_s": tasks.deadline_s[task] - segments.end_s[row],

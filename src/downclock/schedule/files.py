@@ -50,6 +50,9 @@ FORMAT = "downclock-schedule/1"
 SUFFIXES = (".json", ".parquet", ".pq", ".csv")
 """Of the files a schedule may be in."""
 
+LARGE = 100_000
+"""Tasks above which a schedule without a suffix is Parquet: JSON would be ten times as large."""
+
 RECORDS = ("segment", "span", "outcome")
 
 TEXT = {
@@ -68,6 +71,13 @@ COLUMNS = (
 )
 
 
+def schedule_path(path: str | Path, problem: Problem) -> Path:
+    """Return the path with a suffix: its own, else JSON, or Parquet where tasks are many."""
+    given = Path(path)
+    suffix = ".json" if len(problem.tasks) <= LARGE else ".parquet"
+    return given if given.suffix else given.with_name(given.name + suffix)
+
+
 def write_schedule(schedule: Schedule, problem: Problem, path: str | Path) -> None:
     """Write a schedule by the file's suffix: ``.json``, ``.parquet`` or ``.csv``.
 
@@ -82,7 +92,10 @@ def write_schedule(schedule: Schedule, problem: Problem, path: str | Path) -> No
         raise error.located(path) from None
     if suffix == ".json":
         head = {"format": FORMAT, "problem": problem.name, "policy": schedule.policy}
-        lists = {f"{record}s": _rows(table) for record, table in tables.items()}
+        lists = {}
+        for record, table in tables.items():
+            rows = zip(*map(_plain, table.values()), strict=True)
+            lists[f"{record}s"] = [dict(zip(table, row, strict=True)) for row in rows]
         write_text_atomically(path, json_text(head, lists))
     else:
         write_columns(_stacked(tables, schedule.policy), path)
@@ -98,11 +111,10 @@ def read_schedule(path: str | Path, problem: Problem) -> Schedule:
     """
     suffix = known_suffix(path, SUFFIXES)
     tables, policy = _read_json(path) if suffix == ".json" else _read_table(path)
-    task_place = {name: row for row, name in enumerate(problem.tasks.name.tolist())}
     return Schedule(
-        _segments(tables["segment"], problem, task_place),
+        _segments(tables["segment"], problem),
         _spans(tables["span"], problem),
-        _outcomes(tables["outcome"], problem, task_place),
+        _outcomes(tables["outcome"], problem),
         policy,
     )
 
@@ -164,11 +176,6 @@ def _refuse_not_finite(tables: Mapping[str, Mapping[str, Any]]) -> None:
                 raise InvalidInput("must be finite", item=item, field=field, value=column[row])
 
 
-def _rows(columns: Mapping[str, Any]) -> list[dict[str, Any]]:
-    lists = [_plain(column) for column in columns.values()]
-    return [dict(zip(columns, row, strict=True)) for row in zip(*lists, strict=True)]
-
-
 def _plain(column: Any) -> list[Any]:
     """Return a column as a list; an infinite number (an open span's end) is None."""
     values = column.tolist()
@@ -196,18 +203,13 @@ def _stacked(tables: Mapping[str, Mapping[str, Any]], policy: str) -> dict[str, 
             if fixed is not None:
                 chunks.append(pa.repeat(pa.scalar(fixed, pa.string()), sizes[record]))
             elif name in columns:
-                chunks.append(_arrow(columns[name], kinds[name]))
+                column = columns[name]
+                open_end = np.isposinf(column) if column.dtype == np.float64 else None
+                chunks.append(pa.array(column, kinds[name], mask=open_end))
             else:
                 chunks.append(pa.nulls(sizes[record], kinds[name]))
         stacked[name] = pa.chunked_array(chunks, kinds[name])
     return stacked
-
-
-def _arrow(column: Any, kind: Any) -> pa.Array:
-    import pyarrow as pa
-
-    mask = np.isposinf(column) if column.dtype == np.float64 else None
-    return pa.array(column, kind, mask=mask)
 
 
 def _read_json(path: str | Path) -> tuple[dict[str, Table], str]:
@@ -254,15 +256,14 @@ def _subset(table: Table, rows: Ints, names: Sequence[str]) -> Table:
     return Table(table.source, data, len(rows), lambda row: table.line(int(rows[row])))
 
 
-def _segments(table: Table, problem: Problem, tasks: Mapping[str, int]) -> Segments:
+def _segments(table: Table, problem: Problem) -> Segments:
     if not len(table):
         none = np.empty(0, dtype=np.int64)
         return Segments.of(none, none, np.empty(0), np.empty(0), np.empty((0, 3)))
-    processors = {name: p for p, name in enumerate(problem.platform.processor_names().tolist())}
     return Segments(
-        _indices(table, "task", tasks),
+        _indices(table, "task", problem.tasks.name),
         table.ints("attempt", 0),
-        _indices(table, "processor", processors),
+        _indices(table, "processor", problem.platform.processor_names()),
         table.floats("start_s"),
         table.floats("end_s"),
         *(table.floats(name, 1.0) for name in ("core", "memory", "volt", "share")),
@@ -273,42 +274,38 @@ def _spans(table: Table, problem: Problem) -> PowerSpans:
     if not len(table):
         none = np.empty(0, dtype=np.int64)
         return PowerSpans(none, none, np.empty(0), np.empty(0))
-    servers = {name: s for s, name in enumerate(problem.platform.server_name.tolist())}
-    states = {state: k for k, state in enumerate(STATES)}
     return PowerSpans(
-        _indices(table, "server", servers),
-        _indices(table, "state", states),
+        _indices(table, "server", problem.platform.server_name),
+        _indices(table, "state", STATES),
         table.floats("start_s"),
         table.floats("end_s", np.inf),
     )
 
 
-def _outcomes(table: Table, problem: Problem, tasks: Mapping[str, int]) -> Outcomes:
+def _outcomes(table: Table, problem: Problem) -> Outcomes:
     outcomes = Outcomes.all_done(len(problem.tasks))
     if not len(table):
         return outcomes
-    task = _indices(table, "task", tasks)
+    task = _indices(table, "task", problem.tasks.name)
     first = np.unique(task, return_index=True)[1]
     if first.size != task.size:
         row = int(np.setdiff1d(np.arange(task.size), first)[0])
         name = problem.tasks.name[task[row]]
         raise table.complaint("has two outcomes", row=row, field="task", value=name)
-    statuses = {status: k for k, status in enumerate(STATUSES)}
-    outcomes.status[task] = _indices(table, "status", statuses)
+    outcomes.status[task] = _indices(table, "status", STATUSES)
     outcomes.reason[task] = table.text("reason", "")
     outcomes.work[task] = table.floats("work", 1.0)
     return outcomes
 
 
-def _indices(table: Table, field: str, place: Mapping[str, int]) -> Ints:
-    """Return the index each cell names."""
-    words, code = table.codes(field)
-    index = np.array([place.get(word, -1) for word in words], dtype=np.int64)[code]
+def _indices(table: Table, field: str, names: Names | Sequence[str]) -> Ints:
+    """Return the place of each cell's word among the names."""
+    index = table.places(field, names)
     if np.any(index < 0):
         row = int(np.argmax(index < 0))
-        word = str(words[code[row]])
-        rule = f"is no {field} of the problem{suggestion(word, list(place))}"
+        word = str(table.cell(field, row)).strip()
+        rule = f"is no {field} of the problem{suggestion(word, list(names))}"
         if field in ("state", "status"):
-            rule = f"must be one of {', '.join(place)}"
+            rule = f"must be one of {', '.join(names)}"
         raise table.complaint(rule, row=row, field=field, value=word)
     return index

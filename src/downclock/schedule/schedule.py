@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from html import escape
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from downclock.tabular import Columns
+from downclock.tabular import Columns, html_table
 from downclock.units import Floats, Ints, Names, as_column
 
 ON, WAKING, ASLEEP, DOWN = 0, 1, 2, 3
@@ -170,8 +169,7 @@ class Schedule:
             "power spans": f"{len(self.spans)}",
             "makespan": f"{self.makespan_s:g} s",
         }
-        cells = "".join(f"<tr><th>{k}</th><td>{v}</td></tr>" for k, v in rows.items())
-        return f"<table><caption>Schedule by {escape(self.policy)}</caption>{cells}</table>"
+        return html_table(rows.items(), caption=f"Schedule by {self.policy}")
 
 
 def _as_columns(

@@ -14,9 +14,8 @@ import pytest
 
 from downclock.errors import InvalidInput
 from downclock.power.library_file import library_document
-from downclock.problem.files.files import load_problem, read_problem, write_problem
-from downclock.problem.files.write_cluster import platform_data
-from downclock.problem.files.write_problem import prices_data
+from downclock.problem.files.files import load_problem, read_problem, write_problem, write_tasks
+from downclock.problem.files.write_problem import platform_data, prices_data
 from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
 from tests.conftest import ROOT
@@ -40,6 +39,21 @@ def assert_same(one: Problem, other: Problem) -> None:
     assert library_document(one.library) == library_document(other.library)
     assert prices_data(one.prices) == prices_data(other.prices)
     assert (one.name, one.epoch) == (other.name, other.epoch)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_problem_comes_back_from_parquet_bit_for_bit(tmp_path: Path, seed: int) -> None:
+    epoch = datetime(2024, 6, 10, 7, 30, tzinfo=timezone(timedelta(hours=2)))
+    problem = replace(random_problem(seed), epoch=epoch if seed % 2 else None)
+    write_problem(problem, tmp_path / "problem.parquet")
+    assert_same(problem, read_problem(tmp_path / "problem.parquet"))
+
+
+def test_a_parquet_file_of_tasks_alone_is_no_problem(tmp_path: Path) -> None:
+    problem = random_problem(3)
+    write_tasks(problem.tasks, problem.library, tmp_path / "tasks.parquet")
+    with pytest.raises(InvalidInput, match="holds tasks and no cluster"):
+        read_problem(tmp_path / "tasks.parquet")
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -137,6 +137,14 @@ def test_a_fitted_application_takes_a_run_time_instead_of_a_scale(tmp_path: Path
     )
 
 
+def test_a_scale_whose_run_time_overflows_is_refused(tmp_path: Path) -> None:
+    cluster = THREE_KINDS.replace("timezone", 'applications = "builtin:a100"\ntimezone')
+    jobs = "name,application,run,scale\na,LAMMPS,1h,\nb,LAMMPS,,1.7e308\n"
+    said = refusal(tmp_path, jobs, cluster)
+    assert said.startswith("jobs.csv line 3")
+    assert "scale='1.7e308' makes its run time too long to be told" in said
+
+
 def test_deadlines_by_a_factor_of_the_run_time(tmp_path: Path) -> None:
     jobs = "name,run,arrival,deadline,deadline_factor\na,1h,+2h,,3\nb,1h,,+5h,\nc,2h,+1h,,\n"
     problem = load(tmp_path, jobs, deadline_factor=1.5)

@@ -12,7 +12,7 @@ import jsonschema
 import pytest
 from referencing import Registry, Resource
 
-from downclock.power.library_file import built_in_library, library_document, library_schema
+from downclock.power.library_file import built_in_library, library_document
 from downclock.problem.files.files import load_problem, write_problem, write_tasks
 from downclock.problem.files.schemas import NAMES, schema
 from downclock.problem.files.write_problem import prices_data
@@ -44,10 +44,6 @@ def cluster() -> dict[str, Any]:
 @pytest.mark.parametrize("name", NAMES)
 def test_every_schema_is_one(name: str) -> None:
     jsonschema.Draft202012Validator.check_schema(schema(name))
-
-
-def test_the_shipped_library_schema_is_that_of_the_reader() -> None:
-    assert schema("library") == library_schema()
 
 
 def test_the_example_fits_its_schemas(tmp_path: Path) -> None:

@@ -24,15 +24,24 @@ minimum over the clocks is a local, hence the global, minimum over time.
 from __future__ import annotations
 
 from math import sqrt
-from typing import TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from downclock.kernels.compiling import compiled, inner
+from downclock.units import Floats, Ints
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
+
+class Profiles(NamedTuple):
+    """Columns of the GPU model (n,), as above."""
+
+    p0: Floats
+    gamma: Floats
+    c: Floats
+    d: Floats
+    delta: Floats
+    t0: Floats
+
 
 CORE_MIN, CORE_MAX, MEMORY_MIN, MEMORY_MAX, VOLT_MIN, A0, A1, A2 = range(8)
 """Entries of ``box``."""
@@ -286,81 +295,37 @@ def gpu_time_range(d: float, delta: float, t0: float, box: Floats) -> tuple[floa
     return shortest, gpu_time(d, delta, t0, box[CORE_MIN], box[MEMORY_MIN])
 
 
-@inner
-def _write(
-    p0: float,
-    gamma: float,
-    c: float,
-    d: float,
-    delta: float,
-    t0: float,
-    box: Floats,
-    core: float,
-    memory: float,
-    i: int,
-    time: Floats,
-    energy: Floats,
-    points: Floats,
-) -> None:
-    """Fill row ``i`` of an answer."""
-    time[i] = gpu_time(d, delta, t0, core, memory)
-    energy[i] = gpu_power(p0, gamma, c, box, core, memory) * time[i]
-    points[i, 0], points[i, 1], points[i, 2] = core, memory, gpu_volt(core, box)
-
-
 @compiled
 def cheapest_rows(
-    p0: Floats,
-    gamma: Floats,
-    c: Floats,
-    d: Floats,
-    delta: Floats,
-    t0: Floats,
-    box: Floats,
-    rows: Ints,
-    time_price_w: Floats,
+    g: Profiles, box: Floats, rows: Ints, time_price_w: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Answer :func:`gpu_cheapest` for many profile rows: (time, energy, points (n, 3))."""
     n = rows.size
     time, energy, points = np.empty(n), np.empty(n), np.empty((n, 3))
     for i in range(n):
         r = rows[i]
-        _, _, core, memory = gpu_cheapest(
-            p0[r], gamma[r], c[r], d[r], delta[r], t0[r], box, time_price_w[i]
+        time[i], energy[i], core, memory = gpu_cheapest(
+            g.p0[r], g.gamma[r], g.c[r], g.d[r], g.delta[r], g.t0[r], box, time_price_w[i]
         )
-        _write(
-            p0[r], gamma[r], c[r], d[r], delta[r], t0[r], box, core, memory,
-            i, time, energy, points,
-        )  # fmt: skip
+        points[i, 0], points[i, 1], points[i, 2] = core, memory, gpu_volt(core, box)
     return time, energy, points
 
 
 @compiled
 def at_rows(
-    p0: Floats,
-    gamma: Floats,
-    c: Floats,
-    d: Floats,
-    delta: Floats,
-    t0: Floats,
-    box: Floats,
-    rows: Ints,
-    time_s: Floats,
-    slack_s: Floats,
+    g: Profiles, box: Floats, rows: Ints, time_s: Floats, slack_s: Floats
 ) -> tuple[Floats, Floats, Floats]:
     """Answer :func:`gpu_energy_at` for many profile rows; (nan, inf, nan) out of reach."""
     n = rows.size
     time, energy, points = np.full(n, np.nan), np.full(n, np.inf), np.full((n, 3), np.nan)
     for i in range(n):
         r = rows[i]
-        shortest, longest = gpu_time_range(d[r], delta[r], t0[r], box)
+        shortest, longest = gpu_time_range(g.d[r], g.delta[r], g.t0[r], box)
         if shortest - slack_s[i] <= time_s[i] <= longest + slack_s[i]:
             asked = min(max(time_s[i], shortest), longest)
-            _, core, memory = gpu_energy_at(
-                p0[r], gamma[r], c[r], d[r], delta[r], t0[r], box, asked
+            energy[i], core, memory = gpu_energy_at(
+                g.p0[r], g.gamma[r], g.c[r], g.d[r], g.delta[r], g.t0[r], box, asked
             )
-            _write(
-                p0[r], gamma[r], c[r], d[r], delta[r], t0[r], box, core, memory,
-                i, time, energy, points,
-            )  # fmt: skip
+            time[i] = gpu_time(g.d[r], g.delta[r], g.t0[r], core, memory)
+            points[i, 0], points[i, 1], points[i, 2] = core, memory, gpu_volt(core, box)
     return time, energy, points

@@ -112,6 +112,9 @@ class Fields:
     def __contains__(self, key: str) -> bool:
         return self._data.get(key) is not None
 
+    def __iter__(self) -> Iterator[str]:
+        return (key for key in self._data if key in self)
+
     def complaint(self, rule: str, key: str, value: Any = _ABSENT) -> InvalidInput:
         """Return the error for one key."""
         shown = self._data.get(key, ...) if value is _ABSENT else value

@@ -13,7 +13,7 @@ from downclock.power.library import Library
 from downclock.power.library_file import read_library
 from downclock.problem.calendar import epoch_of, zone_of
 from downclock.problem.files.read_cluster import Cluster, read_cluster
-from downclock.problem.files.read_prices import covering, prices_of, read_prices
+from downclock.problem.files.read_prices import prices_of, read_prices, zone_prices
 from downclock.problem.files.read_problem import read_problem
 from downclock.problem.files.read_tasks import TaskFile, read_tasks
 from downclock.problem.files.site import Site
@@ -22,6 +22,7 @@ from downclock.problem.files.write_tasks import write_tasks
 from downclock.problem.price import Prices
 from downclock.problem.problem import Problem
 from downclock.problem.resolution import refuse_unresolved
+from downclock.tabular import Table
 
 __all__ = [
     "Cluster",
@@ -38,7 +39,7 @@ __all__ = [
 
 def load_problem(
     cluster: str | Path | Cluster,
-    tasks: str | Path,
+    tasks: str | Path | Table,
     *,
     library: str | Path | Library | None = None,
     prices: str | Path | Prices | None = None,
@@ -52,7 +53,7 @@ def load_problem(
 
     Args:
         cluster: a TOML file (see `read_cluster`), or what was read from one.
-        tasks: CSV, Parquet or JSON (see `read_tasks`).
+        tasks: CSV, Parquet or JSON (see `read_tasks`), or the table that such a file holds.
         library: a library file or ``builtin:NAME``; by default the one the cluster file names.
         prices: a CSV file (see `read_prices`); by default the cluster file's.
             Where the cluster has no epoch, its time 0 is the first row.
@@ -92,7 +93,7 @@ def load_problem(
             file.edges,
             _prices(where, prices, file.epoch, zone, price_columns),
             file.epoch,
-            Path(tasks).stem,
+            Path(tasks.source if isinstance(tasks, Table) else tasks).stem,
             file.assumptions,
         )
         refuse_unresolved(problem)
@@ -119,17 +120,7 @@ def _prices(
 ) -> Prices:
     if isinstance(prices, Prices):
         return prices
-    platform = cluster.platform
+    zones, times = cluster.platform.zones, {"timezone": zone, "slot_s": cluster.platform.slot_s}
     if prices is None:
-        return prices_of(
-            cluster.prices, platform.zones, epoch=epoch, timezone=zone, slot_s=platform.slot_s
-        )
-    read = read_prices(
-        prices,
-        epoch=epoch or "first row",
-        timezone=zone,
-        slot_s=platform.slot_s,
-        zones=platform.zones,
-        columns=columns,
-    )
-    return covering(read, platform.zones, prices)
+        return prices_of(cluster.prices, zones, epoch=epoch, **times)
+    return zone_prices(prices, zones, epoch=epoch or "first row", columns=columns, **times)

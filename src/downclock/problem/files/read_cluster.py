@@ -27,6 +27,16 @@
     price = "prices.csv"
     carbon_g_per_kwh = 380.0
 
+Limits of the site are optional too:
+
+    power_cap_w = 12000.0                   # of all servers together, at any time
+    zone_power_cap_w = { north = 4000.0 }   # of the servers of a zone
+
+    [[down]]                                # maintenance, or somebody else's reservation
+    server = "gpu3"                         # a server, or the name of all that an entry describes
+    from = 2024-06-10T18:00:00              # or from_s = 64800.0, in seconds after the epoch
+    to = 2024-06-10T22:00:00                # or to_s
+
 How the clocks of a kind are given is the text of `downclock.problem.files.read_clocks`.
 """
 
@@ -46,6 +56,7 @@ from downclock.problem.files.columns import known_suffix
 from downclock.problem.files.document import Document, Fields, read_json, read_toml
 from downclock.problem.files.read_clocks import CLOCK_KEYS, clocks_of
 from downclock.problem.files.site import Site, SiteKind, refuse_odd
+from downclock.problem.limits import Limits
 from downclock.problem.platform import SERVER_QUANTITIES, Kind, Platform, ServerSpec
 from downclock.problem.price import CURVES
 
@@ -57,7 +68,8 @@ SERVER_KEYS = (
     *("name", "count", "zone", "processors", "chip_wide", "initially"),
     *SERVER_QUANTITIES,
 )
-PLATFORM_KEYS = ("slot_s", "kind", "server")
+DOWN_KEYS = ("server", "from", "to", "from_s", "to_s")
+PLATFORM_KEYS = ("slot_s", "kind", "server", "power_cap_w", "zone_power_cap_w", "down")
 CLUSTER_KEYS = (
     *PLATFORM_KEYS,
     *("name", "applications", "reference", "archetype", "epoch", "timezone", "prices"),
@@ -114,7 +126,7 @@ class Cluster:
             return replace(self, library=library)
         top = self.document.fields(None, CLUSTER_KEYS)
         library = _for_kinds(top, library)
-        platform = platform_of(self.document, top, library)
+        platform = platform_of(self.document, top, library, self.epoch, self.timezone)
         return replace(self, platform=platform, library=library, site=_site(top, platform))
 
 
@@ -129,13 +141,18 @@ def read_cluster(path: str | Path, library: Library | None = None) -> Cluster:
         InvalidInput: with file, line, object, key, value and rule.
     """
     suffix = known_suffix(path, (".toml", ".json"))
-    document = read_toml(path) if suffix == ".toml" else read_json(path)
+    return cluster_of(read_toml(path) if suffix == ".toml" else read_json(path), library)
+
+
+def cluster_of(document: Document, library: Library | None = None) -> Cluster:
+    """Make a cluster of what such a file holds; see `read_cluster`."""
+    path = document.source
     top = document.fields(None, CLUSTER_KEYS)
     with top.blamed():
         zone = zone_of(top.text("timezone")) if "timezone" in top else None
         epoch = epoch_of(_stamp(top), zone) if "epoch" in top else None
     library = _for_kinds(top, _library(top, Path(path).parent) if library is None else library)
-    platform = platform_of(document, top, library)
+    platform = platform_of(document, top, library, epoch, zone)
     return Cluster(
         platform,
         library,
@@ -149,19 +166,74 @@ def read_cluster(path: str | Path, library: Library | None = None) -> Cluster:
     )
 
 
-def platform_of(document: Document, top: Fields, library: Library | None = None) -> Platform:
-    """Read the platform from the keys ``kind``, ``server`` and ``slot_s`` of a table.
+def platform_of(
+    document: Document,
+    top: Fields,
+    library: Library | None = None,
+    epoch: datetime | None = None,
+    zone: tzinfo | None = None,
+) -> Platform:
+    """Read the platform from the keys of a table that are in `PLATFORM_KEYS`.
 
-    Kinds take the voltage law and default clocks that they do not state from ``library``.
+    Kinds take the voltage law and default clocks that they do not state from ``library``. Stamps
+    of downtimes count from ``epoch``; those without an offset are local time of ``zone``.
     """
     kinds = tuple(_kind(fields, library) for fields in top.tables("kind", KIND_KEYS))
     specs = tuple(_server(fields) for fields in top.tables("server", SERVER_KEYS))
     with top.blamed():
         try:
-            return Platform.build(kinds, specs, top.number("slot_s", None))
+            platform = Platform.build(kinds, specs, top.number("slot_s", None))
         except InvalidInput as error:
             line = _named_line(document, top, error.item)
             raise (error if line is None else error.located(document.source, line)) from None
+    return replace(platform, limits=_limits(top, platform, epoch, zone))
+
+
+def _limits(top: Fields, platform: Platform, epoch: datetime | None, zone: tzinfo | None) -> Limits:
+    """Read power caps and downtimes."""
+    caps = top.table("zone_power_cap_w", "zone_power_cap_w", platform.zones)
+    zone_cap_w = [(name, caps.number(name)) for name in platform.zones if name in caps]
+    tables = top.tables("down", DOWN_KEYS, "down") if "down" in top else []
+    down = []
+    for fields in tables:
+        from_s, to_s = (_moment_s(fields, key, epoch, zone) for key in ("from", "to"))
+        with fields.blamed():
+            Limits.of(down=[(0, from_s, to_s)])
+        down += [(server, from_s, to_s) for server in _servers_called(fields, platform)]
+    with top.blamed():
+        return Limits.of(top.number("power_cap_w", None), zone_cap_w, down)
+
+
+def _servers_called(fields: Fields, platform: Platform) -> list[int]:
+    """Servers of a name: one, or all that an entry of the file describes."""
+    name, names = fields.text("server"), list(platform.server_name)
+    if name in names:
+        return [names.index(name)]
+    first = 0
+    for spec in platform.specs:
+        if spec.name == name:
+            return list(range(first, first + spec.count))
+        first += spec.count
+    known = [*names, *(spec.name for spec in platform.specs)]
+    raise fields.complaint(f"is not a server of this cluster{suggestion(name, known)}", "server")
+
+
+def _moment_s(fields: Fields, key: str, epoch: datetime | None, zone: tzinfo | None) -> float:
+    """Read a time in seconds after the epoch, or as a stamp."""
+    if f"{key}_s" in fields:
+        seconds: float = fields.number(f"{key}_s")
+        return seconds
+    stamp = fields.raw(key)
+    if not isinstance(stamp, str | datetime):
+        raise fields.complaint("must be a date and time", key)
+    if epoch is None:
+        rule = f"needs an 'epoch' in this file; '{key}_s' counts seconds without one"
+        raise fields.complaint(rule, key)
+    with fields.blamed():
+        try:
+            return (epoch_of(stamp, zone or epoch.tzinfo) - epoch).total_seconds()
+        except InvalidInput as error:
+            raise fields.complaint(error.rule, key) from None
 
 
 def _named_line(document: Document, top: Fields, item: str | None) -> int | None:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -101,32 +101,14 @@ def read_prices(
     return Prices(tuple(found), currency or (named[0] if named else "EUR"))
 
 
-def prices_of(
-    sources: PriceSources,
-    zones: Sequence[str],
-    *,
-    epoch: datetime | None,
-    timezone: tzinfo | None,
-    slot_s: float | None,
-) -> Prices:
-    """Read the prices a cluster file names, for the zones of its platform."""
+def prices_of(sources: PriceSources, zones: Sequence[str], **times: Any) -> Prices:
+    """Read the prices a cluster file names, for the zones of its platform.
 
-    def read(path: Path, named: Sequence[str]) -> Prices:
-        return covering(
-            read_prices(
-                path,
-                epoch=epoch,
-                timezone=timezone,
-                slot_s=slot_s,
-                zones=named,
-                currency=sources.currency,
-            ),
-            named,
-            path,
-        )
-
+    ``times`` are the epoch, the timezone and slot_s of `read_prices`.
+    """
+    how = {"currency": sources.currency, **times}
     if sources.file is not None:
-        return read(sources.file, zones)
+        return zone_prices(sources.file, zones, **how)
     found: list[tuple[str, ZonePrices]] = []
     currency = sources.currency
     for zone, curves in sources.zones.items():
@@ -135,20 +117,21 @@ def prices_of(
             if isinstance(source, float):
                 prices = replace(prices, **{curve: Curve.constant(source)})
                 continue
-            file = read(source, [zone])
+            file = zone_prices(source, [zone], **how)
             currency = currency or file.currency
             prices = replace(prices, **_taken(file.of(zone), curve, source))
         found.append((zone, prices))
     return Prices(tuple(found), currency or "EUR")
 
 
-def covering(prices: Prices, zones: Sequence[str], source: str | Path) -> Prices:
-    """Refuse prices of other zones than those asked for: a zone is probably misspelt."""
+def zone_prices(path: str | Path, zones: Sequence[str], **how: Any) -> Prices:
+    """Read prices of these zones; refuse a file without one of them: it is probably misspelt."""
+    prices = read_prices(path, zones=zones, **how)
     known = [name for name, _ in prices.zones]
     for zone in zones:
         if zone not in known:
             rule = f"has no rows; the file's zones are: {', '.join(known[:30])}"
-            raise InvalidInput(rule, item=f"zone '{zone}'", source=source)
+            raise InvalidInput(rule, item=f"zone '{zone}'", source=path)
     return prices
 
 

@@ -1,4 +1,4 @@
-"""Read a whole problem from the one JSON file that `write_problem` writes."""
+"""Read a whole problem from the one file that `write_problem` writes."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from typing import Any
 import numpy as np
 
 from downclock.errors import InvalidInput, suggestion
+from downclock.files import parsed_json
 from downclock.power.library_file import library_of_document
 from downclock.problem.files.document import Document, Fields, read_json
 from downclock.problem.files.read_cluster import PLATFORM_KEYS, platform_of
-from downclock.problem.files.read_tasks import TaskFile, tasks_of_rows
-from downclock.problem.files.write_problem import FORMAT
+from downclock.problem.files.read_tasks import TaskFile, read_tasks, tasks_of_rows
+from downclock.problem.files.write_problem import FORMAT, SUFFIXES
 from downclock.problem.graph import Edges
 from downclock.problem.price import CURVES, Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
 from downclock.problem.resolution import refuse_unresolved
+from downclock.tabular import parquet_head
 
 _KEYS = (
     *("format", "name", "assumptions", "epoch", "platform", "prices", "library", "edges", "tasks"),
@@ -30,13 +32,14 @@ def read_problem(path: str | Path) -> Problem:
     Raises:
         InvalidInput: with file, line, object, field, value and rule.
     """
-    document = read_json(path)
+    packed = Path(path).suffix.lower() in SUFFIXES[1:]
+    document = _head(path) if packed else read_json(path)
     top = document.fields(None, _KEYS)
     top.choice("format", (FORMAT,))
-    for key in ("platform", "library", "tasks"):
+    for key in ("platform", "library", *(() if packed else ("tasks",))):
         top.raw(key)
     library = library_of_document(top.raw("library"), path)
-    file = tasks_of_rows(document, ("tasks",), library)
+    file = read_tasks(path, library) if packed else tasks_of_rows(document, ("tasks",), library)
     try:
         problem = Problem(
             file.tasks,
@@ -52,6 +55,15 @@ def read_problem(path: str | Path) -> Problem:
     except InvalidInput as error:
         raise file.blame(error) from None
     return problem
+
+
+def _head(path: str | Path) -> Document:
+    """Return what a Parquet file holds beside its tasks."""
+    head = parquet_head(path)
+    if head is None:
+        rule = "holds tasks and no cluster: give the cluster before it"
+        raise InvalidInput(rule, source=path)
+    return Document(path, parsed_json(head, path))
 
 
 def _epoch(top: Fields) -> datetime | None:
@@ -79,9 +91,7 @@ def _edges(document: Document, top: Fields, file: TaskFile) -> Edges:
     if len(file.edges):
         raise top.complaint("cannot be given together with 'after' of tasks", "edges", ...)
     place = {name: row for row, name in enumerate(file.tasks.name)}
-    rows: list[list[int]] = []
-    for k, pair in enumerate(pairs):
-        rows.append(_pair(document, k, pair, place))
+    rows = [_pair(document, k, pair, place) for k, pair in enumerate(pairs)]
     before, after = np.array(rows, dtype=np.int64).T
     return Edges(before, after)
 

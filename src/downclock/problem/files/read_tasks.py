@@ -104,7 +104,7 @@ class _Context:
 
 
 def read_tasks(
-    path: str | Path,
+    path: str | Path | Table,
     library: Library,
     *,
     epoch: datetime | None = None,
@@ -115,7 +115,7 @@ def read_tasks(
     """Read a file of tasks by its suffix; columns as in the module's text.
 
     Args:
-        path: ``.csv``, ``.parquet`` or ``.json``.
+        path: ``.csv``, ``.parquet`` or ``.json``; or the table that such a file holds.
         library: where applications are looked up.
         epoch: instant that times count from. Where it is None and the file has calendar times,
             the first arrival is the epoch.
@@ -127,6 +127,8 @@ def read_tasks(
         InvalidInput: with file, line, task, field, value and rule.
     """
     context = _Context(library, epoch, timezone, site, deadline_factor)
+    if isinstance(path, Table):
+        return _of_table(path, context)
     suffix = known_suffix(path, (".csv", ".txt", ".parquet", ".pq", ".json"))
     if suffix == ".json":
         document = read_json(path)
@@ -137,7 +139,10 @@ def read_tasks(
             fields.raw("tasks")
             place = ("tasks",)
         return _of_rows(document, place, context)
-    table = read_table(path)
+    return _of_table(read_table(path), context)
+
+
+def _of_table(table: Table, context: _Context) -> TaskFile:
     refuse_unknown_columns(table, COLUMNS)
     return _tasks(table, _listed(table), context)
 
@@ -219,7 +224,9 @@ def _times(
         for field in (arrival_column, deadline_column)
         if field in ("arrival", "deadline")
     }
-    stamps = {field: each.instant_s for field, each in told.items() if _any(each.instant_s)}
+    stamps = {
+        field: each.instant_s for field, each in told.items() if not np.isnan(each.instant_s).all()
+    }
     if stamps and epoch is None:
         epoch = _first(table, stamps, zone)
     arrival_s = table.floats("arrival_s", 0.0)
@@ -227,20 +234,17 @@ def _times(
         start_s = np.zeros(len(table))
         arrival_s = _seconds(table, names, told["arrival"], "arrival", start_s, epoch, zone)
         arrival_s = np.nan_to_num(arrival_s, nan=0.0)
-        _refuse_negative(table, names, "arrival", arrival_s, f"is before the epoch {epoch}")
+        rule = f"is before the epoch {epoch}"
+        table.refuse(arrival_s < 0.0, rule, "arrival", tasks=names)
     deadline_s = table.floats("deadline_s", np.inf)
     if "deadline" in told:
         deadline_s = _seconds(table, names, told["deadline"], "deadline", arrival_s, epoch, zone)
         deadline_s = np.nan_to_num(deadline_s, nan=np.inf)
     if deadline_column == "within_s":
         within_s = table.floats("within_s", np.inf)
-        _refuse_negative(table, names, "within_s", within_s, "must not be negative")
+        table.refuse(within_s < 0.0, "must not be negative", "within_s", tasks=names)
         deadline_s = arrival_s + within_s
     return arrival_s, _by_factor(table, names, context, work, arrival_s, deadline_s), epoch
-
-
-def _any(values: Floats) -> bool:
-    return not bool(np.all(np.isnan(values)))
 
 
 def _seconds(
@@ -275,11 +279,10 @@ def _by_factor(
     factor = numbers_or_nan(table, "deadline_factor")
     bad = ~np.isnan(factor) & (~(factor > 0.0) | np.isinf(factor) | np.isfinite(deadline_s))
     if np.any(bad):
-        row = int(np.argmax(bad))
-        good = 0.0 < factor[row] < np.inf
+        value = float(factor[int(np.argmax(bad))])
+        good = 0.0 < value < np.inf
         rule = "cannot be given together with a deadline" if good else "must be positive"
-        value, item = float(factor[row]), _task(names, row)
-        raise table.complaint(rule, row=row, field="deadline_factor", value=value, item=item)
+        table.refuse(bad, rule, "deadline_factor", value, tasks=names)
     open_ended = np.isinf(deadline_s)
     if context.deadline_factor is not None:
         factor = np.where(np.isnan(factor) & open_ended, context.deadline_factor, factor)
@@ -297,13 +300,6 @@ def _first(table: Table, stamps: dict[str, Floats], zone: tzinfo | None) -> date
     # timedelta and not fromtimestamp: the latter refuses instants before 1970 on some systems.
     first = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=float(np.nanmin(seconds)))
     return first if zone is None else first.astimezone(zone)
-
-
-def _refuse_negative(table: Table, names: Names, field: str, seconds: Floats, rule: str) -> None:
-    if np.any(seconds < 0.0):
-        row = int(np.argmax(seconds < 0.0))
-        value = table.cell(field, row)
-        raise table.complaint(rule, row=row, field=field, value=value, item=_task(names, row))
 
 
 def _as_written(table: Table, error: InvalidInput) -> InvalidInput:

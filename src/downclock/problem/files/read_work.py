@@ -61,21 +61,27 @@ def read_work(
         return Work(library, _looked_up(table, names, library), scale)
     run_s = durations(table, "run", table.text("run", ""))
     scale = numbers_or_nan(table, "scale")
-    _refuse_both_or_none(table, names, run_s, scale)
+    both = ~np.isnan(run_s) & ~np.isnan(scale)
+    table.refuse(both, "cannot be given together with scale", "run", tasks=names)
+    empty = np.isnan(run_s) & (table.text("application", "") == "")
+    rule = "is empty: give how long it runs, or an application of the library"
+    table.refuse(empty, rule, "run", ..., tasks=names)
     applications = Applications(library, site)
     place, unit_s = _found(table, names, applications)
     units = np.where(np.isnan(scale), 1.0, scale)
     scale = np.where(np.isnan(run_s), units, run_s / unit_s)
-    return Work(applications.all(), place, scale, scale * unit_s, applications.assumptions())
+    with np.errstate(over="ignore"):
+        whole_s = scale * unit_s
+    endless = np.isfinite(unit_s) & ~np.isfinite(whole_s)
+    table.refuse(endless, "makes its run time too long to be told", "scale", tasks=names)
+    return Work(applications.all(), place, scale, whole_s, applications.assumptions())
 
 
 def numbers_or_nan(table: Table, name: str) -> Floats:
     """Return a column of numbers, NaN where a cell is empty; "nan" itself is refused."""
     values = table.floats(name, np.nan)
     given = np.isnan(values) & (table.text(name, "") != "")
-    if np.any(given):
-        row = int(np.argmax(given))
-        raise table.complaint("must be a number", row=row, field=name, value="nan")
+    table.refuse(given, "must be a number", name, "nan")
     return values
 
 
@@ -85,29 +91,12 @@ def _looked_up(table: Table, names: Names, library: Library) -> Ints:
     place = {name: a for a, name in enumerate(library.names)}
     index = np.array([place.get(word, -1) for word in distinct], dtype=np.int64)[code]
     if np.any(index < 0):
-        row = int(np.argmax(index < 0))
-        word = str(distinct[code[row]])
+        word = str(distinct[code[int(np.argmax(index < 0))]])
         rule = f"is not in the library{suggestion(word, [str(name) for name in library.names])}"
         if not len(library):
             rule = "is not in the library: the cluster names none (key 'applications')"
-        raise table.complaint(
-            rule, row=row, field="application", value=word, item=_task(names, row)
-        )
+        table.refuse(index < 0, rule, "application", word, tasks=names)
     return index
-
-
-def _refuse_both_or_none(table: Table, names: Names, run_s: Floats, scale: Floats) -> None:
-    """Work is a run time, or an application and a scale."""
-    both = ~np.isnan(run_s) & ~np.isnan(scale)
-    if np.any(both):
-        row = int(np.argmax(both))
-        rule, item = "cannot be given together with scale", _task(names, row)
-        raise table.complaint(rule, row=row, field="run", value=table.cell("run", row), item=item)
-    empty = np.isnan(run_s) & (table.text("application", "") == "")
-    if np.any(empty):
-        row = int(np.argmax(empty))
-        rule = "is empty: give how long it runs, or an application of the library"
-        raise table.complaint(rule, row=row, field="run", item=_task(names, row))
 
 
 def _found(table: Table, names: Names, applications: Applications) -> tuple[Ints, Floats]:
@@ -124,9 +113,9 @@ def _found(table: Table, names: Names, applications: Applications) -> tuple[Ints
                 refuse_odd("power_w", power)
             place[row], unit_s[row] = applications.of(wanted, timed=bool(timed[row]))
         except InvalidInput as error:
-            field = error.field or "run"
+            field, item = error.field or "run", f"task '{names[row]}'"
             raise table.complaint(
-                error.rule, row=row, field=field, value=error.value, item=_task(names, row)
+                error.rule, row=row, field=field, value=error.value, item=item
             ) from None
     return place, unit_s
 
@@ -134,7 +123,3 @@ def _found(table: Table, names: Names, applications: Applications) -> tuple[Ints
 def listed(cell: Any) -> Sequence[str]:
     """Return the names in a cell: separated by semicolons, or by blanks."""
     return [part.strip() for part in cell.replace(";", " ").split()]
-
-
-def _task(names: Names, row: int) -> str:
-    return f"task '{names[row]}'"

@@ -110,7 +110,7 @@ class Applications:
         if not self._jobs:
             return tuple(lines)
         site = self.site
-        several = len(site.kinds) > 1
+        several = len({(kind.card, kind.speed, kind.power_w) for kind in site.kinds}) > 1
         if several:
             hint = ' (reference = "..." in the cluster names another)' if site.is_default else ""
             lines.append(f"run times are those at default clocks on {site.reference}{hint}")

@@ -29,11 +29,16 @@ def write_tasks(
         rows = task_rows(tasks, library, edges)
         write_text_atomically(path, json_text(head, {"tasks": rows}))
         return
-    columns = {k: v for k, v in _columns(tasks, library).items() if v is not None}
+    columns = task_columns(tasks, library)
     if len(edges):
         lists = _predecessors(tasks, edges)
         columns["after"] = lists if suffix != ".csv" else _cells(tasks, lists, path)
     write_columns(columns, path)
+
+
+def task_columns(tasks: Tasks, library: Library) -> dict[str, Any]:
+    """Return tasks as columns; what is all default is left out."""
+    return {k: v for k, v in _columns(tasks, library).items() if v is not None}
 
 
 def task_rows(tasks: Tasks, library: Library, edges: Edges | None = None) -> list[dict[str, Any]]:

@@ -14,8 +14,7 @@ from downclock.report.page.pack import Pack
 from downclock.report.page.words import plan_name
 from downclock.report.power_curve import PowerCurve, power_curve
 from downclock.schedule.account.bill import PARTS
-from downclock.schedule.schedule import ASLEEP, STATES, STATUSES, Schedule
-from downclock.schedule.states import States
+from downclock.schedule.schedule import DOWN, ON, STATES, STATUSES, WAKING, Schedule
 from downclock.study.summary import Summary
 from downclock.units import Floats, Ints
 
@@ -53,6 +52,7 @@ def _header(summary: Summary, used: Ints, power: PowerCurve, last_s: float) -> d
         "states": list(STATES),
         "statuses": list(STATUSES),
         "exact_power": power.exact,
+        "power_cap_w": _cap_w(problem),
         "currency": problem.prices.currency,
         "kinds": [_kind(kind) for kind in problem.platform.kinds],
         "server_names": _texts(problem.platform.server_name),
@@ -63,15 +63,22 @@ def _header(summary: Summary, used: Ints, power: PowerCurve, last_s: float) -> d
     }
 
 
+def _cap_w(problem: Problem) -> float | None:
+    """The cap on all power, where there is one; that of the only zone is one."""
+    platform = problem.platform
+    caps = platform.limits.caps(platform.zones, platform.zone)
+    whole = [cap_w for _, cap_w, servers in caps if np.all(servers)]
+    return min(whole) if whole else None
+
+
 def _segments(into: Pack, problem: Problem, schedule: Schedule) -> None:
     """Add the segments by processor, then start."""
     segments = schedule.segments
     order = np.lexsort((segments.start_s, segments.processor))
     kind = problem.platform.kind[segments.processor]
     _, watts = problem.at(segments.task, kind, segments.points)
-    into.whole("segment_task", segments.task[order])
-    into.whole("segment_processor", segments.processor[order])
-    into.whole("segment_attempt", segments.attempt[order])
+    for name in ("task", "processor", "attempt"):
+        into.whole(f"segment_{name}", getattr(segments, name)[order])
     into.measured("segment_start", segments.start_s[order])
     into.measured("segment_end", segments.end_s[order])
     for name in ("core", "memory", "volt", "share"):
@@ -93,7 +100,7 @@ def _tasks(into: Pack, summary: Summary, application: Ints) -> None:
 def _servers(into: Pack, problem: Problem, power: PowerCurve) -> None:
     """Add what servers do (a time that is not listed is sleep), and power over time."""
     platform = problem.platform
-    states = _awake(power.states)
+    states = power.states.only(ON, WAKING, DOWN)
     into.whole("processor_server", platform.server)
     into.whole("processor_kind", platform.kind)
     into.whole("state_server", states.server)
@@ -104,11 +111,6 @@ def _servers(into: Pack, problem: Problem, power: PowerCurve) -> None:
     into.real("power_watts", power.watts.ravel())
     into.measured("wake_at", power.wake_s)
     into.real("wake_joules", power.wake_j)
-
-
-def _awake(states: States) -> States:
-    rows = np.flatnonzero(states.state != ASLEEP)
-    return States(states.server[rows], states.state[rows], states.start_s[rows], states.end_s[rows])
 
 
 def _kind(kind: Kind) -> dict[str, Any]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from downclock.quantities import count
+from downclock.schedule.account.bill import Bill
 from downclock.schedule.schedule import DONE, FAILED, PENDING, REJECTED
 from downclock.study.objective_value import ENERGY, ObjectiveValue
 from downclock.study.planned import Planned
@@ -61,7 +64,8 @@ def money(amount: float, currency: str) -> str:
 def headline(summary: Summary) -> str:
     """One sentence: energy, and what that saves."""
     total, amount = summary.plan.bill.total_j, f"needs {energy(summary.plan.bill.total_j)}"
-    said = [_saving(total, each) for each in summary.baselines if each.bill.total_j > 0.0]
+    others = [each for each in summary.baselines if each.bill.total_j > 0.0]
+    said = [_less(1.0 - total / each.bill.total_j, each) for each in others]
     value = summary.plan.value
     if value is not None and value.objective != ENERGY:
         amount = f"is worth {value.words(value.amount)} ({value.objective})"
@@ -83,8 +87,8 @@ def _share(summary: Summary) -> str:
 def sentences(summary: Summary) -> list[str]:
     """The rest of the summary: validity, deadlines, bound, money, CO2, servers."""
     said = [_deadlines(summary), _bound(summary), _servers(summary)]
-    said += [_costs(summary)] if summary.plan.bill.money is not None else []
-    said += [_carbon(summary)] if summary.plan.bill.carbon_kg is not None else []
+    for start, end, (_, amount, others) in _bought(summary):
+        said.append(f"{start} {amount}{end} ({others})." if others else f"{start} {amount}{end}.")
     said += _not_compared(summary)
     return [sentence for sentence in said if sentence]
 
@@ -100,15 +104,14 @@ def cards(summary: Summary) -> list[tuple[str, str, str]]:
     met, asked = summary.plan.deadlines_met, summary.plan.deadlines
     if asked:
         said = f"all {met:,}" if met == asked else f"{met:,}"
-        shown.append(("Deadlines met", said, f"of {asked:,}; {_left(summary)}"))
+        missing = len(problem.tasks) - summary.plan.done
+        left = f"{count(missing, 'task')} left out" if missing else "every task is done"
+        shown.append(("Deadlines met", said, f"of {asked:,}; {left}"))
     else:
         done = summary.plan.done
         note = f"of {len(problem.tasks):,}; none has a deadline"
         shown.append(("Tasks done", f"{done:,}", note))
-    if bill.money is not None:
-        shown.append(("Electricity", money(bill.money, bill.currency), _against_money(summary)))
-    if bill.carbon_kg is not None:
-        shown.append(("CO2", quantity(1000.0 * bill.carbon_kg, "g"), _against_carbon(summary)))
+    shown += [card for _, _, card in _bought(summary)]
     used = f"{bill.servers_used:,} of {problem.platform.server_count:,}"
     woken = f"woken {count(bill.wakes, 'time')}" if bill.wakes else "none is woken"
     shown.append(("Servers used", used, woken))
@@ -157,10 +160,6 @@ def _not_compared(summary: Summary) -> list[str]:
         f"There is no comparison with {' and '.join(names)}: {reason}."
         for reason, names in by_reason.items()
     ]
-
-
-def _saving(total: float, each: Planned) -> str:
-    return _less(1.0 - total / each.bill.total_j, each)
 
 
 def _cheaper(value: ObjectiveValue, each: Planned) -> str:
@@ -220,35 +219,22 @@ def _servers(summary: Summary) -> str:
     )
 
 
-def _costs(summary: Summary) -> str:
-    bill = summary.plan.bill
-    said = f"The electricity costs {money(bill.money or 0.0, bill.currency)}"
-    against = _against_money(summary)
-    return f"{said} ({against})." if against else f"{said}."
+def _bought(summary: Summary) -> Iterator[tuple[str, str, tuple[str, str, str]]]:
+    """Yield what is paid and emitted: a sentence's start and end, and (what, amount, others')."""
 
+    def said(bill: Bill, field: str) -> str | None:
+        amount = getattr(bill, field)
+        if amount is None:
+            return None
+        is_money = field == "money"
+        return money(amount, bill.currency) if is_money else quantity(1000.0 * amount, "g")
 
-def _carbon(summary: Summary) -> str:
-    said = f"It emits {quantity(1000.0 * (summary.plan.bill.carbon_kg or 0.0), 'g')} of CO2"
-    against = _against_carbon(summary)
-    return f"{said} ({against})." if against else f"{said}."
-
-
-def _against_money(summary: Summary) -> str:
-    rows = [(each.policy, each.bill.money) for each in summary.baselines]
-    return ", ".join(
-        f"{name} {money(value, summary.plan.bill.currency)}"
-        for name, value in rows
-        if value is not None
-    )
-
-
-def _against_carbon(summary: Summary) -> str:
-    rows = [(each.policy, each.bill.carbon_kg) for each in summary.baselines]
-    return ", ".join(
-        f"{name} {quantity(1000.0 * value, 'g')}" for name, value in rows if value is not None
-    )
-
-
-def _left(summary: Summary) -> str:
-    missing = int(np.sum(summary.plan.schedule.outcomes.status != DONE))
-    return "every task is done" if missing == 0 else f"{count(missing, 'task')} left out"
+    for what, start, end, field in (
+        ("Electricity", "The electricity costs", "", "money"),
+        ("CO2", "It emits", " of CO2", "carbon_kg"),
+    ):
+        ours = said(summary.plan.bill, field)
+        if ours is not None:
+            rows = [(each.policy, said(each.bill, field)) for each in summary.baselines]
+            others = ", ".join(f"{name} {words}" for name, words in rows if words is not None)
+            yield start, end, (what, ours, others)

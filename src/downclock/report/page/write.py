@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform as machine
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
@@ -61,25 +61,31 @@ def report_html(summary: Summary, *, command: Sequence[str] | None = None) -> st
         "headline": escape(headline(summary)),
         "sentences": " ".join(escape(sentence) for sentence in sentences(summary)),
         "verdict": _verdict(summary),
-        "cards": "".join(_card(*card) for card in cards(summary)),
-        "bars": _bars(summary),
+        "cards": "".join(card_html(*card) for card in cards(summary)),
+        "bars": energy_bars(_plans(summary), summary.plan.bound_j),
         "comparison": _comparison(summary),
         "left-out": _left_out(summary),
         "reproduce": _reproduce(summary, command),
-        "style": _asset("page.css"),
+        "style": asset("page.css"),
         "data": page_data(summary),
         "curves": curve_data(summary.problem),
-        "script": "\n".join(_asset(f"{name}.js") for name in SCRIPTS),
+        "script": "\n".join(asset(f"{name}.js") for name in SCRIPTS),
     }
-    pieces = _asset("page.html").split("{{")
-    filled = [pieces[0]]
+    return filled("page.html", parts)
+
+
+def filled(template: str, parts: Mapping[str, str]) -> str:
+    """Return a template with each ``{{name}}`` replaced by its part."""
+    pieces = asset(template).split("{{")
+    text = [pieces[0]]
     for piece in pieces[1:]:
         name, _, rest = piece.partition("}}")
-        filled += [parts[name], rest]
-    return "".join(filled)
+        text += [parts[name], rest]
+    return "".join(text)
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return a file of the pages: template, style or script."""
     return files("downclock.report.page").joinpath("web", name).read_text(encoding="utf-8")
 
 
@@ -92,7 +98,8 @@ def _subtitle(summary: Summary) -> str:
     return f"{tasks} on {where}, planned by {plan_name(summary)}"
 
 
-def _card(what: str, value: str, note: str) -> str:
+def card_html(what: str, value: str, note: str) -> str:
+    """Return one figure with its name above and a note below."""
     return (
         f'<div class="card"><dt>{escape(what)}</dt>'
         f'<dd>{escape(value)}</dd><dd class="note">{escape(note)}</dd></div>'
@@ -113,9 +120,8 @@ def _plans(summary: Summary) -> list[tuple[str, Bill]]:
     return list(zip(names, (each.bill for each in summary.plans), strict=True))
 
 
-def _bars(summary: Summary) -> str:
+def energy_bars(plans: Sequence[tuple[str, Bill]], bound_j: float = 0.0) -> str:
     """Stacked bars of the energy parts, all to one scale."""
-    plans, bound_j = _plans(summary), summary.plan.bound_j
     longest = max([bill.total_j for _, bill in plans] + [bound_j]) or 1.0
     rows = []
     for name, bill in plans:

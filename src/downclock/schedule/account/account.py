@@ -177,8 +177,9 @@ def _read(book: _Book, tasks: int, meter: Meter) -> tuple[Floats, Floats]:
         amounts = _amounts(book, draws, meter)
         table[:, part] = _per_server(book, draws.server, amounts)
         if part == IDLE:
+            # A difference that is only rounding of the amounts it was made of is none.
             gross = _per_server(book, draws.server, np.abs(amounts))
-            table[:, part] = _without_residue(table[:, part], gross)
+            table[np.abs(table[:, part]) <= 1e-12 * gross, part] = 0.0
     server, at_s = book.wakes.server[book.wakes.at_once], book.wakes.at_s[book.wakes.at_once]
     impulses = book.wake_j[server] * meter.at(book.zone[server], at_s)
     table[:, WAKE] += _per_server(book, server, impulses)
@@ -206,11 +207,6 @@ def _per_server(book: _Book, server: Ints, amounts: Floats) -> Floats:
 
 def _sums(index: Ints, amounts: Floats, count: int) -> Floats:
     return np.bincount(index, weights=amounts, minlength=count).astype(np.float64)
-
-
-def _without_residue(net: Floats, gross: Floats) -> Floats:
-    """Return 0 where a difference is only rounding of the amounts it was made of."""
-    return np.where(np.abs(net) <= 1e-12 * gross, 0.0, net)
 
 
 def _without_curve(meter: Meter | None) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from html import escape
 from typing import Any, Literal, TypeAlias
 
 from downclock.quantities import energy, money, prefixed
+from downclock.tabular import html_table
 from downclock.units import Floats, Names, slack
 
 Boundary: TypeAlias = Literal["last-task", "makespan"] | float
@@ -54,6 +55,13 @@ class Bill:
     task_name: Names
     unpriced: tuple[str, ...] = ()
     uncounted: tuple[str, ...] = ()
+
+    @property
+    def was_paid(self) -> bool:
+        """Tell whether negative prices change what is to be paid."""
+        if self.money is None or self.money_clipped is None:
+            return False
+        return not math.isclose(self.money, self.money_clipped, rel_tol=1e-9)
 
     @property
     def energy_j(self) -> dict[str, float]:
@@ -149,27 +157,14 @@ class Bill:
 
     def _repr_html_(self) -> str:
         head, *body = self._table()
-        cells = "".join(f"<th>{escape(cell)}</th>" for cell in head)
-        lines = "".join(
-            "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in body
-        )
         notes = "".join(f"<p>{escape(note)}</p>" for note in self._notes())
-        return (
-            f"<table><caption>{escape(self._title())}</caption>"
-            f"<thead><tr>{cells}</tr></thead><tbody>{lines}</tbody></table>{notes}"
-        )
+        return html_table(body, head, self._title()) + notes
 
     def __repr__(self) -> str:
         sums = [energy(self.total_j)]
         sums += [] if self.money is None else [self._money(self.money)]
         sums += [] if self.carbon_kg is None else [prefixed(1000.0 * self.carbon_kg, "g CO2")]
         return f"Bill({', '.join(sums)}, until {self._end()})"
-
-    def _earns(self) -> bool:
-        """Tell whether negative prices made a difference."""
-        if self.money is None or self.money_clipped is None:
-            return False
-        return bool(self.money_clipped - self.money > slack(self.money_clipped))
 
     def _money(self, value: float) -> str:
         return money(value, self.currency)
@@ -178,11 +173,8 @@ class Bill:
         return f"Bill until {self._end()}"
 
     def _end(self) -> str:
-        if isinstance(self.boundary, str):
-            return {"last-task": "each server's last task", "makespan": "the makespan"}[
-                self.boundary
-            ]
-        return f"{self.boundary:g} s"
+        words = {"last-task": "each server's last task", "makespan": "the makespan"}
+        return words[self.boundary] if isinstance(self.boundary, str) else f"{self.boundary:g} s"
 
     def _table(self) -> list[list[str]]:
         """Rows of text: a head, the parts, the total."""
@@ -206,8 +198,9 @@ class Bill:
         ]
         if self.waste_j > 0.0:
             notes.append(f"wasted in last slots: {energy(self.waste_j)} of the run energy")
-        if self._earns():
-            notes.append(f"without negative prices: {self._money(self.money_clipped or 0.0)}")
+        clipped = self.money_clipped
+        if self.money is not None and clipped is not None and clipped - self.money > slack(clipped):
+            notes.append(f"without negative prices: {self._money(clipped)}")
         if self.unpriced:
             notes.append(f"zones without a price, counted as 0: {', '.join(self.unpriced)}")
         if self.uncounted:

@@ -6,17 +6,21 @@ Only well-formed rows get here (see `rules_tables`). A task or server with a mal
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import ON, PENDING, STATUSES, Outcomes, PowerSpans, Segments
-from downclock.schedule.verify.verdict import Violation
+from downclock.schedule.verify.verdict import Finding, Violation
 from downclock.units import Bools, Floats, Ints, slack
 
 T = TypeVar("T", Segments, PowerSpans)
+
+Say: TypeAlias = str | Callable[[int], str]
+"""What is wrong, or how to say it of one of several."""
 
 LARGEST = 1e30
 """A larger number is no time, clock or share of any schedule: products of it would overflow."""
@@ -84,9 +88,9 @@ class Runs:
 
     def following(self) -> Ints:
         """Bundles (k,) that continue an attempt: the one before belongs to it too."""
-        starts = np.zeros(self.first.size, dtype=bool)
-        starts[self.attempt[:-1]] = True
-        return np.flatnonzero(~starts)
+        continues = np.ones(self.first.size, dtype=bool)
+        continues[self.attempt[:-1]] = False
+        return np.flatnonzero(continues)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,8 +121,22 @@ class ParsedSchedule:
         """Name a task for a sentence."""
         return f"task '{self.problem.tasks.name[task]}'"
 
-    def of_row(self, rule: str, row: int, text: str) -> Violation:
-        """Complain about a segment; ``text`` continues "task 't7' on s1/2, 3 s to 5 s, "."""
+    def bad_rows(self, rule: str, bad: Bools, say: Say, row: Ints | None = None) -> Finding:
+        """Complain about segments; words continue "task 't7' on s1/2, 3 s to 5 s, ".
+
+        ``say`` puts an entry of ``bad`` (k,) into words; ``row`` (k,) are the segments meant.
+        """
+        return _finding(self._of_row, rule, bad, say, row)
+
+    def bad_tasks(self, rule: str, bad: Bools, say: Say, task: Ints | None = None) -> Finding:
+        """Complain about tasks, likewise."""
+        return _finding(self._of_task, rule, bad, say, task)
+
+    def bad_spans(self, rule: str, bad: Bools, say: Say) -> Finding:
+        """Complain about power spans, likewise."""
+        return _finding(self._of_span, rule, bad, say, None)
+
+    def _of_row(self, rule: str, row: int, text: str) -> Violation:
         runs = self.runs.rows
         task, processor = int(runs.task[row]), int(runs.processor[row])
         platform = self.problem.platform
@@ -127,17 +145,25 @@ class ParsedSchedule:
         server = int(platform.chip_server[platform.chip[processor]])
         return Violation(rule, f"{where} {text}", task, processor, server)
 
-    def of_task(self, rule: str, task: int, text: str) -> Violation:
-        """Complain about a task."""
+    def _of_task(self, rule: str, task: int, text: str) -> Violation:
         return Violation(rule, f"{self.task_name(task)} {text}", task)
 
-    def of_span(self, rule: str, row: int, text: str) -> Violation:
-        """Complain about a power span."""
+    def _of_span(self, rule: str, row: int, text: str) -> Violation:
         spans = self.spans
         server = int(spans.server[row])
         when = f"{seconds(spans.start_s[row])} to {seconds(spans.end_s[row])}"
         name = self.problem.platform.server_name[server]
         return Violation(rule, f"server '{name}', {when}, {text}", server=server)
+
+
+def _finding(
+    of: Callable[[str, int, str], Violation], rule: str, bad: Bools, say: Say, place: Ints | None
+) -> Finding:
+    def violation(k: int) -> Violation:
+        words = say if isinstance(say, str) else say(k)
+        return of(rule, k if place is None else int(place[k]), words)
+
+    return Finding(rule, np.flatnonzero(bad), violation)
 
 
 def seconds(time_s: float) -> str:
@@ -209,7 +235,8 @@ def taken(table: T, rows: Ints | Bools) -> T:
 def _runs(problem: Problem, segments: Segments, work: Floats, clear: Bools) -> Runs:
     order = np.lexsort((segments.start_s, segments.attempt, segments.task))
     rows = taken(segments, order)
-    bundle_of = np.cumsum(_bundle_starts(rows)) - 1
+    later = np.diff(rows.start_s, prepend=-np.inf) > slack(rows.start_s)
+    bundle_of = np.cumsum(_changes(rows.task) | _changes(rows.attempt) | later) - 1
     if len(rows) and bundle_of[-1] + 1 < len(rows):
         order = np.lexsort((rows.processor, bundle_of))
         rows, bundle_of = taken(rows, order), bundle_of[order]
@@ -217,17 +244,15 @@ def _runs(problem: Problem, segments: Segments, work: Floats, clear: Bools) -> R
     first = bundle[:-1]
     new_attempt = _changes(rows.task[first]) | _changes(rows.attempt[first])
     kind = problem.platform.kind[rows.processor]
-    allowed = _allowed(problem, kind, rows)
-    full_s = _full_times(problem, kind, rows, work)
+    allowed, points = np.zeros(len(rows), dtype=bool), rows.points
+    for k, spec in enumerate(problem.platform.kinds):
+        mine = np.flatnonzero(kind == k)
+        allowed[mine] = spec.clocks.allows(points[mine])
+    with np.errstate(all="ignore"):  # points nobody allows may divide by zero
+        full_s = problem.at(rows.task, kind, points)[0] * work[rows.task]
     full_s[~(allowed & clear[rows.task])] = np.nan
     by_processor = np.lexsort((rows.start_s, rows.processor))
     return Runs(rows, kind, allowed, full_s, by_processor, bundle, _offsets(new_attempt))
-
-
-def _bundle_starts(rows: Segments) -> Bools:
-    """Mark the rows that do not start together with the one before."""
-    later = np.diff(rows.start_s, prepend=-np.inf) > slack(rows.start_s)
-    return np.asarray(_changes(rows.task) | _changes(rows.attempt) | later)
 
 
 def _changes(values: Ints) -> Bools:
@@ -239,21 +264,6 @@ def _changes(values: Ints) -> Bools:
 
 def _offsets(starts: Bools) -> Ints:
     return np.append(np.flatnonzero(starts), starts.size).astype(np.int64)
-
-
-def _allowed(problem: Problem, kind: Ints, rows: Segments) -> Bools:
-    allowed = np.zeros(len(rows), dtype=bool)
-    points = rows.points
-    for k, spec in enumerate(problem.platform.kinds):
-        mine = np.flatnonzero(kind == k)
-        allowed[mine] = spec.clocks.allows(points[mine])
-    return allowed
-
-
-def _full_times(problem: Problem, kind: Ints, rows: Segments, work: Floats) -> Floats:
-    with np.errstate(all="ignore"):  # points nobody allows may divide by zero
-        time_s, _ = problem.at(rows.task, kind, rows.points)
-    return np.asarray(time_s * work[rows.task])
 
 
 def _times(runs: Runs, n: int) -> tuple[Floats, Floats]:

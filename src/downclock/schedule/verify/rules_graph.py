@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from typing import TypeAlias
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -12,9 +11,7 @@ from downclock.schedule.schedule import DONE, STATUSES
 from downclock.schedule.verify.parsed_schedule import ParsedSchedule, seconds
 from downclock.schedule.verify.rules_tasks import attempt_shares
 from downclock.schedule.verify.verdict import Finding
-from downclock.units import Bools, Floats, Ints, slack
-
-Say: TypeAlias = Callable[[int], str]
+from downclock.units import Bools, Floats, slack
 
 
 def milestone_times(problem: Problem, finish_s: Floats, done: Bools) -> Floats:
@@ -60,8 +57,8 @@ def precedence(parsed: ParsedSchedule) -> Iterator[Finding]:
         own = STATUSES[parsed.status[after[edge]]]
         return f"is {own}{ran}, but {name} before it is {status}, not done"
 
-    yield _found(parsed, "precedence", after, early, say_early)
-    yield _found(parsed, "orphan", after, orphan, say_orphan)
+    yield parsed.bad_tasks("precedence", early, say_early, after)
+    yield parsed.bad_tasks("orphan", orphan, say_orphan, after)
 
 
 def _did_all(parsed: ParsedSchedule) -> Bools:
@@ -73,9 +70,3 @@ def _did_all(parsed: ParsedSchedule) -> Bools:
     if task.size:
         found[task[last]] = attempt_shares(parsed)[last] >= 1.0 - slack(1.0)
     return found
-
-
-def _found(parsed: ParsedSchedule, rule: str, task: Ints, bad: Bools, say: Say) -> Finding:
-    return Finding(
-        rule, np.flatnonzero(bad), lambda edge: parsed.of_task(rule, int(task[edge]), say(edge))
-    )

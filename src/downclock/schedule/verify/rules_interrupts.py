@@ -71,9 +71,8 @@ def _moved(parsed: ParsedSchedule, before: Ints, after: Ints) -> Bools:
 def interrupts(parsed: ParsedSchedule) -> Iterator[Finding]:
     """A task stops, moves and lets others in only where its kind allows it."""
     pair = steps(parsed)
-    yield _found(
-        parsed, pair, "interrupted", pair.gap & (pair.rule == "none"), "continues after a gap"
-    )
+    stopped = pair.gap & (pair.rule == "none")
+    yield _found(parsed, pair, "interrupted", stopped, "continues after a gap")
     moved = pair.moved & ((pair.rule != "migrate") | pair.kind_moved)
     yield _found(parsed, pair, "moved", moved, "continues on another processor")
     yield _held(parsed, pair)
@@ -89,8 +88,7 @@ def _found(parsed: ParsedSchedule, pair: Steps, rule: str, bad: Bools, text: str
         allowed = f"kind '{kind.name}' has interrupt '{kind.interrupt}'"
         return f"{text} (it stopped at {since}), but {allowed}"
 
-    rows = np.flatnonzero(bad)
-    return Finding(rule, rows, lambda k: parsed.of_row(rule, int(first[pair.after[k]]), say(k)))
+    return parsed.bad_rows(rule, bad, say, first[pair.after])
 
 
 def _held(parsed: ParsedSchedule, pair: Steps) -> Finding:
@@ -113,8 +111,7 @@ def _held(parsed: ParsedSchedule, pair: Steps) -> Finding:
         since = seconds(rows.end_s[stopped[k]])
         return f"runs where {host} holds the processor from {since} to {seconds(until[k])}"
 
-    clash = np.flatnonzero(bad)
-    return Finding("held", clash, lambda k: parsed.of_row("held", int(guest[k]), say(k)))
+    return parsed.bad_rows("held", bad, say, guest)
 
 
 def _locked(parsed: ParsedSchedule, pair: Steps) -> Finding:
@@ -128,7 +125,4 @@ def _locked(parsed: ParsedSchedule, pair: Steps) -> Finding:
         was, now = point_text(rows, before[k]), point_text(rows, after[k])
         return f"changes the clock from {was} to {now}, but its kind locks it"
 
-    changed = np.flatnonzero(bad)
-    return Finding(
-        "clock-locked", changed, lambda k: parsed.of_row("clock-locked", int(after[k]), say(k))
-    )
+    return parsed.bad_rows("clock-locked", bad, say, after)

@@ -23,33 +23,27 @@ def overlap(parsed: ParsedSchedule) -> Iterator[Finding]:
     rows = parsed.runs.rows
     start_s, end_s = rows.start_s[order], rows.end_s[order]
     before = latest_earlier(rows.processor[order], end_s)
-    clash = np.flatnonzero((before >= 0) & (start_s < end_s[before] - slack(end_s[before])))
+    clash = (before >= 0) & (start_s < end_s[before] - slack(end_s[before]))
 
     def say(k: int) -> str:
         other = order[before[k]]
         name = parsed.task_name(int(rows.task[other]))
         return f"overlaps {name}, which runs there until {seconds(rows.end_s[other])}"
 
-    yield Finding("overlap", clash, lambda k: parsed.of_row("overlap", int(order[k]), say(k)))
+    yield parsed.bad_rows("overlap", clash, say, order)
 
 
 def two_places(parsed: ParsedSchedule) -> Iterator[Finding]:
     """A task (a gang: all of it) runs in one place at a time; `overlap` has the same place."""
     runs, rows = parsed.runs, parsed.runs.rows
-    joined = np.ones(len(rows), dtype=bool)
-    joined[runs.first] = False
-    beside = np.flatnonzero(joined)
-    single = parsed.problem.tasks.processors[rows.task[beside]] == 1
-    beside = beside[single & (rows.processor[beside] != rows.processor[beside - 1])]
+    beside = parsed.problem.tasks.processors[rows.task] == 1
+    beside &= rows.processor != np.roll(rows.processor, 1)
     start_s, end_s = rows.start_s[runs.first], runs.bundle_end_s()
     before = latest_earlier(runs.attempt_of_bundle, end_s)
     elsewhere = rows.processor[runs.first] != rows.processor[runs.first[before]]
     clash = (before >= 0) & elsewhere & (start_s < end_s[before] - slack(end_s[before]))
-    yield Finding(
-        "two-places",
-        np.sort(np.concatenate([beside, runs.first[clash]])),
-        lambda row: parsed.of_row("two-places", row, "runs while the task also runs elsewhere"),
-    )
+    beside[runs.first] = clash
+    yield parsed.bad_rows("two-places", beside, "runs while the task also runs elsewhere")
 
 
 def gang(parsed: ParsedSchedule) -> Iterator[Finding]:
@@ -61,35 +55,19 @@ def gang(parsed: ParsedSchedule) -> Iterator[Finding]:
     in_gang = np.repeat(needed > 1, size)
     wrong = (needed > 1) & parsed.clear[rows.task[runs.first]]
     wrong &= (size != needed) | (distinct != needed)
-    yield Finding(
+    yield parsed.bad_rows(
         "gang-size",
-        np.flatnonzero(wrong),
-        lambda b: parsed.of_row(
-            "gang-size",
-            int(runs.first[b]),
-            f"starts on {distinct[b]} processors ({size[b]} rows), but needs {needed[b]}",
-        ),
+        wrong,
+        lambda b: f"starts on {distinct[b]} processors ({size[b]} rows), but needs {needed[b]}",
+        runs.first,
     )
-    unequal = in_gang & _differs(rows, np.arange(len(rows)), first)
-    yield Finding(
-        "gang-unequal",
-        np.flatnonzero(unequal),
-        lambda row: parsed.of_row(
-            "gang-unequal", row, "differs in end, point or share from the rest of its gang"
-        ),
-    )
+    unequal = np.abs(rows.end_s - rows.end_s[first]) > slack(rows.end_s)
+    unequal |= np.abs(rows.share - rows.share[first]) > slack(1.0)
+    unequal |= other_point(rows, np.arange(len(rows)), first)
+    text = "differs in end, point or share from the rest of its gang"
+    yield parsed.bad_rows("gang-unequal", in_gang & unequal, text)
     mixed = in_gang & (runs.kind != runs.kind[first])
-    yield Finding(
-        "gang-kinds",
-        np.flatnonzero(mixed),
-        lambda row: parsed.of_row("gang-kinds", row, "runs a gang on two kinds of processor"),
-    )
-
-
-def _differs(rows: Segments, one: Ints, other: Ints) -> Bools:
-    end = np.abs(rows.end_s[one] - rows.end_s[other]) > slack(rows.end_s[one])
-    amount = np.abs(rows.share[one] - rows.share[other]) > slack(1.0)
-    return np.asarray(end | amount | other_point(rows, one, other))
+    yield parsed.bad_rows("gang-kinds", mixed, "runs a gang on two kinds of processor")
 
 
 def other_point(rows: Segments, one: Ints, other: Ints) -> Bools:
@@ -116,7 +94,7 @@ def chip_clock(parsed: ParsedSchedule) -> Iterator[Finding]:
     other = mine[before]
     meets = (before >= 0) & (rows.start_s[mine] < rows.end_s[other] - slack(rows.end_s[other]))
     meets &= rows.processor[mine] != rows.processor[other]
-    clash = np.flatnonzero(meets & other_point(rows, mine, other))
+    clash = meets & other_point(rows, mine, other)
 
     def say(k: int) -> str:
         where = platform.processor_name(int(rows.processor[other[k]]))
@@ -124,7 +102,7 @@ def chip_clock(parsed: ParsedSchedule) -> Iterator[Finding]:
         here, beside = point_text(rows, mine[k]), point_text(rows, other[k])
         return f"runs at {here} while {there} of the same chip runs at {beside}"
 
-    yield Finding("chip-clock", clash, lambda k: parsed.of_row("chip-clock", int(mine[k]), say(k)))
+    yield parsed.bad_rows("chip-clock", clash, say, mine)
 
 
 def slots(parsed: ParsedSchedule) -> Iterator[Finding]:
@@ -135,10 +113,4 @@ def slots(parsed: ParsedSchedule) -> Iterator[Finding]:
     off = np.zeros(len(rows), dtype=bool)
     for time_s in (rows.start_s, rows.end_s):
         off |= np.abs(time_s - np.round(time_s / slot_s) * slot_s) > slack(time_s)
-    yield Finding(
-        "slot",
-        np.flatnonzero(off),
-        lambda row: parsed.of_row(
-            "slot", row, f"does not start and end on slots of {seconds(slot_s)}"
-        ),
-    )
+    yield parsed.bad_rows("slot", off, f"does not start and end on slots of {seconds(slot_s)}")

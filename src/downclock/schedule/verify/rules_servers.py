@@ -33,8 +33,7 @@ def span_overlap(parsed: ParsedSchedule) -> Iterator[Finding]:
         mine, theirs = STATES[spans.state[row]], STATES[spans.state[other]]
         return f"{mine}, overlaps its span '{theirs}' that lasts until {until}"
 
-    rows = np.flatnonzero(clash)
-    yield Finding("span-overlap", rows, lambda row: parsed.of_span("span-overlap", row, say(row)))
+    yield parsed.bad_spans("span-overlap", clash, say)
 
 
 def awake_while_running(parsed: ParsedSchedule) -> Iterator[Finding]:
@@ -56,8 +55,7 @@ def _not_on(parsed: ParsedSchedule, rule: str, rows: Ints, moment: Floats) -> Fi
     def say(k: int) -> str:
         return f"runs while its server is {rule} at {seconds(moment[k])}"
 
-    each = np.arange(rows.size)
-    return Finding(rule, each, lambda k: parsed.of_row(rule, int(rows[k]), say(k)))
+    return parsed.bad_rows(rule, np.ones(rows.size, dtype=bool), say, rows)
 
 
 def _state(parsed: ParsedSchedule, server: Ints, time_s: Floats) -> Ints:
@@ -83,9 +81,8 @@ def waking(parsed: ParsedSchedule) -> Iterator[Finding]:
     judged = parsed.server_clear[spans.server]
     came_from, goes_to = _neighbours(parsed)
     unready = (spans.state == ON) & (wake_s > 0.0) & (came_from != ON) & (came_from != WAKING)
-    yield _found(
-        parsed, "wake-missing", judged & unready, "on, comes from '{before}' without waking"
-    )
+    text = "on, comes from '{before}' without waking"
+    yield _found(parsed, "wake-missing", judged & unready, text)
     is_waking = judged & (spans.state == WAKING)
     length = spans.end_s - spans.start_s
     off = np.abs(length - wake_s) > slack(spans.start_s)
@@ -103,7 +100,7 @@ def _found(parsed: ParsedSchedule, rule: str, bad: Bools, text: str) -> Finding:
         before, after = STATES[came_from[row]], STATES[goes_to[row]]
         return text.format(before=before, after=after, wake=seconds(wake_s))
 
-    return Finding(rule, np.flatnonzero(bad), lambda row: parsed.of_span(rule, row, say(row)))
+    return parsed.bad_spans(rule, bad, say)
 
 
 def _neighbours(parsed: ParsedSchedule) -> tuple[Ints, Ints]:

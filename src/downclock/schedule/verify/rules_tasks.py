@@ -9,20 +9,17 @@ import numpy as np
 from downclock.schedule.schedule import DONE, REJECTED
 from downclock.schedule.verify.parsed_schedule import ParsedSchedule, point_text, seconds
 from downclock.schedule.verify.verdict import Finding
-from downclock.units import Bools, Floats, Ints, slack
+from downclock.units import Bools, Floats, slack
 
 
 def arrival(parsed: ParsedSchedule) -> Iterator[Finding]:
     """No segment starts before its task arrives."""
     rows = parsed.runs.rows
     arrival_s = parsed.problem.tasks.arrival_s[rows.task]
-    early = np.flatnonzero(rows.start_s < arrival_s - slack(arrival_s))
-    yield Finding(
+    yield parsed.bad_rows(
         "arrival",
-        early,
-        lambda row: parsed.of_row(
-            "arrival", row, f"starts before the task arrives at {seconds(arrival_s[row])}"
-        ),
+        rows.start_s < arrival_s - slack(arrival_s),
+        lambda row: f"starts before the task arrives at {seconds(arrival_s[row])}",
     )
 
 
@@ -30,15 +27,12 @@ def deadline(parsed: ParsedSchedule) -> Iterator[Finding]:
     """A done task ends by its deadline."""
     deadline_s = parsed.problem.tasks.deadline_s
     done = parsed.clear & (parsed.status == DONE)
-    late = np.flatnonzero(done & (parsed.finish_s > deadline_s + slack(deadline_s)))
-    yield Finding(
+    yield parsed.bad_tasks(
         "deadline",
-        late,
-        lambda task: parsed.of_task(
-            "deadline",
-            task,
+        done & (parsed.finish_s > deadline_s + slack(deadline_s)),
+        lambda task: (
             f"is done at {seconds(parsed.finish_s[task])}, after its deadline of"
-            f" {seconds(deadline_s[task])}",
+            f" {seconds(deadline_s[task])}"
         ),
     )
 
@@ -47,24 +41,13 @@ def ran_or_not(parsed: ParsedSchedule) -> Iterator[Finding]:
     """A rejected task and one without work run nowhere; any other done task runs."""
     task = parsed.runs.rows.task
     has_work = parsed.problem.tasks.scale > 0.0
-    yield Finding(
-        "rejected-ran",
-        np.flatnonzero(parsed.status[task] == REJECTED),
-        lambda row: parsed.of_row("rejected-ran", row, "runs although the task was rejected"),
-    )
-    yield Finding(
-        "zero-work",
-        np.flatnonzero(~has_work[task]),
-        lambda row: parsed.of_row("zero-work", row, "runs although the task has no work"),
-    )
+    refused = parsed.status[task] == REJECTED
+    yield parsed.bad_rows("rejected-ran", refused, "runs although the task was rejected")
+    yield parsed.bad_rows("zero-work", ~has_work[task], "runs although the task has no work")
     ran = np.zeros(has_work.size, dtype=bool)
     ran[task] = True
     idle = parsed.clear & (parsed.status == DONE) & has_work & ~ran
-    yield Finding(
-        "not-run",
-        np.flatnonzero(idle),
-        lambda task: parsed.of_task("not-run", task, "is done but has no segment"),
-    )
+    yield parsed.bad_tasks("not-run", idle, "is done but has no segment")
 
 
 def point(parsed: ParsedSchedule) -> Iterator[Finding]:
@@ -79,7 +62,7 @@ def point(parsed: ParsedSchedule) -> Iterator[Finding]:
             kind = parsed.problem.platform.kinds[runs.kind[row]].name
             return text.format(kind=kind, point=point_text(runs.rows, row))
 
-        return Finding(rule, np.flatnonzero(bad), lambda row: parsed.of_row(rule, row, say(row)))
+        return parsed.bad_rows(rule, bad, say)
 
     yield found("no-profile", has_work & ~profiled, "cannot run: no profile for kind '{kind}'")
     yield found("point", ~runs.allowed, "runs at {point}: not a clock of kind '{kind}'")
@@ -95,17 +78,17 @@ def share(parsed: ParsedSchedule) -> Iterator[Finding]:
     runs, rows = parsed.runs, parsed.runs.rows
     duration, free = rows.end_s - rows.start_s, slack(rows.end_s)
     surplus = duration - rows.share * runs.full_s
-    bad = (np.abs(surplus) > free) & ~((surplus > 0.0) & (surplus < _wasteable_s(parsed) - free))
+    waste_s = _wasteable_s(parsed)
+    ended = (surplus < waste_s - free) | (duration <= waste_s + free)  # one slot is always needed
+    bad = (np.abs(surplus) > free) & ~((surplus > 0.0) & ended)
     bad |= rows.share <= 0.0
     bad &= np.isfinite(runs.full_s) & (runs.full_s > 0.0)
-    yield Finding(
+    yield parsed.bad_rows(
         "share",
-        np.flatnonzero(bad),
-        lambda row: parsed.of_row(
-            "share",
-            row,
+        bad,
+        lambda row: (
             f"does share {rows.share[row]:.9g}; its time is worth"
-            f" {duration[row] / runs.full_s[row]:.9g} of the task",
+            f" {duration[row] / runs.full_s[row]:.9g} of the task"
         ),
     )
 
@@ -135,8 +118,7 @@ def work(parsed: ParsedSchedule) -> Iterator[Finding]:
             tried = runs.rows.attempt[runs.attempt_row[k]]
             return f"does {total[k]:.9g} of the task in attempt {tried}: {text}"
 
-        groups = np.flatnonzero(bad & judged)
-        return Finding(rule, groups, lambda k: parsed.of_task(rule, int(task[k]), say(k)))
+        return parsed.bad_tasks(rule, bad & judged, say, task)
 
     off = np.abs(total - 1.0) > slack(1.0)
     yield found("work", must & off, "a done task is done exactly once")
@@ -159,30 +141,20 @@ def attempts(parsed: ParsedSchedule) -> Iterator[Finding]:
     runs = parsed.runs
     row, end_s = runs.attempt_row, runs.attempt_end_s()
     task, number, start_s = runs.rows.task[row], runs.rows.attempt[row], runs.rows.start_s[row]
-    place = _place_in_group(task)
-    misnumbered = np.flatnonzero((number != place) & parsed.clear[task])
-    yield Finding(
+    place = np.arange(task.size) - np.searchsorted(task, task)
+    yield parsed.bad_rows(
         "attempt-number",
-        misnumbered,
-        lambda k: parsed.of_row(
-            "attempt-number", int(row[k]), f"is attempt {number[k]}, but attempt {place[k]} is due"
-        ),
+        (number != place) & parsed.clear[task],
+        lambda k: f"is attempt {number[k]}, but attempt {place[k]} is due",
+        row,
     )
-    before = np.flatnonzero(place > 0) - 1
-    soon = before[start_s[before + 1] < end_s[before] - slack(end_s[before])] + 1
-    yield Finding(
+    soon = place > 0
+    soon[1:] &= start_s[1:] < end_s[:-1] - slack(end_s[:-1])
+    yield parsed.bad_rows(
         "attempt-order",
         soon,
-        lambda k: parsed.of_row(
-            "attempt-order",
-            int(row[k]),
-            f"is attempt {number[k]}, but attempt {number[k - 1]} ends at {seconds(end_s[k - 1])}",
+        lambda k: (
+            f"is attempt {number[k]}, but attempt {number[k - 1]} ends at {seconds(end_s[k - 1])}"
         ),
+        row,
     )
-
-
-def _place_in_group(values: Ints) -> Ints:
-    """Position of each row among the equal rows around it, from 0."""
-    place = np.arange(values.size)
-    first = np.flatnonzero(np.append(True, values[1:] != values[:-1])[: values.size])
-    return place - np.repeat(first, np.diff(np.append(first, values.size)))

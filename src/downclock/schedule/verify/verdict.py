@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Callable
 from dataclasses import dataclass
+from html import escape
 
+from downclock.tabular import html_table
 from downclock.units import Ints
 
 SHOWN = 20
@@ -77,13 +78,9 @@ class Verdict:
 
     def _repr_html_(self) -> str:
         if self.ok:
-            return f"<p>{html.escape(str(self))}</p>"
-        rows = "".join(
-            f"<tr><td>{html.escape(v.rule)}</td><td>{html.escape(v.message)}</td></tr>"
-            for v in self.violations[:SHOWN]
-        )
-        head = "<tr><th>rule</th><th>what is wrong</th></tr>"
-        return f"<p>{html.escape(self._headline())}</p><table>{head}{rows}</table>"
+            return f"<p>{escape(str(self))}</p>"
+        rows = [(v.rule, v.message) for v in self.violations[:SHOWN]]
+        return f"<p>{escape(self._headline())}</p>" + html_table(rows, ("rule", "what is wrong"))
 
     def _headline(self) -> str:
         by_rule = ", ".join(f"{rule} {count}" for rule, count in self.counts)

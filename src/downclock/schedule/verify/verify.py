@@ -1,9 +1,9 @@
 """The independent judge: is this schedule an answer to this problem?
 
 `verify` knows the model (DESIGN: processors, chips, servers, attempts, gangs, interrupts, clocks,
-graph, slots) and nothing of how schedules are made. Each rule is a short function in a
-``rules_*`` module; its slug is in `Violation.rule`. Times are compared with `units.slack`.
-Pending tasks are accepted: a schedule may be partial.
+graph, slots, limits of the site) and nothing of how schedules are made. Each rule is a short
+function in a ``rules_*`` module; its slug is in `Violation.rule`. Times are compared with
+`units.slack`. Pending tasks are accepted: a schedule may be partial.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from downclock.schedule.schedule import DONE, PENDING, Outcomes, Schedule
 from downclock.schedule.verify import (
     rules_graph,
     rules_interrupts,
+    rules_limits,
     rules_processors,
     rules_servers,
     rules_tables,
@@ -48,6 +49,8 @@ RULES: tuple[Callable[[ParsedSchedule], Iterator[Finding]], ...] = (
     rules_servers.span_overlap,
     rules_servers.awake_while_running,
     rules_servers.waking,
+    rules_limits.down,
+    rules_limits.power_cap,
 )
 """Rules over well-formed rows; `rules_tables` has those for single rows."""
 

@@ -93,7 +93,7 @@ function drawPower(model, timeline, canvas) {
   const colours = theme(), { pen, width, height, ratio } = sized(canvas, 190);
   const scale = timeScale(timeline, width), top = 26, bottom = height - 26;
   const columns = powerColumns(model, timeline, scale, ratio);
-  const high = (columns.peak || model.power_peak || 1) * 1.04;
+  const high = Math.max(columns.peak || model.power_peak || 1, model.power_cap_w || 0) * 1.04;
   const y = (watts) => bottom - (watts / high) * (bottom - top);
   drawTimeGrid(pen, timeline, scale, top, bottom, colours, true);
   drawValueGrid(pen, scale, y, 0, high, 4, (watts) => withPrefix(watts, "W"), colours);
@@ -108,10 +108,19 @@ function drawPower(model, timeline, canvas) {
     }
     pen.lineTo(scale.right, bottom); pen.fill();
   }
+  if (model.power_cap_w) drawCap(pen, scale, y(model.power_cap_w), model.power_cap_w, colours);
   pen.fillStyle = colours.wake;
   for (const at of model.wake_at) if (at >= timeline.low && at <= timeline.high) pen.fillRect(scale.x(at) - 0.75, bottom, 1.5, 5);
   pen.textAlign = "left"; pen.textBaseline = "top"; pen.fillStyle = colours.soft;
   pen.fillText(model.exact_power ? "Power" : "Power (means over short times)", scale.left, 6);
+}
+
+function drawCap(pen, scale, level, watts, colours) {
+  pen.strokeStyle = colours.ink; pen.lineWidth = 1.25; pen.setLineDash([6, 4]);
+  pen.beginPath(); pen.moveTo(scale.left, level); pen.lineTo(scale.right, level); pen.stroke();
+  pen.setLineDash([]);
+  pen.textAlign = "right"; pen.textBaseline = "bottom"; pen.fillStyle = colours.ink;
+  pen.fillText(`cap ${withPrefix(watts, "W")}`, scale.right - 4, level - 2);
 }
 
 // Mean power of each pixel column, by part.

@@ -1,0 +1,74 @@
+"""A day of jobs with gangs: how far policies are from the bound, on sets nobody was tuned on.
+
+    python -m benchmarks.cluster_day [first seed] [sets]
+
+The papers' day with gangs of 1 to 32 GPUs on servers of 4, 8 and 16; one row a setting: mean and
+worst gap to the per-task bound in per cent (of the jobs that are done), jobs refused, CPU seconds.
+Every schedule is verified.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from downclock.engine.play import plan
+from downclock.planners.catalog import policy
+from downclock.planners.per_task import per_task_bound_j
+from downclock.problem.problem import Problem
+from downclock.schedule.account.account import account
+from downclock.schedule.schedule import DONE
+from downclock.schedule.verify.verify import verify
+from downclock.workloads import mei
+
+GANGS, CHANCES = np.array([1, 2, 4, 8, 16, 32]), np.array([0.7, 0.1, 0.08, 0.09, 0.025, 0.005])
+SPECS = ("late", "race", "edl")
+
+
+def day(seed: int, per_server: int) -> Problem:
+    """As many GPU-tasks as the papers' day has tasks."""
+    mean = float(GANGS @ CHANCES)
+    problem = mei.online(
+        seed,
+        utilisation=1.6 / mean,
+        initial_utilisation=0.4 / mean,
+        cluster=mei.Cluster(per_server=per_server),
+    )
+    gang = np.random.default_rng([seed, 18]).choice(GANGS, len(problem.tasks), p=CHANCES)
+    return replace(problem, tasks=replace(problem.tasks, processors=gang))
+
+
+def measured(problem: Problem, spec: str) -> tuple[float, int, float]:
+    """Return (gap %, jobs not done, CPU seconds)."""
+    begin = time.process_time()
+    schedule = plan(problem, policy(spec))
+    seconds = time.process_time() - begin
+    verdict = verify(problem, schedule)
+    if not verdict.ok:
+        raise SystemExit(f"{problem.name} {spec}: {verdict}")
+    done = schedule.outcomes.status == DONE
+    energy_j = float(account(problem, schedule).server_j.sum())
+    gap = 100.0 * (energy_j / float(per_task_bound_j(problem)[done].sum()) - 1.0)
+    return gap, int(np.sum(~done)), seconds
+
+
+def main() -> None:
+    given = [int(word) for word in sys.argv[1:3]]
+    first, sets = (*given, *(7100, 6)[len(given) :])
+    for per_server in (4, 8, 16):
+        problems = [day(seed, per_server) for seed in range(first, first + sets)]
+        for spec in SPECS:
+            rows = np.array([measured(problem, spec) for problem in problems])
+            mean, worst = rows.mean(axis=0), rows.max(axis=0)
+            print(
+                f"l={per_server:2d} {spec:5s} gap {mean[0]:7.3f} % worst {worst[0]:7.3f} %"
+                f" refused {int(rows[:, 1].sum())} {mean[2]:6.2f} s",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()

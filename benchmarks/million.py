@@ -1,0 +1,139 @@
+"""A million jobs on 100,000 GPUs through every command: `-m benchmarks.million [JOBS]`.
+
+Jobs of half an hour on average arrive over a day on servers of eight GPUs, ten jobs a GPU. Each
+command runs in a fresh process; printed are its CPU seconds and peak memory at 10^3, 10^4... jobs,
+microseconds a job, and the ratio to a rival in the same run: a script of three lines that reads the
+jobs and sorts them by deadline in plain Python. The run fails where a ratio is far above the one
+written down. Needs no more than one core.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from downclock.power.library_file import built_in_library
+from downclock.tabular import write_columns
+
+LIMITS_S = {"plan": 15.0, "verify": 10.0, "account": 12.0, "simulate": 30.0, "report": 30.0}
+"""CPU seconds that each command may take of a million jobs."""
+
+LIMIT_GB = 2.0
+
+RATIOS = {"plan": 4.6, "verify": 1.8, "account": 2.3, "simulate": 70.0, "report": 10.6}
+"""CPU seconds beside the rival's of a million jobs, when last looked at."""
+
+ALLOWED = 1.5
+"""A ratio so many times the one above is a regression."""
+
+RIVAL = """
+import sys, pyarrow.parquet as pq
+rows = pq.read_table(sys.argv[1]).to_pylist()
+rows.sort(key=lambda row: row["deadline_s"])
+"""
+JOBS_A_GPU, GPUS_A_SERVER = 10, 8
+
+CLUSTER = """
+applications = "builtin:gtx1080ti"
+[[kind]]
+name = "gtx1080ti"
+idle_w = 37.0
+interval = "wide"
+[[server]]
+name = "node"
+count = {servers}
+processors = [{{ kind = "gtx1080ti", count = 8 }}]
+wake_j = 360.0
+host_w = 50.0
+"""
+
+
+def day_of_jobs(jobs: int, seed: int = 1) -> dict[str, Any]:
+    """Draw jobs of half an hour on average that arrive over a day, with room to be slowed."""
+    rng = np.random.default_rng(seed)
+    library = built_in_library("gtx1080ti")
+    application = rng.integers(len(library), size=jobs)
+    unit_s, _ = library.at(application, library.kinds[0], np.ones((jobs, 3)))
+    run_s = rng.lognormal(7.0, 0.9, jobs).clip(60.0, 6 * 3600.0)
+    arrival_s = np.sort(rng.uniform(0.0, 86400.0, jobs)).round()
+    return {
+        "name": np.array([f"job-{k:07d}" for k in range(jobs)], dtype=object),
+        "application": np.array(library.names, dtype=object)[application],
+        "scale": run_s / unit_s,
+        "arrival_s": arrival_s,
+        "deadline_s": arrival_s + run_s * rng.uniform(1.5, 6.0, jobs) + 60.0,
+        "x_run_s": run_s,
+    }
+
+
+def write_files(folder: Path, jobs: int) -> None:
+    """Write the cluster and the jobs."""
+    servers = max(1, jobs // (JOBS_A_GPU * GPUS_A_SERVER))
+    (folder / "cluster.toml").write_text(CLUSTER.format(servers=servers))
+    columns = {name: each for name, each in day_of_jobs(jobs).items() if name != "x_run_s"}
+    write_columns(columns, folder / "jobs.parquet")
+
+
+def measured(folder: Path, *words: str) -> tuple[float, float]:
+    """Run Python in a process of its own; return its CPU seconds and its peak GB."""
+    pid = os.posix_spawn(
+        sys.executable, [sys.executable, *words], os.environ,
+        file_actions=[
+            (os.POSIX_SPAWN_OPEN, 1, str(folder / "out.txt"), os.O_WRONLY | os.O_CREAT, 0o600)
+        ],
+    )  # fmt: skip
+    _, status, used = os.wait4(pid, 0)
+    assert os.waitstatus_to_exitcode(status) == 0, words
+    return used.ru_utime + used.ru_stime, used.ru_maxrss * 1024 / 1e9
+
+
+def commands(folder: Path) -> dict[str, list[str]]:
+    both = [str(folder / "cluster.toml"), str(folder / "jobs.parquet")]
+    plan = str(folder / "plan.parquet")
+    return {
+        "plan": ["plan", *both, "--policy", "edl", "--output", plan, "--quiet"],
+        "verify": ["verify", *both, plan],
+        "account": ["account", *both, plan],
+        "simulate": ["simulate", *both, "--actual", "uniform:0.5:1"],
+        "report": ["report", *both, plan, "--output", str(folder / "report.html")],
+    }
+
+
+def judged(command: str, cpu_s: float, peak_gb: float, ratio: float) -> str:
+    """Say whether a command of a million jobs is within its limits."""
+    fine = cpu_s <= LIMITS_S[command] and peak_gb <= LIMIT_GB
+    limits = f"at most {LIMITS_S[command]:g} s, {LIMIT_GB:g} GB: {'met' if fine else 'MISSED'}"
+    slower = f"; SLOWER, was {RATIOS[command]:g}" if ratio > ALLOWED * RATIOS[command] else ""
+    return f"  ({limits}{slower})"
+
+
+def main(most: int = 1_000_000) -> None:
+    slower = False
+    print(f"{'jobs':>10} {'command':10} {'CPU s':>8} {'GB':>6} {'us a job':>9} {'/ rival':>8}")
+    for jobs in [10**k for k in range(3, 7) if 10**k <= most]:
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            write_files(folder, jobs)
+            rival_s, _ = measured(folder, "-c", RIVAL, str(folder / "jobs.parquet"))
+            print(f"{jobs:>10,} {'(rival)':10} {rival_s:>8.2f}")
+            for command, words in commands(folder).items():
+                cpu_s, peak_gb = measured(folder, "-m", "downclock", *words)
+                ratio = cpu_s / rival_s
+                said = judged(command, cpu_s, peak_gb, ratio) if jobs == 1_000_000 else ""
+                slower |= "SLOWER" in said
+                print(
+                    f"{jobs:>10,} {command:10} {cpu_s:>8.2f} {peak_gb:>6.2f}"
+                    f" {1e6 * cpu_s / jobs:>9.1f} {ratio:>8.2f}{said}",
+                    flush=True,
+                )
+    if slower:
+        sys.exit("slower than it was, beside the rival")
+
+
+if __name__ == "__main__":
+    main(*map(int, sys.argv[1:2]))

@@ -1,0 +1,100 @@
+"""Traces: a million rows converted, and the Philly jobs planned online on their virtual clusters.
+
+Run ``python -m benchmarks.traces [rows]``. The second part needs the public trace: DOWNCLOCK_DATA
+names the folder with ``traces/philly/philly_jobs_elasticflow_pollux.csv`` in it. Times are those of
+the processor; each is also told in times that Python's csv module takes to read the same rows.
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+import downclock as dc
+from downclock.study.as_it_ran import as_it_ran
+from downclock.workloads.traces.read import read_trace
+from downclock.workloads.traces.to_problem import converted
+
+T = TypeVar("T")
+PHILLY = Path("traces", "philly", "philly_jobs_elasticflow_pollux.csv")
+POLICIES = ("race", "late")
+
+
+def timed(action: Callable[[], T]) -> tuple[T, float]:
+    start = time.process_time()
+    made = action()
+    return made, time.process_time() - start
+
+
+def write_trace(path: Path, rows: int, seed: int = 1) -> None:
+    """Write a trace in Philly's layout: arrivals over 75 days, run times as heavy-tailed as its."""
+    draw = np.random.default_rng(seed)
+    begin = np.datetime64("2017-10-01T00:00:00")
+    submit = begin + np.sort(draw.integers(0, 75 * 86400, rows)).astype("timedelta64[s]")
+    run_s = np.exp(draw.normal(6.5, 2.0, rows)).clip(1.0, 3e6)
+    gpus = draw.choice([1, 2, 4, 8, 16], rows, p=[0.93, 0.02, 0.02, 0.02, 0.01])
+    lines = (
+        f"{str(when).replace('T', ' ')},{run:.1f},{n},{run * n:.1f},vc{k % 15}\n"
+        for k, (when, run, n) in enumerate(zip(submit, run_s, gpus, strict=True))
+    )
+    with open(path, "w") as file:
+        file.write("timestamp,duration,num_gpus,gpu_time,cluster\n")
+        file.writelines(lines)
+
+
+def read_plain(path: Path) -> int:
+    """The rival: the rows as the csv module reads them, and nothing else."""
+    with open(path, newline="") as file:
+        return sum(1 for _ in csv.reader(file))
+
+
+def convert_rows(rows: int) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "trace.csv")
+        write_trace(path, rows)
+        _, plain_s = timed(lambda: read_plain(path))
+        trace, read_s = timed(lambda: read_trace(path))
+        found, convert_s = timed(lambda: converted(trace))
+        target = Path(folder, "problem.parquet")
+        _, write_s = timed(lambda: dc.write_problem(found.problem, target))
+    print(f"{rows:,} rows   CPU s   x csv module")
+    for name, seconds in (("read", read_s), ("convert", convert_s), ("write", write_s)):
+        print(f"  {name:10s} {seconds:7.1f}   {seconds / plain_s:7.1f}")
+
+
+def plan_philly(path: Path) -> None:
+    found = converted(read_trace(path))
+    problem = found.problem
+    gpu_s = found.trace.gpu_s
+    dc.require_valid(problem, as_it_ran(found))
+    print(f"\n{problem}\n  policy    CPU s   done   GPU-hours done   broken promises")
+    for name in POLICIES:
+        schedule, seconds = timed(lambda n=name: dc.plan(problem, n))
+        broken = dict(dc.verify(problem, schedule).counts)
+        done = schedule.outcomes.status == 0
+        hours = f"{100.0 * gpu_s[done].sum() / gpu_s.sum():.1f} %"
+        print(
+            f"  {name:8s} {seconds:6.1f}   {done.sum():,}   {hours:>14s}   {broken or 0}",
+            flush=True,
+        )
+
+
+def main() -> None:
+    convert_rows(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)
+    folder = Path(os.environ.get("DOWNCLOCK_DATA", Path(__file__).parents[2] / "shared" / "data"))
+    if (folder / PHILLY).exists():
+        plan_philly(folder / PHILLY)
+    else:
+        print("the Philly trace is absent: set DOWNCLOCK_DATA")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,71 @@
+"""The page of a converted trace: how much of it, from which columns, assuming what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from downclock.quantities import count, percent
+from downclock.report.tables import Page, Table
+from downclock.workloads.traces.ledger import MALFORMED, OUTSIDE, Ledger
+from downclock.workloads.traces.to_problem import Converted
+
+
+def converted_page(found: Converted) -> Page:
+    """What became of the trace's rows, in GPU-hours, and everything that was assumed."""
+    trace, ledger, problem = found.trace, found.trace.ledger, found.problem
+    records = row_records(ledger)
+    tables = (
+        Table(("field", "column"), trace.used, "Columns used", text=(0, 1)),
+        Table(
+            ("rows", "number", "GPU-hours"),
+            tuple((what, f"{rows:,}", f"{hours:,.1f}") for what, rows, hours in _rows(ledger)),
+            "Rows",
+        ),
+    )
+    data = {
+        "trace": str(ledger.source),
+        "format": trace.format.name,
+        "problem": problem.name,
+        "jobs": len(problem.tasks),
+        "servers": problem.platform.server_count,
+        "processors": problem.platform.processor_count,
+        "covered": ledger.covered,
+        "columns": dict(trace.used),
+        "rows": records,
+        "malformed": ledger.complaints,
+        "assumptions": list(problem.assumptions),
+    }
+    notes = (*malformed_notes(ledger), *(f"assumed: {line}" for line in problem.assumptions))
+    return Page((coverage_line(found),), tables, notes, data, records)
+
+
+def coverage_line(found: Converted) -> str:
+    """Say how much of the trace the problem holds."""
+    ledger, problem = found.trace.ledger, found.problem
+    left = sum(rows for why, (rows, _) in ledger.dropped.items() if why != OUTSIDE)
+    where = " of the window" if OUTSIDE in ledger.dropped else ""
+    return (
+        f"{Path(ledger.source).name} ({found.trace.format.name}): {ledger.kept[0]:,} of"
+        f" {ledger.kept[0] + left:,} rows{where}, {percent(ledger.covered)} of their GPU-hours,"
+        f" became {count(len(problem.tasks), 'job')} on"
+        f" {count(problem.platform.server_count, 'server')}"
+        f" ({count(problem.platform.processor_count, 'processor')})"
+    )
+
+
+def malformed_notes(ledger: Ledger) -> tuple[str, ...]:
+    """Name the malformed rows, and count those that are not named."""
+    rows = ledger.dropped.get(MALFORMED, (0, 0.0))[0]
+    more = rows - len(ledger.complaints)
+    named = tuple(f"malformed: {complaint}" for complaint in ledger.complaints)
+    return (*named, *([f"malformed: and {more:,} more"] if more > 0 else []))
+
+
+def row_records(ledger: Ledger) -> list[dict[str, object]]:
+    """What became of all rows, a record each."""
+    return [{"what": what, "rows": rows, "gpu_hours": hours} for what, rows, hours in _rows(ledger)]
+
+
+def _rows(ledger: Ledger) -> list[tuple[str, int, float]]:
+    listed = {"became jobs": ledger.kept, **ledger.dropped}
+    return [(what, rows, gpu_s / 3600.0) for what, (rows, gpu_s) in listed.items()]
