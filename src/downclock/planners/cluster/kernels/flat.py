@@ -161,6 +161,7 @@ def best_end(c: Cluster, i: int, k: int, now_s: float) -> tuple[int, float, floa
     curves, row = c.curves, row_of(c, i, k)
     deadline, short = c.tasks.deadline_s[i], curves.rows.short_s[row]
     free, free_j = curves.rows.free_s[row], curves.rows.free_j[row]
+    smooth = curves.rows.model[row] != LADDER  # any run time: no need to ask which fits
     idle_share, idle_w = c.tally.idle_share[0], curves.kinds.idle_w[k]
     gap_w, wait_weight = TIGHT * idle_w, c.tally.wait_weight[0]
     kind, up, end_s, last_s = (
@@ -181,7 +182,7 @@ def best_end(c: Cluster, i: int, k: int, now_s: float) -> tuple[int, float, floa
             room = deadline - start_s
             if room < short or kind[p] != k or up[p] == 0:
                 continue
-            t = free if room >= free else want_s(curves, row, room)
+            t = min(room, free) if smooth else want_s(curves, row, room)
             gap = last - start_s - t
             cost = gap_w * gap if gap >= 0.0 else longer_w * gap
             cost += gap_w * (wait_weight * (start_s - now_s) if start_s == ends else -IDLE_NOW_S)
