@@ -178,8 +178,9 @@ def _left_out(summary: Summary) -> str:
     if not rows:
         return ""
     body = "".join(
-        f"<tr><td>{escape(name)}</td><td>{how}</td><td>{escape(why or 'no reason given')}</td></tr>"
-        for name, how, why in rows[:LISTED]
+        f"<tr><td>{escape(name)}</td><td>{how}</td><td>{escape(why or 'no reason given')}</td>"
+        f"<td>{escape(possible or 'none')}</td></tr>"
+        for name, how, why, possible in rows[:LISTED]
     )
     more = len(rows) - LISTED
     note = f'<p class="note">And {more:,} more: see the table of tasks.</p>' if more > 0 else ""
@@ -188,7 +189,8 @@ def _left_out(summary: Summary) -> str:
         '<h2 id="left-out-title">What is left out, and why</h2>'
         f"<p>{count(len(rows), 'task')} of {len(summary.problem.tasks):,} will not be done.</p>"
         '<div class="scroll short"><table class="plain left"><thead><tr><th scope="col">Task</th>'
-        '<th scope="col">Outcome</th><th scope="col">Why</th></tr></thead>'
+        '<th scope="col">Outcome</th><th scope="col">Why</th>'
+        '<th scope="col">Could end by, beside this plan</th></tr></thead>'
         f"<tbody>{body}</tbody></table></div>{note}</section>"
     )
 
