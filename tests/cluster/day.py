@@ -162,9 +162,12 @@ class Day:
         """Numbers of the jobs whose deadline was accepted."""
         log = Log(self.folder / "site" / "downclock.db", dry=True)
         keys: set[str] = set()
+        refused: set[str] = set()  # and planned all the same, for later than asked
         for _, _, kind, entry in log.rows():
             if kind == DECIDED:
-                keys |= {*entry.get("accept", ()), *(row[0] for row in entry.get("place", ()))}
+                told = {*entry.get("accept", ()), *(row[0] for row in entry.get("place", ()))}
+                keys |= told - refused
+                refused |= {row[0] for row in entry.get("reject", ())} - keys
         return {key.split(".")[0] for key in keys}
 
     def late(self) -> list[str]:

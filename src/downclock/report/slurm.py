@@ -171,7 +171,8 @@ def _job(planner: Planner, tracked: Tracked) -> dict[str, Any]:
 def _state(tracked: Tracked, running: bool, accepted: bool) -> str:
     if tracked.ended or tracked.left:
         return tracked.ended or f"left to Slurm: {tracked.left}"
-    return "started" if running else "accepted" if accepted else "not decided"
+    state = "started" if running else "accepted" if accepted else "not decided"
+    return f"{state}, but {tracked.task.missed}" if tracked.task.missed else state
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> Table:

@@ -37,6 +37,7 @@ class Task:
         comment, limit_s, held, node_count: as its owner submitted it.
         identity: what its application is called when it is learnt, and ``units`` its work: runs of
             it, or what its owner says of its run time.
+        missed: why it cannot end by its own deadline, and has a later one; empty: it can.
     """
 
     job: int
@@ -55,6 +56,7 @@ class Task:
     units: float = 1.0
     held: bool = True
     node_count: int = 1
+    missed: str = ""
 
 
 @dataclass(slots=True)
@@ -93,6 +95,7 @@ class JobReader:
             (not asked, not_asked),
             (self._later(job, now_s), "its owner lets it start later"),
             (not ours and job.required_nodes, "its owner chose its nodes"),
+            (job.gpu_freq, "its owner chose its clocks"),
             (wish.wrong, f"its comment says {wish.wrong!r}, which cannot be read"),
             (job.odd, job.odd),
         )
