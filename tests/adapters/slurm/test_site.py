@@ -58,6 +58,7 @@ def test_a_job_becomes_a_task(tmp_path: Path) -> None:
         ("it is not held", "", {"held": False, "comment": ""}),
         ("its comment does not ask for it", 'take = "tagged"', {"comment": ""}),
         ("its owner chose its nodes", "", {"required_nodes": "node1"}),
+        ("its owner chose its clocks", "", {"gpu_freq": "gpu:900"}),
         ("its owner lets it start later", "", {"eligible_s": 2000.0}),
         ("it has no deadline", "", {"deadline_s": float("inf")}),
         ("its deadline has passed", "", {"deadline_s": 900.0}),
