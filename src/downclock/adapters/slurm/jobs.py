@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from downclock.adapters.slurm.observed import Job
 from downclock.adapters.slurm.site import SlurmSite
-from downclock.adapters.slurm.words import LEFT, Wish, is_ours, our_part, wish_of
+from downclock.adapters.slurm.words import LEFT, Wish, is_ours, one_line, our_part, wish_of
 from downclock.errors import AdapterError, InvalidInput
 from downclock.power.archetypes import CLASSES
 from downclock.power.library import Library
@@ -17,6 +17,9 @@ from downclock.problem.files.run_jobs import Applications, Wanted
 
 MINUTE_S = 60.0
 """Slurm counts limits in minutes: plans end so much before a deadline that Slurm enforces."""
+
+LONGEST = 200
+"""Letters of what an application is called that is learnt from jobs."""
 
 Script = Callable[[int], str]
 
@@ -209,5 +212,10 @@ class JobReader:
 
 
 def identity(rule: str, user: str, name: str, script: str) -> str:
-    """What an application that is learnt from jobs is called."""
-    return {"name": name, "user+name": f"{user}/{name}", "script": script}[rule]
+    """What an application that is learnt from jobs is called; empty: nobody can say.
+
+    No job can be called as an application of the library or an archetype is.
+    """
+    parts = {"name": ("job", name), "user+name": ("job", user, name), "script": ("script", script)}
+    kind, *words = (one_line(part) for part in parts[rule])
+    return f"{kind}:{'/'.join(words)}"[:LONGEST] if words[-1] else ""

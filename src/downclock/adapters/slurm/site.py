@@ -16,7 +16,7 @@ overhead_s = 10.0                   # to start and to end a job
 grace_s = 120.0                     # a job that Slurm does not start for so long is given back
 interval_s = 5.0                    # Slurm is asked so often
 sleep = false                       # put nodes to sleep by Slurm's power saving
-identify = "name"                   # or user+name, script: what learnt applications are called
+identify = "user+name"              # or name, script: what learnt applications are called
 learned = "learned.json"            # optional: the library that downclock slurm learn writes
 
 [[application]]                     # the first that fits names the application
@@ -168,7 +168,7 @@ def read_site(path: str | Path) -> SlurmSite:
         partitions=tuple(_texts(top, "partitions")),
         take=top.choice("take", ("held", "tagged"), "held"),
         deadline=top.choice("deadline", ("slurm", "factor"), "slurm"),
-        identify=top.choice("identify", ("name", "user+name", "script"), "name"),
+        identify=top.choice("identify", ("name", "user+name", "script"), "user+name"),
         rules=_rules(document, top, cluster),
         kind_of=_types(top, cluster),
         sleep=top.flag("sleep", False),
