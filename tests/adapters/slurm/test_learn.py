@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from downclock.adapters.slurm.jobs import JobReader, Task, identity
-from downclock.adapters.slurm.learn import learn, write_learnt
+from downclock.adapters.slurm.learn import against_default_clocks, learn, write_learnt
 from downclock.adapters.slurm.log import MOMENT, Log
 from downclock.adapters.slurm.site import SlurmSite, read_site
 from downclock.adapters.slurm.spool import Measured, read_spool
@@ -101,6 +101,22 @@ def test_the_next_plan_uses_what_was_learnt(tmp_path: Path) -> None:
     assert task.application_name == "job:ann/train"
     widen = next(each.widen for each in learnt if each.application == "job:ann/train")
     assert task.whole_s == pytest.approx(400.0 * widen, rel=0.03)
+
+
+def test_what_was_saved_follows_the_profiles(tmp_path: Path) -> None:
+    """Jobs at 705 MHz that took what their profile says: at 1410 they would take what it says."""
+    site = _site(tmp_path)
+    reader = JobReader(site, lambda job: "")
+    clocks = site.cluster.platform.kinds[0].clocks
+    points = np.array([clocks.nearest(0.5, 1.0), clocks.nearest(1.0, 1.0)])
+    row = [str(name) for name in reader.library.names].index("mixed")
+    time_s, power_w = reader.library.at(np.array([row, row]), "a100", points)
+    slow_j, fast_j = (time_s * power_w).tolist()
+    told = (1, "node1", "ann", "x", 100.0, 100.0 + time_s[0], slow_j, 1, 705.0, None, "counter")
+    log = _ended(site, {"1.0": "COMPLETED", "2.0": "FAILED"})
+    sums = against_default_clocks(site, log, [Measured(*told), _run(2, 100.0, 5.0)])
+    assert sums == pytest.approx((slow_j, fast_j))
+    assert slow_j < 0.9 * fast_j
 
 
 def test_files_that_are_no_measurements_are_passed_over(tmp_path: Path) -> None:

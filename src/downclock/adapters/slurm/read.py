@@ -30,6 +30,9 @@ from downclock.adapters.slurm.words import is_ours, wish_of
 from downclock.errors import AdapterError
 from downclock.workloads.traces.hosts import hosts_of
 
+HEARS_S = 60.0
+"""A controller that was started so long ago has heard from every node that lives."""
+
 Run = Callable[[Sequence[str]], str]
 
 
@@ -49,11 +52,19 @@ def observe(run: Run = run, *, text: bool = False) -> Observed:
             jobs = jobs_of_json(run(["squeue", "--json", "--states=all", "--all"]))
             now_s = time.time()  # nothing that it shows is of later
             nodes = nodes_of_json(run(["sinfo", "--json", "--all"]))
-            return Observed(now_s, jobs, nodes, boot_s)
+            return Observed(now_s, jobs, heard_of(nodes, now_s - boot_s), boot_s)
         except NoJson:
             pass
     jobs, now_s = _jobs_as_text(run), time.time()
-    return Observed(now_s, jobs, _nodes_as_text(run), boot_s)
+    return Observed(now_s, jobs, heard_of(_nodes_as_text(run), now_s - boot_s), boot_s)
+
+
+def heard_of(nodes: dict[str, Node], age_s: float) -> dict[str, Node]:
+    """Nodes as a controller of this age knows them: one that has just started has yet to hear."""
+    if age_s > HEARS_S:
+        return nodes
+    unheard = {"UNKNOWN", "NOT_RESPONDING"}
+    return {name: replace(node, states=node.states - unheard) for name, node in nodes.items()}
 
 
 def boot_of(config: str) -> float:
