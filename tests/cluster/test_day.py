@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc compile
 
 def test_200_jobs_are_planned_run_at_their_clocks_and_save_energy(folder: Path) -> None:
     day = Day(folder / "day", drawn(200, seed=1, over_s=110.0, slack_s=140.0)).run(300.0)
-    day.require_all_ran()
+    assert day.broken() == {}
     accepted = day.accepted() & set(day.numbers)
     pairs = zip(day.numbers, day.wanted, strict=True)
     gangs = {number for number, wanted in pairs if wanted.gpus > 1}

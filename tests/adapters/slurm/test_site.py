@@ -86,6 +86,15 @@ def test_deadlines_by_word_by_slurm_and_by_factor(tmp_path: Path) -> None:
     assert (word.deadline_s, rule.deadline_s) == (4600.0, 8200.0)
 
 
+def test_a_stated_run_time_counts_where_the_site_says_so(tmp_path: Path) -> None:
+    comment = "downclock=run:60s,deadline:+2h"
+    heeded = _task(tmp_path, comment=comment)
+    limited = _task(tmp_path, "stated_runs = false", comment=comment)
+    assert isinstance(heeded, Task)
+    assert isinstance(limited, Task)
+    assert (heeded.whole_s, limited.whole_s) == (70.0, 3610.0)
+
+
 def test_applications_by_word_and_by_rule(tmp_path: Path) -> None:
     text = """
 [[application]]

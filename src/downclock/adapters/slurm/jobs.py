@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from downclock.adapters.slurm.observed import Job
 from downclock.adapters.slurm.site import SlurmSite
@@ -110,6 +110,7 @@ class JobReader:
         if why:
             return why
         wish, kind = wish_of(job.comment), self._kind(job)
+        wish = wish if self.site.stated_runs else replace(wish, run_s=None)
         name = self._application(job, wish)
         place = None if kind is None else self._place.get((name, kind))
         run_s = None if place is None else self._run_s(job, wish, name, place[1])
