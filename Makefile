@@ -16,7 +16,7 @@ EVERY := known least-cost late graph thrifty edl bin replan
 
 # Against a real Slurm on loopback (packages slurmctld slurmd slurm-client munge, as root).
 cluster-test: .venv/ready
-	DOWNCLOCK_CLUSTER=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/cluster
+	DOWNCLOCK_CLUSTER=1 $(BIN)/python -m pytest -n 3 --dist loadfile tests/cluster
 
 lint: .venv/ready
 	$(BIN)/ruff format --check .
