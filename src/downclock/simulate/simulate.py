@@ -61,8 +61,8 @@ class Run:
         over = ends > deadline_s + slack(deadline_s)
         outcomes = self.realised.outcomes
         found = np.flatnonzero((outcomes.status == FAILED) & over)
-        lost = [str(reason).startswith("lost") for reason in outcomes.reason[found]]
-        return found[~np.array(lost, dtype=bool)]
+        late = [not str(reason).startswith("lost") for reason in outcomes.reason[found]]
+        return np.asarray(found[np.array(late, dtype=bool)])
 
     @property
     def failed(self) -> Ints:
