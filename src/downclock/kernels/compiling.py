@@ -71,6 +71,9 @@ class Meter:
 
 METER = Meter()
 
+ALONE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""What numba need not make for a kernel that Python never calls."""
+
 
 def expect(tasks: int) -> None:
     """Announce that a problem of so many tasks is there; large ones are worth compiling for."""
@@ -86,13 +89,15 @@ class Kernel:
         plain_s: CPU seconds that it ran plain.
     """
 
-    def __init__(self, function: Callable[..., Any], *, entry: bool) -> None:
+    def __init__(
+        self, function: Callable[..., Any], *, entry: bool, options: dict[str, bool] | None = None
+    ) -> None:
         update_wrapper(self, function)
         self.py_func = function
         self.folder = Path(function.__code__.co_filename).resolve().parent
         self.name = function.__qualname__
         self.plain_s = 0.0
-        self._entry = entry
+        self._entry, self._options = entry, options or {}
         self._fast: Callable[..., Any] | None = None
         _KNOWN.append(self)
 
@@ -153,9 +158,9 @@ class Kernel:
         folder = kept_in(self.folder) if METER.kept else None
         before = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = before or str(folder or "")
-        only = {} if self._entry else {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        options = {"error_model": "numpy", "nogil": True, **self._options}
         try:
-            jit = numba.njit(cache=folder is not None, error_model="numpy", nogil=True, **only)
+            jit = numba.njit(cache=folder is not None, **options)
             return jit(self.py_func)
         finally:
             numba.config.CACHE_DIR = before
@@ -191,7 +196,15 @@ def compiled(function: F) -> F:
 
 def inner(function: F) -> F:
     """Make a kernel for other kernels only: it compiles in three quarters the time."""
-    return cast(F, Kernel(function, entry=False))
+    return cast(F, Kernel(function, entry=False, options=ALONE))
+
+
+def inlined(function: F) -> F:
+    """Make a step of other kernels, written out where it is called.
+
+    A call hands on every column of every table, a hundred words: more work than a short step.
+    """
+    return cast(F, Kernel(function, entry=False, options={**ALONE, "forceinline": True}))
 
 
 @cache
