@@ -64,7 +64,7 @@ cluster = "cluster.toml"
 policy = "{policy}"
 spool = "../energy"
 interval_s = 0.5
-overhead_s = 8.0
+overhead_s = {overhead_s}
 reserve = 0.25
 grace_s = 30.0
 sleep = {sleep}
@@ -267,7 +267,9 @@ class Day:
         }
         (folder / "library.json").write_text(json.dumps(library))
         sleep = "true" if self.sleeps else "false"
-        (folder / "site.toml").write_text(SITE.format(policy=self.policy, sleep=sleep))
+        (folder / "site.toml").write_text(
+            SITE.format(policy=self.policy, sleep=sleep, overhead_s=15.0 if self.kills else 8.0)
+        )
 
     def _words(self, verb: str, *more: str) -> list[str]:
         site = str(self.folder / "site" / "site.toml")
