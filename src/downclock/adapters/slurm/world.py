@@ -20,7 +20,14 @@ from downclock.adapters.slurm.jobs import MINUTE_S, JobReader, Task
 from downclock.adapters.slurm.log import BEGUN, CARRIED, DECIDED, MOMENT, Log
 from downclock.adapters.slurm.observed import Job, Observed
 from downclock.adapters.slurm.site import SlurmSite
-from downclock.adapters.slurm.words import MARK, is_ours, owners_part, restored, wish_of
+from downclock.adapters.slurm.words import (
+    MARK,
+    is_ours,
+    owners_part,
+    restored,
+    told_start_s,
+    wish_of,
+)
 from downclock.engine.book import Row
 from downclock.engine.decisions import Decisions
 from downclock.engine.facts import (
@@ -638,7 +645,8 @@ class SlurmWorld:
     def row_of(self, tracked: Tracked, job: Job | None, now_s: float) -> Row | None:
         """What a job runs by: begun, or promised and begun by Slurm when the book was not looking.
 
-        The book begins a row when it is told that the one before it has ended: perhaps only now.
+        The book begins a row when it is told that the one before it has ended: perhaps only now,
+        perhaps later than we told Slurm.
         """
         assert self.scheduler is not None
         page = self.scheduler.book.tasks[tracked.number]
@@ -646,7 +654,8 @@ class SlurmWorld:
             return page.running
         row = page.rows[0]
         there = set(job.nodes) == set(self.nodes_of(row.processors))
-        return row if there and row.start_s <= now_s + 1.0 else None
+        start_s = min(row.start_s, told_start_s(job.comment) - self.epoch_s)
+        return row if there and start_s <= now_s + 1.0 else None
 
     def nodes_of(self, processors: Iterable[int]) -> list[str]:
         """Slurm's names of the servers of processors."""
