@@ -127,6 +127,7 @@ class JobReader:
             (place is None, f"application {name[:60]!r} cannot run there, or nobody knows it"),
             (run_s is None, "it has no time limit, and nobody says how long it runs"),
             (math.isinf(deadline_s), "it has no deadline"),
+            (deadline_s <= now_s and math.isfinite(job.deadline_s), "its deadline has passed"),
             (not self._fits(job), "GPUs on part of several nodes are not planned"),
         )
         why = next((words for broken, words in rules if broken), "")

@@ -313,14 +313,13 @@ class SlurmWorld:
         self._freed, self._anew_s = False, seen.now_s
         named = {fact.task for fact in moment.facts}
         for each, job in self._waiting(seen):
-            planned = each.task.missed and not each.left and each.number not in named
-            if planned and not self._begun(each):
-                moment.facts.append(Fact(CANCELLED, each.number))
-            elif not each.refused:
-                continue
-            task = replace(each.task, granted_s=None, missed="")
             due_s = self._owners_deadline_s(each, job)
-            moment.told.append(self._in_time(replace(task, deadline_s=due_s), job, seen.now_s))
+            task = replace(each.task, deadline_s=due_s, granted_s=None, missed="")
+            task = self._in_time(task, seen.now_s)
+            planned = not (each.left or each.number in named or self._begun(each))
+            if (planned or each.refused) and task.planned_s <= job.deadline_s - MINUTE_S:
+                moment.facts += [Fact(CANCELLED, each.number)] if planned else []
+                moment.told.append(task)
 
     def _catch_up(self, seen: Observed, now_s: float) -> None:
         """Let the scheduler do what it wanted to do by now."""
@@ -437,11 +436,11 @@ class SlurmWorld:
                 found.append(replace(each.task, granted_s=due_s, missed=why))
         return found
 
-    def _in_time(self, task: Task, job: Job, now_s: float) -> Task:
-        """A task as it is told: one whose deadline is over, or as good as that, has a later one."""
-        due_s = now_s + LATER * self.least_s(task)
-        if task.deadline_s > now_s or due_s > job.deadline_s - MINUTE_S:
+    def _in_time(self, task: Task, now_s: float) -> Task:
+        """A task as it is told: one whose deadline is over has a later one."""
+        if task.deadline_s > now_s:
             return task
+        due_s = now_s + LATER * self.least_s(task)
         return replace(task, granted_s=due_s, missed="its deadline has passed")
 
     def least_s(self, task: Task) -> float:
@@ -486,7 +485,7 @@ class SlurmWorld:
                 before = self._before(job)
                 task = self.reader.task_of(before, seen.now_s)
                 if isinstance(task, Task):
-                    task = self._in_time(self._as_submitted(task), job, seen.now_s)
+                    task = self._in_time(self._as_submitted(task), seen.now_s)
                     moment.told.append(task)
                 elif self.reader.asked(job, seen.now_s):
                     nobody = self.reader.unplanned(before)
