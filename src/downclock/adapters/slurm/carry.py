@@ -24,6 +24,8 @@ from downclock.errors import AdapterError
 from downclock.workloads.traces.hosts import hosts_of
 
 MINUTE_S = 60.0
+WAITS = 3.0
+"""A job waits so many times its run time for GPUs of others, if its deadline is lost anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,10 @@ def carry_out(world: SlurmWorld, todo: Sequence[Action], run: Run, now_s: float)
 
 
 def _job_action(world: SlurmWorld, tracked: Tracked, job: Job, now_s: float) -> Action | None:
+    if world.waits_for_gpus(tracked) and not wish_of(job.comment).off:
+        last_s = max(_last_start_s(world, tracked), tracked.told_s + WAITS * tracked.task.whole_s)
+        if last_s > now_s + world.site.interval_s:
+            return _waits(world, tracked, job, last_s, now_s)
     if tracked.left:
         return _left(world, tracked, job, now_s)
     if tracked.ended:
@@ -87,7 +93,10 @@ def _job_action(world: SlurmWorld, tracked: Tracked, job: Job, now_s: float) -> 
     row = page.running or (page.rows[0] if page.rows else None)
     if row is not None:
         return _started(world, tracked, job, row, now_s)
-    return _waits(world, tracked, job, now_s) if page.accepted else None
+    last_s = _last_start_s(world, tracked)
+    if last_s <= now_s + world.site.interval_s or not (page.accepted or is_ours(job.comment)):
+        return None
+    return _waits(world, tracked, job, last_s, now_s)
 
 
 def _started(
@@ -100,7 +109,7 @@ def _started(
     nodes = world.nodes_of(row.processors)
     start_s = world.epoch_s + min(row.began_s, row.start_s)
     words = {**clocks, "start": f"{start_s:.0f}", "nodes": ",".join(nodes)}
-    reason = f"{world.scheduler.policy.name} ends by {_stamp(tracked.deadline_s)}"
+    reason = f"{_missed(tracked)}{world.scheduler.policy.name} ends by {_stamp(tracked.deadline_s)}"
     needed_s = (row.end_s - row.start_s) * world.site.unreserved + MINUTE_S
     changes = [
         f"StartTime={_start(start_s, now_s)}",
@@ -112,25 +121,34 @@ def _started(
     return _changed(tracked, job, words, reason, changes)
 
 
-def _waits(world: SlurmWorld, tracked: Tracked, job: Job, now_s: float) -> Action | None:
-    """An accepted job without a start: Slurm itself starts it at the last moment, if nobody does.
+def _waits(
+    world: SlurmWorld, tracked: Tracked, job: Job, start_s: float, now_s: float
+) -> Action | None:
+    """A job without a start: Slurm itself starts it at the last moment, if nobody does.
 
     So a planner that is gone costs energy and no deadline.
     """
-    site = world.site
-    whole_s = tracked.task.whole_s * site.unreserved
-    wake_s = float(site.cluster.platform.wake_s.max()) if site.sleep else 0.0
-    start_s = tracked.deadline_s - whole_s - wake_s + site.overhead_s / 2.0
-    if start_s <= now_s + site.interval_s:
-        return None
     words = {"start": f"{start_s:.0f}", "nodes": "any"}
     changes = [
         f"StartTime={_start(start_s, now_s)}",
         *(["ReqNodeList="] if job.required_nodes else []),
         *(["TresFreq="] if "TresFreq" in world.changed(tracked.task, job) else []),
-        *_limit(job, start_s, whole_s),
+        *_limit(job, start_s, world.least_s(tracked.task)),
     ]
-    return _changed(tracked, job, words, "accepted, starts then at the latest", changes)
+    why = "waits for GPUs" if tracked.left else "planned"
+    return _changed(tracked, job, words, f"{_missed(tracked)}{why}, starts then at the latest",
+                    changes)  # fmt: skip
+
+
+def _last_start_s(world: SlurmWorld, tracked: Tracked) -> float:
+    """When a job must start that is to end in time at full speed."""
+    site = world.site
+    wake_s = float(site.cluster.platform.wake_s.max()) if site.sleep else 0.0
+    return tracked.deadline_s - world.least_s(tracked.task) - wake_s + site.overhead_s / 2.0
+
+
+def _missed(tracked: Tracked) -> str:
+    return f"{tracked.task.missed}; " if tracked.task.missed else ""
 
 
 def _left(world: SlurmWorld, tracked: Tracked, job: Job, now_s: float) -> Action | None:
