@@ -33,6 +33,9 @@ from tests.conftest import ROOT
 
 NODES, GPUS = 8, 4
 IDLE_W = 45.0
+NEEDED_S = 40.0
+"""What the longest job needs at full speed, with all that is held in reserve."""
+
 LAW = (0.5, 0.0, 0.5)
 APPS = {  # p0, gamma, c; d, delta, t0: a unit is a second at the highest clocks
     "dense": (60.0, 30.0, 230.0, 0.95, 0.9, 0.05),
@@ -180,9 +183,25 @@ class Day:
             job = self.jobs.get(int(number))
             due_s = self.sent_s[number] + wanted.deadline_s
             late_s = float("inf") if job is None else job.end_s - due_s
-            if number in accepted and late_s > 1.0:  # Slurm counts whole seconds
+            if number in accepted - {*self.forgotten()} and late_s > 1.0:  # in whole seconds
                 found.append(f"{number} by {late_s:.0f} s")
         return found
+
+    def forgotten(self) -> list[str]:
+        """Jobs that Slurm took for running until it was too late, and started again only then.
+
+        A controller that is killed between saving a start and launching the job finds out only
+        when it has lived for a while.
+        """
+        pairs = zip(self.numbers, self.wanted, strict=True)
+        due_s = {number: self.sent_s[number] + wanted.deadline_s for number, wanted in pairs}
+        return [
+            number
+            for number in self.numbers
+            if (job := self.jobs.get(int(number))) is not None
+            and job.restarts
+            and job.submit_s > due_s[number] - NEEDED_S
+        ]
 
     def twice(self) -> list[str]:
         """Jobs that ran more than once."""
@@ -387,7 +406,8 @@ def report(day: Day, title: str) -> float:
     total_j = sum(each.energy_j for each in day.measured)
     exact = [_as_planned(day, each) for each in day.measured]
     print(f"{title}: {done} of {len(day.numbers)} jobs done in {day.took_s:.0f} s")
-    print(f"  accepted {len(day.accepted() & set(day.numbers))}, late {day.late()}")
+    print(f"  accepted {len(day.accepted() & set(day.numbers))}, late {day.late()}, given back by"
+          f" Slurm too late {day.forgotten()}")  # fmt: skip
     print(f"  measured {len(day.measured)}, energy {total_j:.0f} J, clocks as planned"
           f" {sum(exact)} of {len(exact)}")  # fmt: skip
     print(f"  ran twice: {day.twice()}, requeued:"
