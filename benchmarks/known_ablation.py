@@ -96,6 +96,7 @@ def draw(problem: Problem) -> None:
     import matplotlib as mpl
 
     mpl.use("Agg")
+    mpl.rcParams["svg.hashsalt"] = "downclock"  # the same picture, the same file
     import matplotlib.pyplot as plt
 
     best = best_policy(problem)

@@ -60,7 +60,7 @@ class Run:
         ends = finish_s(self.realised.segments, len(self.problem.tasks))
         over = ends > deadline_s + slack(deadline_s)
         outcomes = self.realised.outcomes
-        found = np.flatnonzero((outcomes.status == FAILED) & over)
+        found: Ints = np.flatnonzero((outcomes.status == FAILED) & over)
         lost = [str(reason).startswith("lost") for reason in outcomes.reason[found]]
         return found[~np.array(lost, dtype=bool)]
 
