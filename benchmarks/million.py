@@ -34,7 +34,7 @@ RATIOS = {
     "plan": 4.6,
     "verify": 1.8,
     "account": 2.3,
-    "simulate": 70.0,
+    "simulate": 22.0,
     "report": 10.6,
 }
 """CPU seconds beside the rival's of a million jobs, when last looked at."""

@@ -134,11 +134,41 @@ def test_a_plan_begun_anew_on_a_full_cluster_gives_no_job_away(
     assert [each.left for each in live.world.tracked.values() if each.left] == []
 
 
-def test_a_job_waits_for_gpus_of_others_with_a_last_start(tmp_path: Path) -> None:
-    live = Live(_site(tmp_path), Shown())
+def _full(folder: Path) -> Live:
+    """Two nodes whose GPUs are in use by jobs of others."""
+    live = Live(_site(folder), Shown())
     for number, node in ((8, "node1"), (9, "node2")):
-        live.shown.jobs[number] = Job(number, states=RUNNING, gpus=4, nodes={node: 4},
-                                      submit_s=BEGIN_S)  # fmt: skip
+        used = {"states": RUNNING, "gpus": 4, "nodes": {node: 4}}
+        live.shown.jobs[number] = Job(number, submit_s=BEGIN_S, **used)  # type: ignore[arg-type]
+    return live
+
+
+def test_a_job_that_waits_for_gpus_is_its_owners(tmp_path: Path) -> None:
+    live = _full(tmp_path)
+    for number in (1, 2):
+        live.shown.submit(number, run="600s", deadline="+1h")
+    live.step()
+    live.shown.change(1, held=True)
+    live.shown.change(2, comment=f"{live.shown.jobs[2].comment} downclock=off")
+    before = live.shown.jobs[1]
+    live.step(5.0)
+    live.shown.change(9, states=DONE, end_s=live.shown.now_s)
+    for _ in range(3):
+        live.step(40.0)
+    assert live.shown.jobs[1] == before
+    assert live.shown.jobs[2].comment == "downclock=app:mixed,run:600s,deadline:+1h downclock=off"
+
+
+def test_a_deadline_that_slurm_enforces_bounds_the_wait_for_gpus(tmp_path: Path) -> None:
+    live = _full(tmp_path)
+    live.shown.submit(1, comment="downclock=run:600s", deadline_s=BEGIN_S + 900.0)
+    live.step()
+    assert "waits-for-GPUs" in live.shown.jobs[1].comment
+    assert live.shown.jobs[1].eligible_s < BEGIN_S + 900.0 - 600.0
+
+
+def test_a_job_waits_for_gpus_of_others_with_a_last_start(tmp_path: Path) -> None:
+    live = _full(tmp_path)
     live.shown.submit(1, run="600s", deadline="+1h")
     live.step()
     (tracked,) = live.world.tracked.values()

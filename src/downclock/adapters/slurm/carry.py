@@ -53,8 +53,9 @@ def actions(world: SlurmWorld, seen: Observed) -> Iterator[Action]:
     for tracked in world.tracked.values():
         job = world.job_of(tracked, seen)
         if job is not None and job.waits:
-            for_us = job.held and not world.owner_holds(tracked.task, job, seen)
-            waiting.append((tracked, replace(job, held=for_us)))  # other holds are not ours to end
+            owners = world.owner_holds(tracked.task, job, seen)  # such holds are not ours to end
+            if not (owners and tracked.refused):
+                waiting.append((tracked, replace(job, held=job.held and not owners)))
     yield from (a for each in waiting if (a := _job_action(world, *each, seen.now_s)) is not None)
     if world.site.sleep:
         yield from _node_actions(world, seen)
@@ -81,7 +82,9 @@ def carry_out(world: SlurmWorld, todo: Sequence[Action], run: Run, now_s: float)
 
 def _job_action(world: SlurmWorld, tracked: Tracked, job: Job, now_s: float) -> Action | None:
     if world.waits_for_gpus(tracked) and not wish_of(job.comment).off:
-        last_s = max(_last_start_s(world, tracked), tracked.told_s + WAITS * tracked.task.whole_s)
+        last_s = _last_start_s(world, tracked)
+        if math.isinf(job.deadline_s):
+            last_s = max(last_s, tracked.told_s + WAITS * tracked.task.whole_s)
         if last_s > now_s + world.site.interval_s:
             return _waits(world, tracked, job, last_s, now_s)
     if tracked.left:
