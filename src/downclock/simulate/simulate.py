@@ -61,8 +61,9 @@ class Run:
         over = ends > deadline_s + slack(deadline_s)
         outcomes = self.realised.outcomes
         found = np.flatnonzero((outcomes.status == FAILED) & over)
-        late = [not str(reason).startswith("lost") for reason in outcomes.reason[found]]
-        return np.asarray(found[np.array(late, dtype=bool)])
+        lost = [str(reason).startswith("lost") for reason in outcomes.reason[found]]
+        kept: Ints = found[~np.array(lost, dtype=bool)]
+        return kept
 
     @property
     def failed(self) -> Ints:
