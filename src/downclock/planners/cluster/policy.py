@@ -37,6 +37,7 @@ from downclock.kernels.refusals import NOWHERE
 from downclock.planners.cluster.batch import packing
 from downclock.planners.cluster.board import (
     Board,
+    make_queues,
     make_room,
     make_room_for_gangs,
     new_board,
@@ -204,6 +205,7 @@ class ClusterPolicy:
         make_room_for_gangs(board, np.concatenate([gang, begins, running]))
         if not shared:
             state.watch = PriceWatch(asks=False)
+            make_queues(board)
             share(self.cluster(state, view, 0), now_s)
 
     def _fill(self, state: State, view: View, tasks: Ints) -> None:
@@ -247,7 +249,13 @@ class ClusterPolicy:
             groups=board.groups,
             lanes=board.lanes,
             items=board.items,
-            waiting=board.waiting,
+            pools=board.pools,
+            pool_groups=board.pool_groups,
+            holes=board.holes,
+            freeing=board.freeing,
+            queues=board.queues,
+            spans=board.spans,
+            mates=board.mates,
             starts=room[0],
             switches=room[1],
             refusals=room[2],

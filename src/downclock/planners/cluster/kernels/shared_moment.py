@@ -13,7 +13,6 @@ from downclock.kernels.ends import overdue_until_s
 from downclock.kernels.least_tree import first_at_most, set_key
 from downclock.kernels.refusals import NO_TIME, NOWHERE
 from downclock.planners.cluster.kernels.accept import (
-    make_room,
     reserve,
     reserve_anyhow,
     soonest_place,
@@ -46,6 +45,7 @@ from downclock.planners.cluster.kernels.moment import (
     is_full,
     real_end_s,
 )
+from downclock.planners.cluster.kernels.relist import make_room
 from downclock.planners.cluster.kernels.replan import refuse
 from downclock.planners.cluster.kernels.reserve import (
     book,
@@ -114,6 +114,7 @@ def _overdue(c: Cluster, i: int, now_s: float) -> None:
         g = c.items.group[a]
         j = c.groups.server[g]
         c.servers.last_s[j] = max(c.servers.last_s[j], end)
+        set_attention(c, j)
         if _is_crowded(c, g, now_s):
             servers = np.append(servers, np.array([j]))
         a = c.items.more[a]
@@ -130,7 +131,9 @@ def _lose_processor(c: Cluster, p: int, now_s: float) -> Ints:
     taken = _unpromised(c, j, now_s)
     if c.servers.awake[j] == 0:
         set_asleep(c, j, c.servers.wake_s[j])
-    return np.concatenate((taken, _homeless_of(c, j)))
+    taken = np.concatenate((taken, _homeless_of(c, j)))
+    set_attention(c, j)
+    return taken
 
 
 @inner
@@ -164,6 +167,7 @@ def _machine(c: Cluster, what: int, at: int, now_s: float) -> Ints:
         _resize(c, j)
         if c.servers.awake[j] == 0 and c.servers.works[j] == 1:
             set_asleep(c, j, c.servers.wake_s[j])
+        set_attention(c, j)
     elif what == SERVER_GONE:
         c.servers.works[at] = 0
         for p in range(c.servers.first[at], c.servers.end[at]):
