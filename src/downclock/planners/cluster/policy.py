@@ -443,6 +443,8 @@ class _Run:
         from downclock.planners.cluster.kernels.moment import is_full, run
         from downclock.planners.cluster.kernels.shared_moment import run_shared
 
+        if self._rests_until(at, until_s):
+            return at
         play = run_shared if self.state.board.tally["shared"][0] else run
         while True:
             cluster = self._chunk(self.order.size - at)
@@ -452,6 +454,11 @@ class _Run:
             self._collect(cluster)
             if not is_full(cluster):
                 return at
+
+    def _rests_until(self, at: int, until_s: float) -> bool:
+        """Tell whether nothing can happen before then."""
+        first = self.state.board.tasks["arrival_s"][self.order[at : at + 1]].min(initial=np.inf)
+        return until_s < np.inf and until_s <= min(first, _next_s(self.state), self.ends[0, 1])
 
     def _chunk(self, left: int) -> Cluster:
         queued = int(self.state.board.tally["queued"][0])

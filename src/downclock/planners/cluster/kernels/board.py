@@ -88,6 +88,7 @@ POOL = record(  # groups of one kind, in ``pool_groups``
     first=int,
     end=int,
     hint=int,  # where the last reservation was made, counted from the first
+    hurry=float,  # how much faster than they want new tasks are to run, as room is scarce: 0 to 1
 )
 QUEUE = record(head=int, tail=int, count=int)  # waiting tasks of one class, the first to come first
 SPAN = record(  # classes of one kind and size of gang

@@ -13,7 +13,7 @@ import numpy as np
 from downclock.kernels.compiling import inner
 from downclock.kernels.least_tree import LARGEST
 from downclock.planners.cluster.kernels.board import Cluster, row_of, wake
-from downclock.planners.cluster.kernels.curves import energy_j, fill_s
+from downclock.planners.cluster.kernels.curves import about_over_j, fill_s
 from downclock.planners.cluster.kernels.queues import candidates, most_urgent, usual_lengths
 from downclock.planners.cluster.kernels.reserve import (
     book,
@@ -30,7 +30,7 @@ from downclock.planners.cluster.kernels.reserve import (
 )
 from downclock.units import Floats, Ints
 
-SHORT, WASTE = 0.12, 0.1
+SHORT, WASTE = 0.12, 0.05
 """What a task leaves of a hole: below this part of a usual run time it will idle; above, this part
 of it."""
 
@@ -39,6 +39,9 @@ EXTEND = 0.5
 
 GOOD = 0.4
 """A hole is filled where less than this part of the price of its time is lost."""
+
+ALONE = 6.0
+"""How much more may be lost where nothing else waits."""
 
 URGENT, SOON = 0.1, 0.5
 """What it is worth, against the price of time, that a task which is due finds a hole; and how much
@@ -55,24 +58,6 @@ LOOK = 128
 def lane_w(c: Cluster, j: int) -> float:
     """Return what a processor of awake server ``j`` costs while nothing runs, host included."""
     return c.servers.awake_w[j] / (c.servers.end[j] - c.servers.first[j])
-
-
-@inner
-def least_j(c: Cluster, i: int) -> float:
-    """Return the least energy of task ``i`` on one processor, with what it must carry besides."""
-    k = max(c.kinds[i, 0], 0)
-    row = row_of(c, i, k)
-    return c.curves.rows.free_j[row] + c.curves.kinds.price_w[k] * c.curves.rows.free_s[row]
-
-
-@inner
-def _over_j(c: Cluster, i: int, k: int, length_s: float) -> float:
-    """Return the energy of a run on one processor above the least."""
-    row = row_of(c, i, k)
-    joules = c.curves.rows.free_j[row]
-    if length_s != c.curves.rows.free_s[row]:
-        joules = energy_j(c.curves, row, length_s)
-    return joules + c.curves.kinds.price_w[k] * length_s - least_j(c, i)
 
 
 @inner
@@ -100,17 +85,29 @@ def fit(
     if length <= 0.0:
         return np.inf, -1.0
     if length <= hole:
-        lost = _over_j(c, i, k, length) + price * _idle_s(c, hole - length)
+        lost = about_over_j(curves, row, length) + price * _idle_s(c, hole - length)
     else:
         beside = (c.servers.end[j] - c.servers.first[j]) / gang - 1.0
-        lost = _over_j(c, i, k, length) + EXTEND * price * beside * (length - max(hole, 0.0))
+        lost = about_over_j(curves, row, length) + EXTEND * price * beside * (
+            length - max(hole, 0.0)
+        )
     filling = fill_s(curves, row, min(hole, room))
     idle = price * _idle_s(c, hole - filling)
     if filling > 0.0 and filling != length and idle < lost:
-        other = _over_j(c, i, k, filling) + idle
+        other = about_over_j(curves, row, filling) + idle
         if other < lost:
             lost, length = other, filling
     return gang * lost, length
+
+
+@inner
+def _good_enough(c: Cluster, j: int) -> float:
+    """Return the part of the price of its time that may be lost where a task fills a hole.
+
+    Where few wait, a task that is left out will keep a server awake almost alone.
+    """
+    alone = 1.0 - c.tally.queued[0] / (c.servers.end[j] - c.servers.first[j])
+    return GOOD + ALONE * max(0.0, alone)
 
 
 @inner
@@ -136,7 +133,7 @@ def _best_for(c: Cluster, g: int, start_s: float, free: int, now_s: float) -> tu
     j = c.groups.server[g]
     until, price = c.servers.last_s[j], lane_w(c, j)
     ends = free_ends_s(c, g, start_s, free)
-    best, least, length_s = -1, GOOD, -1.0
+    best, least, length_s = -1, _good_enough(c, j), -1.0
     for i in candidates(c, c.groups.kind[g], free, until - start_s, SEEN):
         gang = c.tasks.gang[i]
         blocked = ends[gang]
@@ -276,21 +273,28 @@ def settle_new(c: Cluster, i: int, now_s: float) -> None:
     if g < 0:
         return
     price = lane_w(c, c.groups.server[g]) * c.tasks.gang[i] * length
-    if lost < (GOOD + _bonus(c, i, now_s)) * price:
+    if lost < (_good_enough(c, c.groups.server[g]) + _bonus(c, i, now_s)) * price:
         move_to(c, i, g, start, length)
+
+
+@inner
+def _usual_s(c: Cluster, i: int, k: int, length_s: float) -> float:
+    """Return the run time that task ``i`` wants, or ``length_s`` where it wants none in time."""
+    free = c.curves.rows.free_s[row_of(c, i, k)]
+    return free if free < np.inf else length_s
 
 
 @inner
 def _filled(
     c: Cluster, g: int, i: int, start_s: float, until_s: float, now_s: float
 ) -> tuple[float, float]:
-    """Return (energy lost, processor time used) if a server opens with task ``i`` until then."""
-    j, free = c.groups.server[g], c.groups.up[g] - c.tasks.gang[i]
+    """Return (energy lost, processor time wanted) if a server opens with task ``i`` until then."""
+    j, k, free = c.groups.server[g], c.groups.kind[g], c.groups.up[g] - c.tasks.gang[i]
     blocked = free_until_s(c, g, i, c.tasks.gang[i], start_s, np.inf)
     lost, length = fit(c, i, g, start_s, until_s, blocked)
     if lost == np.inf:
         return np.inf, 1.0
-    used, price = c.tasks.gang[i] * length, lane_w(c, j)
+    used, price = c.tasks.gang[i] * _usual_s(c, i, k, length), lane_w(c, j)
     if free == 0:
         return lost, used
     others = candidates(c, c.groups.kind[g], free, until_s - start_s, OFFERED)
@@ -304,12 +308,12 @@ def _filled(
             score[b] = loss[b] / (c.tasks.gang[other] * time_s[b] * price + 1e-9)
             score[b] -= _bonus(c, other, now_s)
     for b in np.argsort(score, kind="mergesort"):
-        if score[b] >= GOOD or free == 0:
+        if score[b] >= _good_enough(c, j) or free == 0:
             break
         gang = c.tasks.gang[others[b]]
         if gang <= free:
             free -= gang
-            lost, used = lost + loss[b], used + gang * time_s[b]
+            lost, used = lost + loss[b], used + gang * _usual_s(c, others[b], k, time_s[b])
     return lost + price * free * (until_s - start_s), used
 
 
@@ -328,8 +332,11 @@ def choose_end(
     if own <= 0.0:
         return best, np.inf
     lengths = usual_lengths(c, k, c.groups.up[g], TRIES)
-    for a in range(-2, lengths.size):
-        until = start_s + own * (1.0 if a == -2 else 2.0)
+    short = c.curves.rows.short_s[row_of(c, i, k)]
+    for a in range(-4, lengths.size):
+        until = start_s + (own if a == -2 else 2.0 * own)
+        if a < -2:  # alone on a server it had better hurry
+            until = start_s + (short if a == -4 else 0.5 * (short + own))
         if a >= 0:
             length = lengths[a]
             until = start_s + (length if length >= 0.8 * own else own + length)

@@ -34,6 +34,7 @@ from downclock.planners.cluster.kernels.holes import (
     running_on,
     settle_new,
 )
+from downclock.planners.cluster.kernels.hurry import hasten, note_no_room
 from downclock.planners.cluster.kernels.moment import (
     AGAIN,
     CHANGED,
@@ -299,8 +300,11 @@ def _moment(c: Cluster, told: Ints, arrived: Ints, now_s: float) -> None:
         if free < np.inf:
             mean = c.tally.mean_s[0]
             c.tally.mean_s[0] = free if mean == 0.0 else mean + USUAL * (free - mean)
-        if not reserve(c, i, now_s) and not make_room(c, i, now_s):
-            _refuse(c, i, now_s)
+        hasten(c, i)
+        if not reserve(c, i, now_s):
+            note_no_room(c, i, now_s)
+            if not make_room(c, i, now_s):
+                _refuse(c, i, now_s)
     for j in touched:
         fill(c, j, now_s)
     for i in arrived:
