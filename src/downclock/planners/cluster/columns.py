@@ -19,8 +19,8 @@ from downclock.units import Bools, Floats, Ints
 if TYPE_CHECKING:
     from downclock.planners.cluster.kernels.curves import Curves
 
-HURRIED = 0.85
-"""Part of the best run time at which is asked how much a shorter one costs."""
+HURRIED, SLOWED = 0.88, 1.15
+"""Parts of the best run time at which is asked how much a shorter and a longer one cost."""
 
 LENGTHS = 24
 """Run times that are tried of each task on continuous clocks, where prices count."""
@@ -89,6 +89,7 @@ class UnitCurves:
         free, long = front.cheapest(price_w), front.cheapest(-idle_w)
         free_s = np.where(free.feasible, free.time_s, 1.0)
         hurried = front.at(np.maximum(HURRIED * free_s, np.minimum(front.t_min_s, free_s)))
+        slowed = front.at(np.minimum(SLOWED * free_s, np.maximum(front.t_max_s, free_s)))
         model, shape, box = kernel_columns(front)
         rows = filled(
             model.size, ROW, model=model, short_s=front.t_min_s, free_j=free.energy_j,
@@ -96,7 +97,7 @@ class UnitCurves:
             long_s=np.where(np.isfinite(long.time_s), long.time_s, np.inf),
             best_s=free_s,
             short_j=_rise_j(free, hurried, price_w),
-            long_j=_rise_j(free, long, price_w),
+            long_j=_rise_j(free, slowed, price_w),
         )  # fmt: skip
         scaled = np.zeros(shape.shape, dtype=bool)
         scaled[:, [3, 5]], scaled[:, 0] = (model == GPU)[:, None], model == CPU

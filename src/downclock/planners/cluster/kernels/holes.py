@@ -41,7 +41,7 @@ GOOD = 0.4
 """A hole is filled where less than this part of the price of its time is lost."""
 
 ALONE = 6.0
-"""How much more may be lost where nothing else waits."""
+"""How much more may be lost where nothing else waits and one server is awake at most."""
 
 URGENT, SOON = 0.1, 0.5
 """What it is worth, against the price of time, that a task which is due finds a hole; and how much
@@ -104,10 +104,11 @@ def fit(
 def _good_enough(c: Cluster, j: int) -> float:
     """Return the part of the price of its time that may be lost where a task fills a hole.
 
-    Where few wait, a task that is left out will keep a server awake almost alone.
+    Where one server is awake and few tasks wait, one that is left out will keep a server awake
+    almost alone.
     """
-    alone = 1.0 - c.tally.queued[0] / (c.servers.end[j] - c.servers.first[j])
-    return GOOD + ALONE * max(0.0, alone)
+    few = 1.0 - c.tally.queued[0] / (c.servers.end[j] - c.servers.first[j])
+    return GOOD + ALONE * min(1.0, max(0.0, few + 1.0 - c.tally.awake[0]))
 
 
 @inner

@@ -436,7 +436,7 @@ def estimate_idle_share(c: Cluster, just_arrived: int, now_s: float) -> None:
             tasks += 1
         if tasks >= size:
             break
-    tally.idle_share[0] = max(LEAST_IDLE, max(0.0, 1.0 - tasks / size) ** 1.3)
+    tally.idle_share[0] = max(LEAST_IDLE, 1.0 - tasks / size)
 
 
 @inner
