@@ -62,8 +62,8 @@ def new_board(platform: Platform, *, late: bool) -> Board:
     on = platform.initially_on
     return Board(
         processors=filled(
-            platform.processor_count, kernel.PROCESSOR, kind=platform.kind, server=platform.server, up=1,
-            running=-1, head=-1, tail=-1,
+            platform.processor_count, kernel.PROCESSOR, kind=platform.kind, server=platform.server,
+            up=1, running=-1, head=-1, tail=-1,
         ),
         servers=servers,
         tasks=np.zeros(0, kernel.TASK),
