@@ -61,6 +61,22 @@ def lane_w(c: Cluster, j: int) -> float:
 
 
 @inner
+def _wanted_j(c: Cluster, row: int, k: int) -> float:
+    """Return what a row costs at the run time that it wants, with what it must carry besides."""
+    return c.curves.rows.free_j[row] + c.curves.kinds.price_w[k] * c.curves.rows.free_s[row]
+
+
+@inner
+def _over_j(c: Cluster, i: int, k: int, length_s: float) -> float:
+    """Return about what a run on one processor costs above the least, on the cheapest kind."""
+    row, best = row_of(c, i, k), max(c.kinds[i, 0], 0)
+    over = about_over_j(c.curves, row, length_s)
+    if k != best:
+        over += _wanted_j(c, row, k) - _wanted_j(c, row_of(c, i, best), best)
+    return over
+
+
+@inner
 def _idle_s(c: Cluster, rest_s: float) -> float:
     """Return how much of what is left of a hole will idle."""
     short = SHORT * c.tally.mean_s[0]
@@ -85,16 +101,14 @@ def fit(
     if length <= 0.0:
         return np.inf, -1.0
     if length <= hole:
-        lost = about_over_j(curves, row, length) + price * _idle_s(c, hole - length)
+        lost = _over_j(c, i, k, length) + price * _idle_s(c, hole - length)
     else:
         beside = (c.servers.end[j] - c.servers.first[j]) / gang - 1.0
-        lost = about_over_j(curves, row, length) + EXTEND * price * beside * (
-            length - max(hole, 0.0)
-        )
+        lost = _over_j(c, i, k, length) + EXTEND * price * beside * (length - max(hole, 0.0))
     filling = fill_s(curves, row, min(hole, room))
     idle = price * _idle_s(c, hole - filling)
     if filling > 0.0 and filling != length and idle < lost:
-        other = about_over_j(curves, row, filling) + idle
+        other = _over_j(c, i, k, filling) + idle
         if other < lost:
             lost, length = other, filling
     return gang * lost, length
