@@ -59,9 +59,11 @@ class Run:
         deadline_s = self.problem.tasks.deadline_s
         ends = finish_s(self.realised.segments, len(self.problem.tasks))
         over = ends > deadline_s + slack(deadline_s)
-        failed = self.realised.outcomes.status == FAILED
-        lost = np.array([str(r).startswith("lost") for r in self.realised.outcomes.reason])
-        return np.flatnonzero(failed & over & ~lost)
+        outcomes = self.realised.outcomes
+        found = np.flatnonzero((outcomes.status == FAILED) & over)
+        lost = [str(reason).startswith("lost") for reason in outcomes.reason[found]]
+        kept: Ints = found[~np.array(lost, dtype=bool)]
+        return kept
 
     @property
     def failed(self) -> Ints:
