@@ -12,6 +12,7 @@ from downclock.planners.catalog import policy
 from downclock.planners.per_task import per_task_bound_j
 from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.problem import Problem
+from downclock.problem.tasks import Tasks
 from downclock.schedule.account.account import account
 from downclock.schedule.schedule import DONE, REJECTED, Schedule
 from downclock.schedule.verify.verify import verify
@@ -123,3 +124,50 @@ def test_a_gang_larger_than_any_kind_is_refused_with_what_there_is():
     assert np.all(schedule.outcomes.status[wide] == REJECTED)
     expected = "needs 8 processors at once, of one kind; there are 4"
     assert set(schedule.outcomes.reason[wide]) == {expected}
+
+
+def lone(seed: int, jobs: int, hours: float, *, gangs: bool) -> Problem:
+    """A few jobs on two servers of eight that cost much while they are awake."""
+    rng, drawn = np.random.default_rng(seed), mei.online(seed, utilisation=0.02)
+    tasks, kind = drawn.tasks, drawn.platform.kinds[0]
+    server = ServerSpec(
+        "s", ((kind.name, 8),), count=2, host_w=600.0, wake_j=60e3, wake_s=120.0, sleep_w=20.0
+    )
+    window_s = (tasks.deadline_s - tasks.arrival_s)[-jobs:] + 300.0
+    arrival_s = np.sort(rng.uniform(0.0, 3600.0 * hours, jobs))
+    few = Tasks.of(
+        tasks.application[-jobs:],
+        scale=tasks.scale[-jobs:],
+        arrival_s=arrival_s,
+        deadline_s=arrival_s + window_s,
+        processors=rng.choice([1, 2, 4], jobs) if gangs else np.ones(jobs, np.int64),
+    )
+    return replace(drawn, tasks=few, platform=Platform.build((kind,), (server,)))
+
+
+@pytest.mark.parametrize("gangs", [False, True])
+@pytest.mark.parametrize(("jobs", "hours"), [(3, 1.0), (5, 8.0)])
+def test_lone_jobs_on_servers_that_cost_much_need_no_more_than_full_speed(gangs, jobs, hours):
+    spent = np.zeros((4, 2))
+    for a, seed in enumerate(range(9100, 9104)):
+        problem = lone(seed, jobs, hours, gangs=gangs)
+        late, race = plan(problem, policy("late")), plan(problem, policy("race"))
+        assert np.all(late.outcomes.status == DONE)
+        spent[a] = energy_j(problem, late), energy_j(problem, race)
+    assert np.all(spent[:, 0] < 1.05 * spent[:, 1])
+    assert spent[:, 0].sum() < 0.97 * spent[:, 1].sum()
+
+
+def test_where_room_is_scarce_no_more_jobs_are_refused_than_at_full_speed():
+    refused = {"late": 0, "race": 0}
+    for seed in range(9400, 9406):
+        problem = mei.online(
+            seed, utilisation=0.009, initial_utilisation=0.0, days=3,
+            cluster=mei.Cluster(pairs=4, per_server=2),
+        )  # fmt: skip
+        for spec in refused:
+            schedule = plan(problem, policy(spec))
+            assert verify(problem, schedule).ok
+            refused[spec] += int(np.sum(schedule.outcomes.status == REJECTED))
+    assert refused["late"] <= refused["race"]
+    assert refused["race"] > 0

@@ -42,42 +42,61 @@ class Board:
     groups: Table
     lanes: Ints
     items: Table
-    waiting: Ints
+    pools: Table
+    pool_groups: Ints
+    holes: Floats
+    freeing: Floats
+    queues: Table
+    spans: Table
+    mates: Ints
     pieces: int = 0
 
 
 def new_board(platform: Platform, *, late: bool) -> Board:
     """An empty board at time 0."""
-    from downclock.planners.cluster.kernels.board import BLOCKS, ITEM, PROCESSOR, RECENT, TASK
+    from downclock.planners.cluster.kernels import board as kernel
 
     servers, kinds = _servers(platform), len(platform.kinds)
+    groups = _groups(platform, servers)
+    none = new_trees(np.full((kinds, groups.size), np.inf))
     on = platform.initially_on
-    asleep = np.full((kinds, servers.size), np.inf)
-    for k in range(kinds):
-        has = np.unique(platform.server[platform.kind == k])
-        asleep[k, has] = platform.wake_s[has]
-    asleep[:, on] = np.inf
     return Board(
         processors=filled(
-            platform.processor_count, PROCESSOR, kind=platform.kind, server=platform.server, up=1,
-            running=-1, head=-1, tail=-1,
+            platform.processor_count, kernel.PROCESSOR, kind=platform.kind, server=platform.server,
+            up=1, running=-1, head=-1, tail=-1,
         ),
         servers=servers,
-        tasks=np.zeros(0, TASK),
+        tasks=np.zeros(0, kernel.TASK),
         kinds=np.empty((0, kinds), np.int64),
         tally=_tally(servers, late=late),
         awake_servers=np.argsort(~on, kind="stable"),
         busy=new_trees(np.full((1, platform.processor_count), np.inf)),
-        asleep=new_trees(asleep),
+        asleep=new_trees(_asleep_s(platform)),
         attend=new_trees(np.where(on, servers["linger_s"], np.inf)[None, :]),
-        from_s=np.zeros((servers.size, BLOCKS)),
-        to_s=np.zeros((servers.size, BLOCKS)),
-        arrival_history=np.zeros((2, RECENT)),
-        groups=_groups(platform, servers),
+        from_s=np.zeros((servers.size, kernel.BLOCKS)),
+        to_s=np.zeros((servers.size, kernel.BLOCKS)),
+        arrival_history=np.zeros((2, kernel.RECENT)),
+        groups=groups,
         lanes=np.lexsort((platform.kind, platform.server)),
-        items=np.zeros(0, ITEM),
-        waiting=np.empty(0, np.int64),
+        items=np.zeros(0, kernel.ITEM),
+        pools=_pools(groups, kinds),
+        pool_groups=np.argsort(groups["kind"], kind="stable"),
+        holes=none,
+        freeing=none.copy(),
+        queues=np.zeros(0, kernel.QUEUE),
+        spans=np.zeros(0, kernel.SPAN),
+        mates=np.zeros((kinds, kinds), np.int64),
     )  # fmt: skip
+
+
+def _asleep_s(platform: Platform) -> Floats:
+    """How long sleeping servers with each kind take to wake (k, s); infinite for others."""
+    asleep = np.full((len(platform.kinds), platform.server_count), np.inf)
+    for k in range(len(platform.kinds)):
+        has = np.unique(platform.server[platform.kind == k])
+        asleep[k, has] = platform.wake_s[has]
+    asleep[:, platform.initially_on] = np.inf
+    return asleep
 
 
 def _groups(platform: Platform, servers: Table) -> Table:
@@ -95,6 +114,24 @@ def _groups(platform: Platform, servers: Table) -> Table:
         first.size, GROUP, server=server[first], kind=kind[first], first=first, end=end,
         up=end - first, head=-1,
     )  # fmt: skip
+
+
+def _pools(groups: Table, kinds: int) -> Table:
+    """Groups of each kind."""
+    from downclock.planners.cluster.kernels.board import POOL
+
+    count = np.bincount(groups["kind"], minlength=kinds)
+    return filled(kinds, POOL, first=np.cumsum(count) - count, end=np.cumsum(count))
+
+
+def make_queues(board: Board) -> None:
+    """Make room for the classes of waiting tasks, once the first gang has come."""
+    from downclock.planners.cluster.kernels.board import QUEUE, SPAN
+    from downclock.planners.cluster.kernels.queues import BUCKETS, WIDTHS
+
+    spans = len(board.pools) * WIDTHS
+    board.queues = filled(spans * BUCKETS, QUEUE, head=-1, tail=-1)
+    board.spans = filled(spans, SPAN, first=BUCKETS)
 
 
 def _servers(platform: Platform) -> Table:
@@ -147,7 +184,6 @@ def make_room(board: Board, size: int) -> None:
     """Make room for so many tasks."""
     known = board.tasks.size
     board.tasks, board.kinds = grown(board.tasks, size), grown(board.kinds, size, -1)
-    board.waiting = grown(board.waiting, size)
     fresh = board.tasks[known:]
     fresh["after"] = fresh["before"] = fresh["place"] = fresh["booked"] = fresh["rank"] = -1
     fresh["gang"], fresh["bound"], fresh["waits"] = 1, 0, 0

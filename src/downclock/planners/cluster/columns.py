@@ -12,11 +12,15 @@ from downclock.engine.tasks import grown
 from downclock.engine.view import View
 from downclock.kernels.records import filled
 from downclock.planners.lists.lengths import OneClock
+from downclock.power.settings import Settings
 from downclock.problem.platform import Platform
 from downclock.units import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from downclock.planners.cluster.kernels.curves import Curves
+
+HURRIED, SLOWED = 0.88, 1.15
+"""Parts of the best run time at which is asked how much a shorter and a longer one cost."""
 
 LENGTHS = 24
 """Run times that are tried of each task on continuous clocks, where prices count."""
@@ -82,12 +86,18 @@ class UnitCurves:
         from downclock.power.kernels.models import CPU, GPU
 
         front, idle_w = view.applications(kind), view.platform.kinds[kind].idle_w
-        free, long_s = front.cheapest(price_w), front.cheapest(-idle_w).time_s
+        free, long = front.cheapest(price_w), front.cheapest(-idle_w)
+        free_s = np.where(free.feasible, free.time_s, 1.0)
+        hurried = front.at(np.maximum(HURRIED * free_s, np.minimum(front.t_min_s, free_s)))
+        slowed = front.at(np.minimum(SLOWED * free_s, np.maximum(front.t_max_s, free_s)))
         model, shape, box = kernel_columns(front)
         rows = filled(
             model.size, ROW, model=model, short_s=front.t_min_s, free_j=free.energy_j,
             free_s=np.where(free.feasible, free.time_s, np.inf),
-            long_s=np.where(np.isfinite(long_s), long_s, np.inf),
+            long_s=np.where(np.isfinite(long.time_s), long.time_s, np.inf),
+            best_s=free_s,
+            short_j=_rise_j(free, hurried, price_w),
+            long_j=_rise_j(free, slowed, price_w),
         )  # fmt: skip
         scaled = np.zeros(shape.shape, dtype=bool)
         scaled[:, [3, 5]], scaled[:, 0] = (model == GPU)[:, None], model == CPU
@@ -102,6 +112,15 @@ class UnitCurves:
         )
         rungs = filled(time_s.size, RUNG, time_s=time_s, energy_j=energy_j, idle=idle)
         return cls(rows, shape, scaled, box, first, rungs)
+
+
+def _rise_j(best: Settings, other: Settings, price_w: float) -> Floats:
+    """How cost rises with the square of the part by which a run time is not the best one (a,)."""
+    with np.errstate(invalid="ignore", divide="ignore"):
+        part = other.time_s / best.time_s - 1.0
+        rise = other.energy_j - best.energy_j + price_w * (other.time_s - best.time_s)
+        known = best.feasible & other.feasible & (np.abs(part) > 1e-3) & (rise > 0.0)
+        return np.where(known & np.isfinite(rise), rise / part**2, 0.0)
 
 
 def _least_so_far(values: Floats) -> Ints:
@@ -195,7 +214,7 @@ class CurveTables:
         app, scale = view.tasks.application[tasks], view.tasks.scale[tasks] * stretch
         works, factor = scale > 0.0, np.where(scale > 0.0, scale, 1.0)
         rows: Table = unit.rows[app]
-        for name in ("short_s", "free_s", "free_j", "long_s"):
+        for name in ("short_s", "free_s", "free_j", "long_s", "best_s", "short_j", "long_j"):
             rows[name] *= factor
         late = np.flatnonzero(works & ~(rows["free_s"] <= window_s))
         if late.size:
@@ -247,7 +266,7 @@ class CurveTables:
         self.rows["rung_first"][rows] = first + np.arange(rows.size)
         self.rows["rung_end"][rows] = first + np.arange(1, rows.size + 1)
         for name, column in (("short_s", time_s), ("free_s", time_s), ("free_j", energy),
-                             ("long_s", time_s)):  # fmt: skip
+                             ("long_s", time_s), ("best_s", time_s)):  # fmt: skip
             self.rows[name][rows] = column
 
     def _add_tries(self, rows: Ints) -> None:

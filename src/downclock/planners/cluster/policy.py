@@ -37,6 +37,7 @@ from downclock.kernels.refusals import NOWHERE
 from downclock.planners.cluster.batch import packing
 from downclock.planners.cluster.board import (
     Board,
+    make_queues,
     make_room,
     make_room_for_gangs,
     new_board,
@@ -204,6 +205,7 @@ class ClusterPolicy:
         make_room_for_gangs(board, np.concatenate([gang, begins, running]))
         if not shared:
             state.watch = PriceWatch(asks=False)
+            make_queues(board)
             share(self.cluster(state, view, 0), now_s)
 
     def _fill(self, state: State, view: View, tasks: Ints) -> None:
@@ -247,7 +249,13 @@ class ClusterPolicy:
             groups=board.groups,
             lanes=board.lanes,
             items=board.items,
-            waiting=board.waiting,
+            pools=board.pools,
+            pool_groups=board.pool_groups,
+            holes=board.holes,
+            freeing=board.freeing,
+            queues=board.queues,
+            spans=board.spans,
+            mates=board.mates,
             starts=room[0],
             switches=room[1],
             refusals=room[2],
@@ -435,6 +443,8 @@ class _Run:
         from downclock.planners.cluster.kernels.moment import is_full, run
         from downclock.planners.cluster.kernels.shared_moment import run_shared
 
+        if self._rests_until(at, until_s):
+            return at
         play = run_shared if self.state.board.tally["shared"][0] else run
         while True:
             cluster = self._chunk(self.order.size - at)
@@ -444,6 +454,11 @@ class _Run:
             self._collect(cluster)
             if not is_full(cluster):
                 return at
+
+    def _rests_until(self, at: int, until_s: float) -> bool:
+        """Tell whether nothing can happen before then."""
+        first = self.state.board.tasks["arrival_s"][self.order[at : at + 1]].min(initial=np.inf)
+        return until_s < np.inf and until_s <= min(first, _next_s(self.state), self.ends[0, 1])
 
     def _chunk(self, left: int) -> Cluster:
         queued = int(self.state.board.tally["queued"][0])

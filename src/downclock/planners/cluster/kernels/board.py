@@ -84,6 +84,18 @@ GROUP = record(  # processors of one kind in one server: alike, so they are a co
     used=int,  # processors that run something
     head=int,  # first item; -1: none
 )
+POOL = record(  # groups of one kind, in ``pool_groups``
+    first=int,
+    end=int,
+    hint=int,  # where the last reservation was made, counted from the first
+    hurry=float,  # how much faster than they want new tasks are to run, as room is scarce: 0 to 1
+)
+QUEUE = record(head=int, tail=int, count=int)  # waiting tasks of one class, the first to come first
+SPAN = record(  # classes of one kind and size of gang
+    first=int,  # the first bucket that was ever used, and the one after the last
+    end=int,
+    count=int,  # tasks
+)
 ITEM = record(  # a task on a group: it runs there, or has a reservation
     task=int,
     group=int,
@@ -98,14 +110,14 @@ ITEM = record(  # a task on a group: it runs there, or has a reservation
 TASK = record(
     arrival_s=float,
     deadline_s=float,
-    after=int,  # next task on the same processor; -1: none
+    after=int,  # next task on the same processor, or of the same class of those waiting; -1: none
     before=int,  # the one before; -1: none
     place=int,  # processor of a planned task that has not started; -1: none
     start_s=float,  # planned start
     length_s=float,  # planned run time
     gang=int,  # processors that it needs at once
     booked=int,  # its first item; -1: none
-    rank=int,  # place among those that wait; -1: it does not
+    rank=int,  # its class among those that wait, where gangs have come; -1: it does not
     bound=int,  # 1: it waits for processors of its server to be free; 0: only its start is certain
     waits=int,  # tasks before it that are not done
 )
@@ -124,7 +136,6 @@ TALLY = record(
     shared=int,  # 1: gangs have come; tasks have reservations on groups of processors
     items=int,  # items in use or free
     free_item=int,  # first free item; -1: none
-    hint=int,  # server where the last reservation was made
     mean_s=float,  # run time that tasks want, on the mean of those that came lately
     wait_weight=float,  # of waiting for a processor: above 0, the sooner is better
     idle_share=float,  # part of what a server is kept awake longer that will idle
@@ -160,7 +171,13 @@ class Cluster(NamedTuple):
     groups: Records  # of GROUP
     lanes: Ints  # (p,) processors, group by group
     items: Records  # of ITEM
-    waiting: Ints  # (n,) the first ``tally.queued`` tasks wait, where gangs have come
+    pools: Records  # (k,) of POOL
+    pool_groups: Ints  # groups, kind by kind
+    holes: Floats  # (k, tree over groups) processors of awake servers that are free, times -1
+    freeing: Floats  # (k, tree over groups) when the next run on awake servers should end
+    queues: Records  # of QUEUE: tasks that wait, by class (`queues`), where gangs have come
+    spans: Records  # of SPAN
+    mates: Ints  # (k, k) 1: tasks that prefer a kind can run on the other, too
     starts: Records  # room for decisions: (m,) of START
     switches: Records  # of SWITCH
     refusals: Records  # of REFUSAL

@@ -30,6 +30,9 @@ ROW = record(
     free_s=float,  # cheapest run time within the window, at the price of time
     free_j=float,  # its energy
     long_s=float,  # run time on a processor that would idle otherwise
+    best_s=float,  # cheapest run time at the price of time, whatever the window
+    short_j=float,  # how cost rises with the square of the part by which a run is shorter
+    long_j=float,  # the same, longer
 )
 KIND = record(
     idle_w=float,  # idle power: running replaces it
@@ -93,8 +96,33 @@ def fill_s(curves: Curves, row: int, room_s: float) -> float:
         return -1.0
     if curves.rows.model[row] != LADDER:
         return min(room_s, curves.rows.long_s[row])
-    rung = _rung(curves, row, room_s)
+    rung = _rung(curves, row, min(room_s, curves.rows.long_s[row]))
     return curves.rungs.time_s[curves.rungs.idle[rung]] if rung >= 0 else -1.0
+
+
+@compiled
+def _rise_j(curves: Curves, row: int, time_s: float) -> float:
+    """Return about what a run time costs above the best one."""
+    best = curves.rows.best_s[row]
+    part = (time_s - best) / best
+    return part * part * (curves.rows.short_j[row] if part < 0.0 else curves.rows.long_j[row])
+
+
+@compiled
+def about_over_j(curves: Curves, row: int, time_s: float) -> float:
+    """Return about what a run time costs above the one wanted, its price of time included.
+
+    Exact on enumerated clocks; on continuous ones two half parabolas, as the exact energy is a
+    search for two clocks and this is asked hundreds of times a task.
+    """
+    free = curves.rows.free_s[row]
+    if time_s == free:
+        return 0.0
+    if curves.rows.model[row] != LADDER:
+        return _rise_j(curves, row, time_s) - _rise_j(curves, row, free)
+    price = curves.kinds.price_w[row % curves.box.shape[0]]
+    joules = energy_j(curves, row, time_s) - curves.rows.free_j[row]
+    return joules + price * (time_s - free)
 
 
 @compiled

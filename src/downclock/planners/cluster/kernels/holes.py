@@ -11,10 +11,13 @@ from __future__ import annotations
 import numpy as np
 
 from downclock.kernels.compiling import inner
+from downclock.kernels.least_tree import LARGEST
 from downclock.planners.cluster.kernels.board import Cluster, row_of, wake
-from downclock.planners.cluster.kernels.curves import energy_j, fill_s
+from downclock.planners.cluster.kernels.curves import about_over_j, fill_s
+from downclock.planners.cluster.kernels.queues import candidates, most_urgent, usual_lengths
 from downclock.planners.cluster.kernels.reserve import (
     book,
+    free_ends_s,
     free_until_s,
     is_wide,
     launch,
@@ -25,9 +28,9 @@ from downclock.planners.cluster.kernels.reserve import (
     take_off,
     wanted_s,
 )
-from downclock.units import Floats
+from downclock.units import Floats, Ints
 
-SHORT, WASTE = 0.12, 0.1
+SHORT, WASTE = 0.12, 0.05
 """What a task leaves of a hole: below this part of a usual run time it will idle; above, this part
 of it."""
 
@@ -37,12 +40,18 @@ EXTEND = 0.5
 GOOD = 0.4
 """A hole is filled where less than this part of the price of its time is lost."""
 
+ALONE = 6.0
+"""How much more may be lost where nothing else waits and one server is awake at most."""
+
 URGENT, SOON = 0.1, 0.5
 """What it is worth, against the price of time, that a task which is due finds a hole; and how much
 sooner than usual run times it counts."""
 
-SEEN = 512
-"""Waiting tasks looked at for one hole; of more, so many, in turns."""
+SEEN, OFFERED = 512, 256
+"""Waiting tasks looked at for one hole, and for each end of a server that opens."""
+
+LOOK = 128
+"""Groups with free processors, or where some will be, that are looked at for one task."""
 
 
 @inner
@@ -52,21 +61,19 @@ def lane_w(c: Cluster, j: int) -> float:
 
 
 @inner
-def least_j(c: Cluster, i: int) -> float:
-    """Return the least energy of task ``i`` on one processor, with what it must carry besides."""
-    k = max(c.kinds[i, 0], 0)
-    row = row_of(c, i, k)
+def _wanted_j(c: Cluster, row: int, k: int) -> float:
+    """Return what a row costs at the run time that it wants, with what it must carry besides."""
     return c.curves.rows.free_j[row] + c.curves.kinds.price_w[k] * c.curves.rows.free_s[row]
 
 
 @inner
 def _over_j(c: Cluster, i: int, k: int, length_s: float) -> float:
-    """Return the energy of a run on one processor above the least."""
-    row = row_of(c, i, k)
-    joules = c.curves.rows.free_j[row]
-    if length_s != c.curves.rows.free_s[row]:
-        joules = energy_j(c.curves, row, length_s)
-    return joules + c.curves.kinds.price_w[k] * length_s - least_j(c, i)
+    """Return about what a run on one processor costs above the least, on the cheapest kind."""
+    row, best = row_of(c, i, k), max(c.kinds[i, 0], 0)
+    over = about_over_j(c.curves, row, length_s)
+    if k != best:
+        over += _wanted_j(c, row, k) - _wanted_j(c, row_of(c, i, best), best)
+    return over
 
 
 @inner
@@ -99,11 +106,23 @@ def fit(
         beside = (c.servers.end[j] - c.servers.first[j]) / gang - 1.0
         lost = _over_j(c, i, k, length) + EXTEND * price * beside * (length - max(hole, 0.0))
     filling = fill_s(curves, row, min(hole, room))
-    if filling > 0.0 and filling != length:
-        other = _over_j(c, i, k, filling) + price * _idle_s(c, hole - filling)
+    idle = price * _idle_s(c, hole - filling)
+    if filling > 0.0 and filling != length and idle < lost:
+        other = _over_j(c, i, k, filling) + idle
         if other < lost:
             lost, length = other, filling
     return gang * lost, length
+
+
+@inner
+def _good_enough(c: Cluster, j: int) -> float:
+    """Return the part of the price of its time that may be lost where a task fills a hole.
+
+    Where one server is awake and few tasks wait, one that is left out will keep a server awake
+    almost alone.
+    """
+    few = 1.0 - c.tally.queued[0] / (c.servers.end[j] - c.servers.first[j])
+    return GOOD + ALONE * min(1.0, max(0.0, few + 1.0 - c.tally.awake[0]))
 
 
 @inner
@@ -111,15 +130,6 @@ def _bonus(c: Cluster, i: int, now_s: float) -> float:
     """Return what it is worth that a task is not due any more, against the price of time."""
     left = max(0.0, c.tasks.start_s[i] - now_s)
     return URGENT / (1.0 + left / (SOON * c.tally.mean_s[0] + 1e-9))
-
-
-@inner
-def _blocks(c: Cluster, g: int, start_s: float, free: int) -> Floats:
-    """Return until when 1, 2, ... ``free`` processors of a group are free (free + 1,)."""
-    ends = np.empty(free + 1)
-    for k in range(free + 1):
-        ends[k] = free_until_s(c, g, -1, k, start_s, np.inf)
-    return ends
 
 
 @inner
@@ -137,24 +147,18 @@ def _best_for(c: Cluster, g: int, start_s: float, free: int, now_s: float) -> tu
     """Return (waiting task that fills the holes of a group best, its run time); -1: none does."""
     j = c.groups.server[g]
     until, price = c.servers.last_s[j], lane_w(c, j)
-    ends = _blocks(c, g, start_s, free)
-    best, least, length_s = -1, GOOD, -1.0
-    count = c.tally.queued[0]
-    looked = min(count, SEEN)
-    for b in range(looked):
-        i = c.waiting[(c.tally.turn[0] + b) % count] if looked < count else c.waiting[b]
+    ends = free_ends_s(c, g, start_s, free)
+    best, least, length_s = -1, _good_enough(c, j), -1.0
+    for i in candidates(c, c.groups.kind[g], free, until - start_s, SEEN):
         gang = c.tasks.gang[i]
-        if gang > free or c.tasks.waits[i] > 0:
-            continue
         blocked = ends[gang]
-        if blocked <= start_s or _has_place_in(c, i, g):
+        if blocked < np.inf and _has_place_in(c, i, g):
             blocked = free_until_s(c, g, i, gang, start_s, np.inf)
         lost, length = fit(c, i, g, start_s, until, blocked)
         if lost < np.inf:
             score = lost / (gang * length * price + 1e-9) - _bonus(c, i, now_s)
             if score < least:
                 best, least, length_s = i, score, length
-    c.tally.turn[0] += looked
     return best, length_s
 
 
@@ -190,29 +194,86 @@ def running_on(c: Cluster, j: int) -> int:
 
 
 @inner
+def _next_at_most(trees: Floats, row: int, limit: float, leaf: int) -> int:
+    """Return the first leaf from ``leaf`` on with a key of at most ``limit``, or -1."""
+    size = trees.shape[1] // 2
+    node = size + leaf
+    while not trees[row, node] <= limit:
+        while node % 2 == 1:  # all below its parent lies behind
+            node //= 2
+            if node <= 1:
+                return -1
+        node += 1
+    while node < size:
+        node *= 2
+        if not trees[row, node] <= limit:
+            node += 1
+    return node - size
+
+
+@inner
+def _groups_at_most(c: Cluster, trees: Floats, k: int, limit: float) -> Ints:
+    """Return groups of kind ``k`` whose key in a tree is at most ``limit``: `LOOK`, in turns."""
+    found, m, limit = np.empty(LOOK, np.int64), 0, min(limit, LARGEST)
+    count = c.groups.server.size
+    begin = c.tally.turn[0] % count
+    g, wrapped = _next_at_most(trees, k, limit, begin), False
+    while m < LOOK:
+        if g < 0 or g >= count:
+            if wrapped:
+                break
+            g, wrapped = _next_at_most(trees, k, limit, 0), True
+            continue
+        if wrapped and g >= begin:
+            break
+        found[m] = g
+        m += 1
+        g = _next_at_most(trees, k, limit, g + 1) if g + 1 < count else -1
+    if m == LOOK:
+        c.tally.turn[0] = found[m - 1] + 1
+    return found[:m]
+
+
+@inner
+def _hole_in(
+    c: Cluster, i: int, g: int, now_s: float, wait: bool, least_j: float
+) -> tuple[float, float, float]:
+    """Return (start, run time, energy lost) of task ``i`` in a group, if less than ``least_j``."""
+    j, k = c.groups.server[g], c.groups.kind[g]
+    start, gang = ready_s(c, j, now_s), c.tasks.gang[i]
+    free = c.groups.up[g] - c.groups.used[g] >= gang
+    guess = start if free else max(start, c.freeing[k, c.freeing.shape[1] // 2 + g])
+    if c.groups.up[g] < gang or fit(c, i, g, guess, c.servers.last_s[j], np.inf)[0] >= least_j:
+        return start, -1.0, np.inf
+    if wait:
+        short = c.curves.rows.short_s[row_of(c, i, k)]
+        start = soonest_start_s(c, g, i, short, start, c.tasks.deadline_s[i] - short)
+    if start < 0.0:
+        return start, -1.0, np.inf
+    blocked = free_until_s(c, g, i, gang, start, np.inf)
+    lost, length = fit(c, i, g, start, c.servers.last_s[j], blocked)
+    return start, length, lost
+
+
+@inner
 def find_hole(c: Cluster, i: int, now_s: float, wait: bool) -> tuple[int, float, float, float]:
     """Return (group, start, run time, energy lost) of the best place on what is awake; -1: none.
 
     Now, or (``wait``) when processors will be free.
     """
-    best, start_s, length_s, least, gang = -1, now_s, -1.0, np.inf, c.tasks.gang[i]
-    for a in range(c.tally.awake[0]):
-        j = c.awake_servers[a]
-        for g in range(c.servers.group_first[j], c.servers.group_end[j]):
-            if c.groups.up[g] < gang or (not wait and c.groups.up[g] - c.groups.used[g] < gang):
-                continue
-            start, short = (
-                ready_s(c, j, now_s),
-                c.curves.rows.short_s[row_of(c, i, c.groups.kind[g])],
-            )
-            if not short < np.inf:
-                continue
-            if wait:
-                start = soonest_start_s(c, g, i, short, start, c.tasks.deadline_s[i] - short)
-            if start < 0.0:
-                continue
-            blocked = free_until_s(c, g, i, gang, start, np.inf)
-            lost, length = fit(c, i, g, start, c.servers.last_s[j], blocked)
+    best, start_s, length_s, least = -1, now_s, -1.0, np.inf
+    for k in range(c.kinds.shape[1]):
+        short = c.curves.rows.short_s[row_of(c, i, k)]
+        if not short < np.inf:
+            continue
+        for g in _groups_at_most(c, c.holes, k, -float(c.tasks.gang[i])):
+            start, length, lost = _hole_in(c, i, g, now_s, wait, least)
+            if lost < least:
+                best, start_s, length_s, least = g, start, length, lost
+        if not wait:
+            continue
+        for g in _groups_at_most(c, c.freeing, k, c.tasks.deadline_s[i] - short):
+            start, length, lost = _hole_in(c, i, g, now_s, wait, least)
             if lost < least:
                 best, start_s, length_s, least = g, start, length, lost
     return best, start_s, length_s, least
@@ -227,37 +288,47 @@ def settle_new(c: Cluster, i: int, now_s: float) -> None:
     if g < 0:
         return
     price = lane_w(c, c.groups.server[g]) * c.tasks.gang[i] * length
-    if lost < (GOOD + _bonus(c, i, now_s)) * price:
+    if lost < (_good_enough(c, c.groups.server[g]) + _bonus(c, i, now_s)) * price:
         move_to(c, i, g, start, length)
+
+
+@inner
+def _usual_s(c: Cluster, i: int, k: int, length_s: float) -> float:
+    """Return the run time that task ``i`` wants, or ``length_s`` where it wants none in time."""
+    free = c.curves.rows.free_s[row_of(c, i, k)]
+    return free if free < np.inf else length_s
 
 
 @inner
 def _filled(
     c: Cluster, g: int, i: int, start_s: float, until_s: float, now_s: float
 ) -> tuple[float, float]:
-    """Return (energy lost, processor time used) if a server opens with task ``i`` until then."""
-    j, free = c.groups.server[g], c.groups.up[g] - c.tasks.gang[i]
+    """Return (energy lost, processor time wanted) if a server opens with task ``i`` until then."""
+    j, k, free = c.groups.server[g], c.groups.kind[g], c.groups.up[g] - c.tasks.gang[i]
     blocked = free_until_s(c, g, i, c.tasks.gang[i], start_s, np.inf)
     lost, length = fit(c, i, g, start_s, until_s, blocked)
     if lost == np.inf:
         return np.inf, 1.0
-    used, price, count = c.tasks.gang[i] * length, lane_w(c, j), min(c.tally.queued[0], SEEN)
-    score, loss, time_s = np.full(count, np.inf), np.empty(count), np.empty(count)
-    for b in range(count):
-        other = c.waiting[b]
-        if other == i or c.tasks.gang[other] > free or c.tasks.waits[other] > 0:
+    used, price = c.tasks.gang[i] * _usual_s(c, i, k, length), lane_w(c, j)
+    if free == 0:
+        return lost, used
+    others = candidates(c, c.groups.kind[g], free, until_s - start_s, OFFERED)
+    score, loss, time_s = np.full(others.size, np.inf), np.empty(others.size), np.empty(others.size)
+    for b in range(others.size):
+        other = others[b]
+        if other == i:
             continue
         loss[b], time_s[b] = fit(c, other, g, start_s, until_s, np.inf)
         if loss[b] < np.inf:
             score[b] = loss[b] / (c.tasks.gang[other] * time_s[b] * price + 1e-9)
             score[b] -= _bonus(c, other, now_s)
     for b in np.argsort(score, kind="mergesort"):
-        if score[b] >= GOOD or free == 0:
+        if score[b] >= _good_enough(c, j) or free == 0:
             break
-        gang = c.tasks.gang[c.waiting[b]]
+        gang = c.tasks.gang[others[b]]
         if gang <= free:
             free -= gang
-            lost, used = lost + loss[b], used + gang * time_s[b]
+            lost, used = lost + loss[b], used + gang * _usual_s(c, others[b], k, time_s[b])
     return lost + price * free * (until_s - start_s), used
 
 
@@ -275,16 +346,14 @@ def choose_end(
     best, least, share = start_s + own, np.inf, np.inf
     if own <= 0.0:
         return best, np.inf
-    count = c.tally.queued[0]
-    for a in range(-2, TRIES):
-        until = start_s + own * (1.0 if a == -2 else 2.0)
+    lengths = usual_lengths(c, k, c.groups.up[g], TRIES)
+    short = c.curves.rows.short_s[row_of(c, i, k)]
+    for a in range(-4, lengths.size):
+        until = start_s + (own if a == -2 else 2.0 * own)
+        if a < -2:  # alone on a server it had better hurry
+            until = start_s + (short if a == -4 else 0.5 * (short + own))
         if a >= 0:
-            if count == 0:
-                break
-            other = c.waiting[(a * count) // TRIES]
-            length = c.curves.rows.free_s[row_of(c, other, k)]
-            if not length < np.inf or other == i:
-                continue
+            length = lengths[a]
             until = start_s + (length if length >= 0.8 * own else own + length)
         lost, used = _filled(c, g, i, start_s, until, now_s)
         if (lost + extra_j) / used < least:
@@ -380,20 +449,6 @@ def due(c: Cluster, i: int, now_s: float) -> None:
         move_to(c, i, g, start, _reslowed(c, i, g, start))
 
 
-@inner
-def most_urgent(c: Cluster, g: int) -> int:
-    """Return the waiting task that is due first among those that a group can run; -1: none."""
-    best, least = -1, np.inf
-    for b in range(c.tally.queued[0]):
-        i = c.waiting[b]
-        short = c.curves.rows.short_s[row_of(c, i, c.groups.kind[g])]
-        if c.tasks.gang[i] > c.groups.up[g] or c.tasks.waits[i] > 0 or not short < np.inf:
-            continue
-        if c.tasks.start_s[i] < least:
-            best, least = i, c.tasks.start_s[i]
-    return best
-
-
 GO_ON = 0.2
 """A server that has ended goes on if that loses less than this part of a wake."""
 
@@ -402,7 +457,7 @@ GO_ON = 0.2
 def goes_on(c: Cluster, j: int, now_s: float) -> bool:
     """Let an idle server that would sleep go on with waiting tasks where that saves a wake."""
     for g in range(c.servers.group_first[j], c.servers.group_end[j]):
-        i = most_urgent(c, g) if c.groups.up[g] > 0 else -1
+        i = most_urgent(c, c.groups.kind[g], c.groups.up[g]) if c.groups.up[g] > 0 else -1
         if i < 0:
             continue
         until, share = choose_end(c, g, i, now_s, 0.0, now_s)

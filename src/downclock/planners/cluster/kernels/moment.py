@@ -35,6 +35,7 @@ from downclock.planners.cluster.kernels.board import (
     wake,
 )
 from downclock.planners.cluster.kernels.flat import begin, start
+from downclock.planners.cluster.kernels.hurry import hasten, note_no_room
 from downclock.planners.cluster.kernels.replan import (
     compress_for,
     estimate_idle_share,
@@ -289,8 +290,11 @@ def _moment(c: Cluster, told: Ints, arrived: Ints, now_s: float) -> None:
     for i in arrived:
         if now_s > 0.0 and c.tally.priced[0] == 0:
             remember(c, i, now_s)
+        if c.tally.priced[0] == 0:
+            hasten(c, i)
         if place_cheapest(c, i, now_s):
             continue
+        note_no_room(c, i, now_s)
         if not c.rules.late or not compress_for(c, i, now_s):
             refuse(c, i, now_s)
     if c.rules.late:

@@ -21,6 +21,7 @@ from downclock.planners.cluster.kernels.board import (
     soonest_s,
     take_back,
     unqueue,
+    wake,
 )
 from downclock.planners.cluster.kernels.curves import energy_j, want_s
 from downclock.planners.cluster.kernels.flat import WINDOW, begin, best_end, place_flat
@@ -355,30 +356,29 @@ def _fastest_s(c: Cluster, i: int) -> float:
 
 
 @inner
-def _spread(c: Cluster, tasks: Ints, new: int, now_s: float) -> bool:
-    """Place tasks by deadline at their fastest where they end first; False: one is late.
+def _spread(
+    c: Cluster, tasks: Ints, new: int, asleep: bool, now_s: float
+) -> tuple[Ints, Ints, Floats]:
+    """Return (tasks by deadline, processors where they end first, starts); none: one is late.
 
-    A task other than ``new`` that cannot be on time on any processor is no reason to give up.
+    All at their fastest, on servers that are awake, or on those ``asleep``, too. A task other than
+    ``new`` that cannot be on time on any processor is no reason to give up.
     """
     free_s = np.full(c.processors.kind.size, np.inf)
     for p in range(free_s.size):
-        if c.tally.priced[0] == 1 or c.servers.awake[c.processors.server[p]] == 1:
+        if asleep or c.tally.priced[0] == 1 or c.servers.awake[c.processors.server[p]] == 1:
             free_s[p] = soonest_s(c, p, now_s)
-    for a in np.argsort(c.tasks.deadline_s[tasks], kind="mergesort"):  # stable
-        i = tasks[a]
+    order = tasks[np.argsort(c.tasks.deadline_s[tasks], kind="mergesort")]  # stable
+    where, start_s = np.empty(order.size, np.int64), np.empty(order.size)
+    for a in range(order.size):
+        i = order[a]
         p, end = _soonest(c, free_s, i)
-        if p < 0:
-            return False
         hopeless = now_s + _fastest_s(c, i) > c.tasks.deadline_s[i]
-        if end > c.tasks.deadline_s[i] and (i == new or not hopeless):
-            return False
-        length = c.curves.rows.short_s[row_of(c, i, c.processors.kind[p])]
-        if c.tally.priced[0] == 1:
-            put_at(c, p, i, free_s[p], length, now_s)
-        else:
-            append(c, p, i, length, now_s)
+        if p < 0 or (end > c.tasks.deadline_s[i] and (i == new or not hopeless)):
+            return order[:0], where[:0], start_s[:0]
+        where[a], start_s[a] = p, free_s[p]
         free_s[p] = end
-    return True
+    return order, where, start_s
 
 
 @inner
@@ -389,20 +389,34 @@ def compress_for(c: Cluster, new: int, now_s: float) -> bool:
     """
     if c.tally.processors[0] > WINDOW or c.tally.queued[0] > CROWD:
         return False
-    tasks, where, start_s, length_s = queued_tasks(c)
-    clear(c, tasks, now_s)
-    together = np.empty(tasks.size + 1, np.int64)
-    together[: tasks.size], together[tasks.size] = tasks, new
-    if not _spread(c, together, new, now_s):
-        clear(c, queued_tasks(c)[0], now_s)
-        put_back(c, tasks, where, start_s, length_s, now_s)
+    tasks = queued_tasks(c)[0]
+    together = np.append(tasks, np.array([new]))
+    order, where, start_s = _spread(c, together, new, False, now_s)
+    if order.size == 0 and c.tally.priced[0] == 0:
+        order, where, start_s = _spread(c, together, new, True, now_s)
+    if order.size == 0:
         return False
+    clear(c, tasks, now_s)
+    for a in range(order.size):
+        _put_hurried(c, order[a], where[a], start_s[a], now_s)
     for p in range(c.processors.kind.size):
         if c.processors.head[p] >= 0:
             relax(c, p, now_s)
     c.tally.unstarted[0] = 1
     c.tally.tight_until_s[0] = max(c.tally.tight_until_s[0], c.tasks.deadline_s[new])
     return True
+
+
+@inner
+def _put_hurried(c: Cluster, i: int, p: int, start_s: float, now_s: float) -> None:
+    """Plan task ``i`` at its fastest behind what is planned on processor ``p``."""
+    length = c.curves.rows.short_s[row_of(c, i, c.processors.kind[p])]
+    if c.tally.priced[0] == 1:
+        put_at(c, p, i, start_s, length, now_s)
+        return
+    if c.servers.awake[c.processors.server[p]] == 0:
+        wake(c, c.processors.server[p], now_s)
+    append(c, p, i, length, now_s)
 
 
 @inner
@@ -427,7 +441,7 @@ def estimate_idle_share(c: Cluster, just_arrived: int, now_s: float) -> None:
             tasks += 1
         if tasks >= size:
             break
-    tally.idle_share[0] = max(LEAST_IDLE, max(0.0, 1.0 - tasks / size) ** POWER)
+    tally.idle_share[0] = max(LEAST_IDLE, 1.0 - tasks / size)
 
 
 @inner

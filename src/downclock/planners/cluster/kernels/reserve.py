@@ -14,6 +14,7 @@ from downclock.kernels.ends import ends_by
 from downclock.kernels.least_tree import set_key
 from downclock.planners.cluster.kernels.board import Cluster, row_of
 from downclock.planners.cluster.kernels.curves import want_s
+from downclock.planners.cluster.kernels.queues import wait, wait_no_more
 from downclock.units import Floats, Ints
 
 NEVER = -1.0
@@ -79,10 +80,19 @@ def profile(c: Cluster, g: int, but: int, from_s: float) -> tuple[Floats, Ints]:
             times[m + 1], change[m + 1] = items.end_s[a], -items.count[a]
             m += 2
         a = items.after[a]
-    if m > 1:
-        order = np.argsort(times, kind="mergesort")
-        times, change = times[order], change[order]
+    _sort(times, change)
     return _merged(times, change)
+
+
+@inner
+def _sort(times: Floats, change: Ints) -> None:
+    """Sort rows by time, those of one time as they came: few rows, nearly in order."""
+    for a in range(1, times.size):
+        at, by, b = times[a], change[a], a
+        while b > 0 and times[b - 1] > at:
+            times[b], change[b] = times[b - 1], change[b - 1]
+            b -= 1
+        times[b], change[b] = at, by
 
 
 @inner
@@ -108,6 +118,17 @@ def free_until_s(c: Cluster, g: int, i: int, k: int, start_s: float, until_s: fl
         if used[a] + k > c.groups.up[g]:
             return times[a]
     return until_s
+
+
+@inner
+def free_ends_s(c: Cluster, g: int, start_s: float, most: int) -> Floats:
+    """Return until when 0, 1, ... ``most`` processors of a group are free (most + 1,)."""
+    ends = np.full(most + 1, np.inf)
+    times, used = profile(c, g, -1, start_s)
+    for a in range(times.size):
+        for k in range(max(c.groups.up[g] - used[a], -1) + 1, most + 1):
+            ends[k] = min(ends[k], times[a])
+    return ends
 
 
 @inner
@@ -167,16 +188,29 @@ def is_wide(c: Cluster, i: int, k: int) -> bool:
 
 
 @inner
+def _note(c: Cluster, g: int, awake: bool) -> float:
+    """Note what group ``g`` has free and when more will be; return its first reserved start."""
+    first, end, a = np.inf, np.inf, c.groups.head[g]
+    while a >= 0:
+        if c.items.runs[a] == 0:
+            first = min(first, c.items.start_s[a])
+        else:
+            end = min(end, c.items.end_s[a])
+        a = c.items.after[a]
+    free = c.groups.up[g] - c.groups.used[g]
+    set_key(c.holes, c.groups.kind[g], g, -float(free) if awake and free > 0 else np.inf)
+    set_key(c.freeing, c.groups.kind[g], g, end if awake else np.inf)
+    return first
+
+
+@inner
 def set_attention(c: Cluster, j: int) -> None:
     """Note when server ``j`` has to wake or start something; or, idle, may sleep."""
     first, used, last = np.inf, 0, c.servers.since_s[j] + c.servers.wake_s[j]
+    awake = c.servers.works[j] == 1 and c.servers.awake[j] == 1
     for g in range(c.servers.group_first[j], c.servers.group_end[j]):
         used += c.groups.used[g]
-        a = c.groups.head[g]
-        while a >= 0:
-            if c.items.runs[a] == 0:
-                first = min(first, c.items.start_s[a])
-            a = c.items.after[a]
+        first = min(first, _note(c, g, awake))
     if c.servers.works[j] == 0:
         first = np.inf
     elif c.servers.awake[j] == 0:
@@ -193,27 +227,6 @@ def attend_to(c: Cluster, i: int) -> None:
     while a >= 0:
         set_attention(c, c.groups.server[c.items.group[a]])
         a = c.items.more[a]
-
-
-@inner
-def wait(c: Cluster, i: int) -> None:
-    """Count task ``i`` among those that wait."""
-    if c.tasks.rank[i] < 0:
-        c.tasks.rank[i] = c.tally.queued[0]
-        c.waiting[c.tally.queued[0]] = i
-        c.tally.queued[0] += 1
-
-
-@inner
-def wait_no_more(c: Cluster, i: int) -> None:
-    """Take task ``i`` off those that wait."""
-    rank = c.tasks.rank[i]
-    if rank >= 0:
-        c.tally.queued[0] -= 1
-        moved = c.waiting[c.tally.queued[0]]
-        c.waiting[rank] = moved
-        c.tasks.rank[moved] = rank
-        c.tasks.rank[i] = -1
 
 
 @inner

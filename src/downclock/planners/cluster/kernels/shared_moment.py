@@ -13,7 +13,6 @@ from downclock.kernels.ends import overdue_until_s
 from downclock.kernels.least_tree import first_at_most, set_key
 from downclock.kernels.refusals import NO_TIME, NOWHERE
 from downclock.planners.cluster.kernels.accept import (
-    make_room,
     reserve,
     reserve_anyhow,
     soonest_place,
@@ -35,6 +34,7 @@ from downclock.planners.cluster.kernels.holes import (
     running_on,
     settle_new,
 )
+from downclock.planners.cluster.kernels.hurry import hasten, note_no_room
 from downclock.planners.cluster.kernels.moment import (
     AGAIN,
     CHANGED,
@@ -46,6 +46,7 @@ from downclock.planners.cluster.kernels.moment import (
     is_full,
     real_end_s,
 )
+from downclock.planners.cluster.kernels.relist import make_room
 from downclock.planners.cluster.kernels.replan import refuse
 from downclock.planners.cluster.kernels.reserve import (
     book,
@@ -114,6 +115,7 @@ def _overdue(c: Cluster, i: int, now_s: float) -> None:
         g = c.items.group[a]
         j = c.groups.server[g]
         c.servers.last_s[j] = max(c.servers.last_s[j], end)
+        set_attention(c, j)
         if _is_crowded(c, g, now_s):
             servers = np.append(servers, np.array([j]))
         a = c.items.more[a]
@@ -130,7 +132,9 @@ def _lose_processor(c: Cluster, p: int, now_s: float) -> Ints:
     taken = _unpromised(c, j, now_s)
     if c.servers.awake[j] == 0:
         set_asleep(c, j, c.servers.wake_s[j])
-    return np.concatenate((taken, _homeless_of(c, j)))
+    taken = np.concatenate((taken, _homeless_of(c, j)))
+    set_attention(c, j)
+    return taken
 
 
 @inner
@@ -164,6 +168,7 @@ def _machine(c: Cluster, what: int, at: int, now_s: float) -> Ints:
         _resize(c, j)
         if c.servers.awake[j] == 0 and c.servers.works[j] == 1:
             set_asleep(c, j, c.servers.wake_s[j])
+        set_attention(c, j)
     elif what == SERVER_GONE:
         c.servers.works[at] = 0
         for p in range(c.servers.first[at], c.servers.end[at]):
@@ -295,8 +300,11 @@ def _moment(c: Cluster, told: Ints, arrived: Ints, now_s: float) -> None:
         if free < np.inf:
             mean = c.tally.mean_s[0]
             c.tally.mean_s[0] = free if mean == 0.0 else mean + USUAL * (free - mean)
-        if not reserve(c, i, now_s) and not make_room(c, i, now_s):
-            _refuse(c, i, now_s)
+        hasten(c, i)
+        if not reserve(c, i, now_s):
+            note_no_room(c, i, now_s)
+            if not make_room(c, i, now_s):
+                _refuse(c, i, now_s)
     for j in touched:
         fill(c, j, now_s)
     for i in arrived:
