@@ -62,7 +62,8 @@ class Run:
         outcomes = self.realised.outcomes
         found: Ints = np.flatnonzero((outcomes.status == FAILED) & over)
         lost = [str(reason).startswith("lost") for reason in outcomes.reason[found]]
-        return found[~np.array(lost, dtype=bool)]
+        kept: Ints = found[~np.array(lost, dtype=bool)]
+        return kept
 
     @property
     def failed(self) -> Ints:
