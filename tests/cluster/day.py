@@ -213,11 +213,15 @@ class Day:
         return [number for number in again if number not in self.rerun()]
 
     def rerun(self) -> list[str]:
-        """Jobs that Slurm started again: their controller was killed before it had saved that."""
+        """Jobs that Slurm started again: a controller was killed before it had saved what it knew.
+
+        One that has forgotten an end requeues the job; nobody else does.
+        """
         return [
             number
             for number, first_s in self._ran_again().items()
-            if any(-SAVES_S <= first_s - at_s <= 1.0 for at_s in self.controller_killed_s)
+            if self.job(number).restarts
+            or any(-SAVES_S <= first_s - at_s <= 1.0 for at_s in self.controller_killed_s)
         ]
 
     def _ran_again(self) -> dict[str, float]:
