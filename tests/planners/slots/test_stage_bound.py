@@ -79,7 +79,7 @@ def test_the_bound_climbs_and_never_passes_the_optimum(seed: int) -> None:
         for steps in (0, 5, 20):
             bound.climb(steps)
             values.append(bound.value)
-        bound.refine(table)
+        bound.sharpen(table)
         values.append(bound.value)
         assert values == sorted(values)
         assert values[-1] <= best.cost * (1.0 + 1e-9)
