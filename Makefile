@@ -8,11 +8,15 @@ demo: .venv/ready
 	$(BIN)/downclock demo out
 
 test: lint
+	$(BIN)/downclock compile $(EVERY)
 	$(BIN)/python -m pytest -n auto
+
+# Policies that between them use all compiled loops, the slowest to compile first.
+EVERY := known least-cost late graph thrifty edl bin replan
 
 # Against a real Slurm on loopback (packages slurmctld slurmd slurm-client munge, as root).
 cluster-test: .venv/ready
-	DOWNCLOCK_CLUSTER=1 $(BIN)/python -m pytest -n 2 --dist loadfile tests/cluster
+	DOWNCLOCK_CLUSTER=1 $(BIN)/python -m pytest -n 3 --dist loadfile tests/cluster
 
 lint: .venv/ready
 	$(BIN)/ruff format --check .
@@ -32,7 +36,6 @@ fuzz: .venv/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt
 	$(BIN)/uv pip sync --quiet --compile-bytecode --python $(BIN)/python requirements/lock.txt requirements/uv.txt
 	$(BIN)/uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --editable .
-	$(BIN)/downclock compile
 	touch $@
 
 # Pins and hashes only: no address of any index.

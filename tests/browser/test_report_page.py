@@ -297,3 +297,27 @@ def test_servers_that_sleep_all_the_time_are_folded_until_asked_for(open_report,
     opened.settle()
     assert opened.page.evaluate("downclock.gantt.lanes") == problem.platform.processor_count
     assert not opened.page.locator("#folded").is_visible()
+
+
+def test_a_gang_is_one_bar_and_a_chosen_workflow_has_arrows(open_report) -> None:
+    from tests.report.test_explain import gang_day
+
+    opened = open_report(*gang_day(160.0, 1.0))
+    page = opened.page
+    # `align` on the first core; `pair` on both, as one bar that its first row owns.
+    assert page.evaluate("[...downclock.model.segment_task]") == [0, 1, 1]
+    assert page.evaluate("[...downclock.model.segment_rows]") == [1, 2, 0]
+    colours = """() => {
+      const { gantt } = downclock, { canvas, row, scale } = gantt;
+      const ratio = canvas.width / canvas.clientWidth, tall = Math.round(1.4 * row * ratio);
+      const pen = canvas.getContext("2d"), x = scale.x(150) * ratio;
+      const pixels = pen.getImageData(x, 0.3 * row * ratio, 1, tall);
+      return new Set(new Uint32Array(pixels.data.buffer)).size;
+    }"""
+    assert page.evaluate(colours) == 1
+    before = page.evaluate(PIXELS, "gantt-canvas")
+    assert page.evaluate("downclock.gantt.workflow.edges") == []
+    page.mouse.click(*point_at(opened, 1))
+    opened.settle()
+    assert page.evaluate("downclock.gantt.workflow.edges") == [0]
+    assert page.evaluate(PIXELS, "gantt-canvas") != before

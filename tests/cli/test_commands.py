@@ -241,7 +241,7 @@ def test_jobs_given_by_their_run_time_are_planned_and_assumptions_told_once(run,
     assert "2 of 3" in ran.out
     assert "b      needs 4 processors at once" in ran.out
     told = [line for line in ran.err.splitlines() if line.startswith("assumed: ")]
-    assert len(told) == len(set(told)) == 4
+    assert len(told) == len(set(told)) == 6
     assert "3 jobs without measurements: memory-bound" in told[1]
     assert told[3].startswith("assumed: jobs without measurements do not run on mine")
     quiet = run("plan", cluster, jobs, "--quiet")

@@ -11,6 +11,7 @@ import sys
 import tempfile
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from types import SimpleNamespace
 from unittest import mock
 
 import pytest
@@ -42,8 +43,33 @@ GIVEN: dict[str, list[str]] = {
     "papers": ["gerards", "--item", "example1", "--jobs", "1"],
     "policies": ["edl"],
     "compile": ["edl"],
+    "devices": [],
 }
-"""What each command is given; ``completion`` prints a script, which no terminal shows."""
+"""What each command is given."""
+
+SCRIPTS: dict[str, list[str]] = {
+    "export": [*BOTH, "schedule.json", "--to", "csv"],
+    "slurm": ["snippet"],
+    "completion": ["bash"],
+}
+"""The same for commands that print a script, which a terminal may not wrap.
+
+`measure`, `agent` and the rest of `slurm` act on devices and on Slurm: only their help is here.
+"""
+
+GPU = SimpleNamespace(
+    label="gpu0",
+    name="A100-SXM4-40GB",
+    uuid="GPU-1",
+    clock_pairs=lambda: ((1215, tuple(range(210, 1411, 15))),),
+    clocks_mhz=lambda: (1410, 1215),
+    power_limits_w=lambda: (100.0, 400.0),
+    power_limit_w=lambda: 400.0,
+    power_w=lambda: 45.0,
+    energy_j=lambda: 1234.5,
+    setter="root",
+)
+"""What `devices` finds."""
 
 TRACE = """\
 timestamp,duration,num_gpus,gpu_time,cluster
@@ -84,7 +110,10 @@ def printed(words: list[str], width: int, folder: Path) -> str:
             assert main(["plan", *BOTH, "--policy", "edl", "-o", "schedule.json", "-q"]) == 0
         frozen = mock.patch("time.perf_counter", return_value=0.0)
         plain = mock.patch("downclock.kernels.compiling.available", return_value=False)
-        with frozen, plain, redirect_stdout(out), redirect_stderr(io.StringIO()):
+        found = mock.patch(
+            "downclock.adapters.devices.machine.devices", return_value=([GPU], ["a note"])
+        )
+        with frozen, plain, found, redirect_stdout(out), redirect_stderr(io.StringIO()):
             assert main(words) == 0
     finally:
         os.chdir(before)
@@ -105,6 +134,13 @@ def test_a_command_prints_its_golden_file(command: str, width: int, tmp_path: Pa
     assert text == (GOLDEN / f"{command}-{width}.txt").read_text(encoding="utf-8")
     assert max(map(len, text.splitlines()), default=0) <= width
     assert "…" not in text
+
+
+@pytest.mark.parametrize("command", SCRIPTS)
+def test_a_script_is_the_same_on_every_terminal(command: str, tmp_path: Path) -> None:
+    golden = (GOLDEN / f"{command}.txt").read_text(encoding="utf-8")
+    for width in WIDTHS:
+        assert printed([command, *SCRIPTS[command]], width, tmp_path) == golden
 
 
 @pytest.mark.parametrize("width", WIDTHS)
@@ -137,6 +173,10 @@ def write_golden() -> None:
                     else printed([command, *GIVEN[command]], width, Path(folder))
                 )
             (GOLDEN / f"{command}-{width}.txt").write_text(text, encoding="utf-8")
+    for command, given in SCRIPTS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            text = printed([command, *given], WIDTHS[-1], Path(folder))
+        (GOLDEN / f"{command}.txt").write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import random
+import shutil
 import signal
 import sys
 import tempfile
@@ -70,7 +71,7 @@ sleep = {sleep}
 """
 
 HOOK = """\
-#!/bin/sh
+#!{shell}
 # Slurm's {verb}: the agent, with this node's own GPUs; whatever happens, the job goes on.
 export PATH=/usr/bin:/bin SLURM_CONF={folder}/slurm.conf PYTHONPATH={source}
 export LD_LIBRARY_PATH={library} FAKE_NVML={folder}/gpus/$SLURMD_NODENAME
@@ -98,16 +99,16 @@ class Wanted:
         return self.gpus * self.run_s * (p0 + gamma + c * volt * volt)
 
 
-def drawn(count: int, seed: int, over_s: float) -> list[Wanted]:
-    """Jobs by a seed: nine of ten on one GPU, the others on two."""
+def drawn(count: int, seed: int, over_s: float, slack_s: float = 180.0) -> list[Wanted]:
+    """Jobs by a seed: nine of ten on one GPU, the others on two; some have a third of the slack."""
     draw = random.Random(seed)
     jobs = []
     for _ in range(count):
         run_s = draw.uniform(6.0, 12.0)
-        slack_s = draw.uniform(60.0, 180.0)
+        spare_s = draw.uniform(slack_s / 3.0, slack_s)
         gpus = 2 if draw.random() < 0.1 else 1
         name = draw.choice(list(APPS))
-        jobs.append(Wanted(draw.uniform(0.0, over_s), name, run_s, gpus, round(run_s + slack_s)))
+        jobs.append(Wanted(draw.uniform(0.0, over_s), name, run_s, gpus, round(run_s + spare_s)))
     return sorted(jobs, key=lambda job: job.at_s)
 
 
@@ -116,7 +117,7 @@ class Day:
     """A cluster with agents, and jobs that run there.
 
     Attributes:
-        numbers: Slurm's numbers of the jobs, in the order of submission.
+        numbers, sent_s: Slurm's numbers of the jobs, in the order of submission, and when that was.
         killed: what was killed, and when.
     """
 
@@ -127,6 +128,7 @@ class Day:
     kills: int = 0
     seed: int = 1
     numbers: list[str] = field(default_factory=list)
+    sent_s: dict[str, float] = field(default_factory=dict)
     killed: list[str] = field(default_factory=list)
 
     def run(self, longest_s: float) -> Day:
@@ -142,6 +144,7 @@ class Day:
             finally:
                 self._stop()
             self.jobs = observe(lambda words: self.cluster.run(*words)).jobs
+            self.status = self.cluster.run(*self._words("status", "--format", "json"))
             for node in self.cluster.nodes:
                 self._recover(node)
         self.took_s = time.time() - self.began_s
@@ -162,19 +165,22 @@ class Day:
         """Numbers of the jobs whose deadline was accepted."""
         log = Log(self.folder / "site" / "downclock.db", dry=True)
         keys: set[str] = set()
+        refused: set[str] = set()  # and planned all the same, for later than asked
         for _, _, kind, entry in log.rows():
             if kind == DECIDED:
-                keys |= {*entry.get("accept", ()), *(row[0] for row in entry.get("place", ()))}
+                told = {*entry.get("accept", ()), *(row[0] for row in entry.get("place", ()))}
+                keys |= told - refused
+                refused |= {row[0] for row in entry.get("reject", ())} - keys
         return {key.split(".")[0] for key in keys}
 
     def late(self) -> list[str]:
         """Accepted jobs that ended after their deadline."""
-        found = []
+        found, accepted = [], self.accepted()
         for number, wanted in zip(self.numbers, self.wanted, strict=True):
             job = self.jobs.get(int(number))
-            late_s = (float("inf") if job is None
-                      else job.end_s - job.submit_s - wanted.deadline_s)  # fmt: skip
-            if number in self.accepted() and late_s > 0.0:
+            due_s = self.sent_s[number] + wanted.deadline_s
+            late_s = float("inf") if job is None else job.end_s - due_s
+            if number in accepted and late_s > 1.0:  # Slurm counts whole seconds
                 found.append(f"{number} by {late_s:.0f} s")
         return found
 
@@ -182,6 +188,18 @@ class Day:
         """Jobs that ran more than once."""
         ran = (self.folder / "ran").read_text().split()
         return sorted({number for number in ran if ran.count(number) > 1}, key=int)
+
+    def broken(self) -> dict[str, list[str]]:
+        """What must not be: jobs not done, late or run twice, and clocks still locked."""
+        states = {number: self.job(number).states for number in self.numbers}
+        lost = [number for number, words in states.items() if "COMPLETED" not in words]
+        all_of_it = {
+            "lost": lost,
+            "late": self.late(),
+            "twice": self.twice(),
+            "locked": self.locked(),
+        }
+        return {what: found for what, found in all_of_it.items() if found}
 
     def locked(self) -> list[str]:
         """GPUs whose clocks are still locked, and records that agents keep of any."""
@@ -214,11 +232,11 @@ class Day:
         self.cluster = Loopback(
             folder, NODES, GPUS, settings=settings, sleeps=self.sleeps, typed=False
         )
-        scontrol = "/usr/bin/scontrol"
+        scontrol = shutil.which("scontrol", path=self.cluster.environment["PATH"])
         for verb, file in hooks.items():
-            file.write_text(HOOK.format(verb=verb, folder=folder, source=ROOT / "src",
-                                        library=self.library, python=sys.executable,
-                                        scontrol=scontrol))  # fmt: skip
+            file.write_text(HOOK.format(verb=verb, folder=folder, shell=self.cluster.shell,
+                                        source=ROOT / "src", library=self.library,
+                                        python=sys.executable, scontrol=scontrol))  # fmt: skip
             file.chmod(0o755)
         lines = [f"app {name} {' '.join(map(str, (*app, *LAW)))}" for name, app in APPS.items()]
         for node in self.cluster.nodes:
@@ -251,16 +269,12 @@ class Day:
         sleep = "true" if self.sleeps else "false"
         (folder / "site.toml").write_text(SITE.format(policy=self.policy, sleep=sleep))
 
+    def _words(self, verb: str, *more: str) -> list[str]:
+        site = str(self.folder / "site" / "site.toml")
+        return [sys.executable, "-m", "downclock", "slurm", verb, site, *more]
+
     def _watch(self) -> None:
-        words = [
-            sys.executable,
-            "-m",
-            "downclock",
-            "slurm",
-            "watch",
-            str(self.folder / "site/site.toml"),
-        ]
-        self.cluster.start_program("watch", words)
+        self.cluster.start_program("watch", self._words("watch"))
 
     def _stop(self) -> None:
         self.cluster.kill("watch", signal.SIGINT)
@@ -283,6 +297,7 @@ class Day:
             self._kill_until(moments, wanted.at_s)
             time.sleep(max(self.began_s + wanted.at_s - time.time(), 0.0))
             self.numbers.append(self._sent(wanted))
+            self.sent_s[self.numbers[-1]] = time.time()
         self._kill_until(moments, float("inf"))
 
     def _sent(self, wanted: Wanted) -> str:
@@ -319,22 +334,26 @@ class Day:
     def _kill(self, k: int) -> None:
         """Kill one after the other, and start again what would be started again."""
         what = ("watch", "slurmctld", random.Random(k).choice(self.cluster.nodes), "agent")[k % 4]
-        if what == "agent":
-            found = self._any_agent()
-            for number in found:
-                with suppress(ProcessLookupError):
-                    os.kill(number, signal.SIGKILL)
-            what = f"{len(found)} agents"
+        agents = self._any_agent() if what == "agent" else []
+        for number in agents:
+            with suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+        if agents:
+            what = f"{len(agents)} agents"
         else:
-            if what == "slurmctld":
-                self.cluster.saved()
-            self.cluster.kill(what)
-            if what == "watch":
-                self._watch()
-            else:
-                time.sleep(0.5)
-                self.cluster.start(what)
+            what = "watch" if what == "agent" else what
+            self._kill_daemon(what)
         self.killed.append(f"{what} at {time.time() - self.began_s:.0f} s")
+
+    def _kill_daemon(self, what: str) -> None:
+        if what == "slurmctld":
+            self.cluster.saved()
+        self.cluster.kill(what)
+        if what == "watch":
+            self._watch()
+        else:
+            time.sleep(0.5)
+            self.cluster.start(what)
 
     def _agents(self) -> list[int]:
         """Agents at work."""
@@ -386,12 +405,13 @@ def main() -> int:
     options = argparse.ArgumentParser()
     options.add_argument("--jobs", type=int, default=200)
     options.add_argument("--over", type=float, default=150.0, help="seconds in which they come")
+    options.add_argument("--slack", type=float, default=180.0, help="most seconds of slack")
     options.add_argument("--kills", type=int, default=0)
     options.add_argument("--seed", type=int, default=1)
     options.add_argument("--race", action="store_true", help="the same jobs at full speed too")
     options.add_argument("--sleep", action="store_true", help="nodes sleep and wake")
     given = options.parse_args()
-    wanted = drawn(given.jobs, given.seed, given.over)
+    wanted = drawn(given.jobs, given.seed, given.over, given.slack)
     how = {"sleeps": given.sleep, "kills": given.kills, "seed": given.seed}
     folder = Path(tempfile.mkdtemp(prefix="dcd"))
     day = Day(folder / "late", wanted, **how).run(900.0)

@@ -2,7 +2,8 @@
 
 Everything lives in one folder and nothing in /etc. GPUs are faked at the level of device files.
 Daemons run in the foreground as our children, so that a test can kill any of them and start it
-again.
+again. Where DOWNCLOCK_SLURM_ROOT names the root of another system, its Slurm is used; what that
+starts (jobs, Prolog, Epilog) runs on this system all the same.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-PROGRAMS = ("slurmctld", "slurmd", "squeue", "scontrol", "sinfo", "sbatch", "munged")
+PROGRAMS = ("slurmctld", "slurmd", "squeue", "scontrol", "sinfo", "sbatch", "scancel", "munged")
+ROOT = os.environ.get("DOWNCLOCK_SLURM_ROOT", "")
 
 
 def missing() -> str:
     """Say why no such cluster can be started here; empty: it can."""
-    absent = [name for name in PROGRAMS if shutil.which(name, path=_path()) is None]
+    path = ":".join(f"{ROOT}{folder}" for folder in _path().split(":"))
+    absent = [name for name in PROGRAMS if shutil.which(name, path=path) is None]
     if absent:
         return f"Slurm is not installed ({', '.join(absent)} missing)"
     return "" if os.geteuid() == 0 else "a Slurm of several nodes on one machine needs root"
@@ -73,18 +76,42 @@ class Loopback:
         self.nodes = [f"node{k + 1}" for k in range(nodes)]
         self.environment = {
             **os.environ,
-            "PATH": _path(),
+            "PATH": f"{folder}/bin:{_path()}" if ROOT else _path(),
             "SLURM_CONF": str(folder / "slurm.conf"),
             **(environment or {}),
         }
         self.daemons: dict[str, subprocess.Popen[bytes]] = {}
+        self.mounts: list[Path] = []
         for name in ("state", "log", "spool", "run", "dev", "hooks"):
             (folder / name).mkdir(parents=True)
+        self.shell = "/bin/bash"
+        if ROOT:
+            self._other_root()
+        said = self.run("slurmctld", "-V").split()[-1].split(".")
+        self.version = (int(said[0]), int(said[1]))
         self._configure(settings)
+
+    def _other_root(self) -> None:
+        """Have the commands of another system on our path, and its daemons in our folder."""
+        (self.folder / "bin").mkdir()
+        for name in PROGRAMS:
+            file = self.folder / "bin" / name
+            file.write_text(f'#!/bin/sh\nPATH={_path()} exec chroot {ROOT} {name} "$@"\n')
+            file.chmod(0o755)
+        self.shell = str(self.folder / "bin" / "here")
+        Path(self.shell).write_text(
+            f'#!/bin/sh\nexec chroot /proc/{os.getpid()}/root /bin/bash "$@"\n'
+        )
+        Path(self.shell).chmod(0o755)
 
     # --- its life ----------------------------------------------------------------------------
 
     def __enter__(self) -> Loopback:
+        for folder in (self.folder, "/proc", "/dev") if ROOT else ():
+            there = Path(f"{ROOT}{folder}")
+            there.mkdir(parents=True, exist_ok=True)
+            subprocess.run(["mount", "--bind", folder, there], check=True)
+            self.mounts.append(there)
         self.start("munged")
         wait_for((self.folder / "run/munge.sock").exists, 10, "munge has no socket")
         self.start("slurmctld")
@@ -100,6 +127,8 @@ class Loopback:
         for file in (self.folder / "run").glob("slurmd-*.pid"):
             self._kill_file(file, signal.SIGKILL)
         self.kill("munged", signal.SIGTERM)
+        for there in reversed(self.mounts):
+            subprocess.run(["umount", "--lazy", there], check=False)
 
     def start(self, name: str) -> None:
         """Start munge, the controller or the slurmd of a node; again where it was killed."""
@@ -184,7 +213,7 @@ class Loopback:
     def submit(self, *words: str | bytes, script: str = "sleep 1") -> str:
         """Submit a job of some lines of shell and return its number."""
         name = self.folder / "run" / f"job-{time.monotonic_ns()}.sh"
-        name.write_text(f"#!/bin/bash\n{script}\n", encoding="utf-8")
+        name.write_text(f"#!{self.shell}\n{script}\n", encoding="utf-8")
         said = self.run("sbatch", "--parsable", "-o", "/dev/null", *words, str(name))
         name.unlink()
         return said.splitlines()[-1].split(";")[0]
@@ -208,7 +237,8 @@ class Loopback:
         folder, port = self.folder, _free_ports(len(self.nodes) + 1)
         (folder / "munge.key").write_bytes(os.urandom(128))
         (folder / "munge.key").chmod(0o600)
-        (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\n")
+        cgroups = "cgroup/v1" if self.version < (23, 11) else "disabled"
+        (folder / "cgroup.conf").write_text(f"CgroupPlugin={cgroups}\n")
         nodes, gres = [], []
         for k, node in enumerate(self.nodes):
             (folder / "spool" / node).mkdir()

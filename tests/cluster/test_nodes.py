@@ -47,8 +47,13 @@ def test_nodes_sleep_past_break_even_and_are_up_for_their_next_job(sleepy: Site)
     ran = [seen[int(job)] for job in jobs]
     assert all("COMPLETED" in job.states for job in ran)
     assert all(job.end_s <= job.submit_s + 120 for job in ran)
-    for job in ran:  # up when it is to start: it starts within seconds
+    woken = [
+        (at_s, hosts_of(nodes)) for at_s, what, nodes in cluster.power_log() if what == "RESUME"
+    ]
+    for job in ran:  # woken before it is to start, and up by then: it starts within seconds
         planned_s = int(job.comment.partition("start=")[2].split()[0])
+        (node,) = job.nodes
+        assert any(at_s < planned_s and node in names for at_s, names in woken)
         assert job.start_s - planned_s <= 15
     for at_s, what, nodes in cluster.power_log():
         busy = {n for job in ran for n in job.nodes if job.start_s <= at_s - 1 < job.end_s - 1}

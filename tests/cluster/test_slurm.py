@@ -44,18 +44,21 @@ def test_json_and_text_say_the_same_whatever_owners_write(site: Site) -> None:
     site.cluster.submit("-H", "--gpus=2", "-t", "1-01:00:00", b"--comment=" + name)
     site.cluster.submit("-H", "--gres=gpu:a100:1", "-J", "x" * 1000, "--exclusive")
     site.cluster.submit("-H", "--gpus-per-task=1", "-n", "2", "--array=1-3")
+    site.cluster.submit("-H", "--gres=gpu:1", "--gpu-freq=900,memory=low")
     site.cluster.submit("--gres=gpu:1", "-N", "2", script="sleep 20")
     wait_for(lambda: "R" in site.cluster.run("squeue", "-h", "-o", "%t"), 20, "nothing runs")
     seen = _same_both_ways(site)
     jobs = list(seen.jobs.values())
-    assert [job.gpus for job in jobs if job.waits] == [1, 2, 1, 2]
+    assert [job.gpus for job in jobs if job.waits] == [1, 2, 1, 2, 1]
     assert [job.odd for job in jobs] == [
         "",
         "",
         "it wants nodes of its own",
         "it is a job array",
         "",
+        "",
     ]
+    assert [job.gpu_freq for job in jobs if job.gpu_freq] == ["gpu:900,memory=low"]
     assert next(job for job in jobs if job.active).nodes == {"node1": 1, "node2": 1}
     assert {node.gpus["a100"] for node in seen.nodes.values()} == {2}
     assert not here.exists()
@@ -85,12 +88,14 @@ def test_the_plan_is_shown_without_touching_anything_then_applied(site: Site) ->
     job = site.cluster.submit("-H", "--gres=gpu:1", "-t", "5", f"--comment={TAG.format(120)} mine")
     off = site.cluster.submit("-H", "--gres=gpu:1", "-t", "5", "--comment=downclock=off")
     none = site.cluster.submit("-H", "--gres=gpu:1", "-t", "5")
+    fast = site.cluster.submit("-H", "--gres=gpu:1", "-t", "5", "--gpu-freq=high",
+                               f"--comment={TAG.format(120)}")  # fmt: skip
     before = _same_both_ways(site)
     told = json.loads(site.run("plan", "--format", "json"))
     assert observe(_run(site)).jobs == before.jobs
     assert not (site.folder / "downclock.db").exists()
     assert told["untouched"] == {off: "its owner opted out", none: "it has no deadline"}
-    assert [row["job"] for row in told["jobs"]] == [int(job)]
+    assert [row["job"] for row in told["jobs"]] == [int(job), int(fast)]
     site.run("apply")
     assert _comment(site, job).endswith(" mine")
     row = told["jobs"][0]
@@ -99,6 +104,8 @@ def test_the_plan_is_shown_without_touching_anything_then_applied(site: Site) ->
     after = observe(_run(site)).jobs
     assert after[int(off)] == before.jobs[int(off)]
     assert after[int(none)] == before.jobs[int(none)]
+    assert "its-owner-chose-its-clocks" in _comment(site, fast)  # and it is let go as it is
+    assert site.cluster.job(fast, "TresFreq") == "gpu:high"
 
 
 def test_jobs_wait_with_a_start_that_keeps_their_deadline_if_nobody_plans_on(site: Site) -> None:
@@ -153,7 +160,7 @@ def test_what_the_plan_did_not_foresee_is_followed(site: Site) -> None:
 def test_uninstall_puts_jobs_back_and_leaves_nothing(site: Site) -> None:
     jobs = [
         site.cluster.submit("-H", "--gres=gpu:1", "-t", "5", f"--comment={TAG.format(400)} mine",
-                            script="sleep 12")
+                            script="sleep 100")
         for _ in range(8)
     ]  # fmt: skip
     site.run("apply")
@@ -168,14 +175,25 @@ def test_uninstall_puts_jobs_back_and_leaves_nothing(site: Site) -> None:
         assert (job.required_nodes, job.limit_s) == ("", 300.0)
         assert job.eligible_s <= time.time() + 1
     assert sorted(path.name for path in site.folder.iterdir()) == ["cluster.toml", "site.toml"]
-    site.settled(60)
-    assert all("COMPLETED" in job.states for job in observe(_run(site)).jobs.values())
+    for job in seen.values():
+        if not job.waits:
+            site.cluster.run("scancel", str(job.number))
+    again = [str(job.number) for job in waiting]
+    wait_for(
+        lambda: {site.cluster.job(job, "JobState") for job in again} == {"RUNNING"},
+        60,
+        "not let go",
+    )
 
 
 def test_a_deadline_that_slurm_enforces_is_met_with_a_limit_that_fits(site: Site) -> None:
-    """Slurm drops a job whose limit is longer than what is left to its deadline."""
+    """Slurm drops a job whose limit is longer than what is left to its deadline.
+
+    Later ones do not even take it.
+    """
+    limit = "60" if site.cluster.version < (23, 11) else "4"
     job = site.cluster.submit(
-        "-H", "--gres=gpu:1", "-t", "60", "--deadline=now+240", "--comment=downclock=run:20s",
+        "-H", "--gres=gpu:1", "-t", limit, "--deadline=now+242", "--comment=downclock=run:20s",
         script="sleep 10",
     )  # fmt: skip
     site.watch()

@@ -32,11 +32,15 @@ def test_a_quarter_of_the_work_is_said_to_be_a_quarter() -> None:
     assert summary.plan.covered == pytest.approx(0.25)
     assert ", on the 25 % of the processor-hours that they do." in headline(summary)
     assert any("25 % of the processor-hours" in note for _, _, note in cards(summary))
-    assert "processor-hours done" in rendered(summary_page(summary), "text")
+    said = rendered(summary_page(summary), "text")
+    assert said.startswith("two: 1 of 2 tasks, 0.0278 of 0.111 processor-hours, on 1 server")
+    assert "processor-hours done" in said
 
 
 def test_where_everything_is_done_nothing_is_added() -> None:
     summary = summarise(two_jobs(2000.0), "edl", baselines=("race",))
     assert summary.plan.covered == 1.0
     assert "processor-hours" not in headline(summary)
-    assert "processor-hours" not in rendered(summary_page(summary), "text")
+    said = rendered(summary_page(summary), "text")
+    assert said.startswith("two: 2 tasks (0.111 processor-hours) on 1 server (2 processors)")
+    assert "processor-hours done" not in said

@@ -14,11 +14,14 @@ from downclock.planners.catalog import policy
 from downclock.power.library import Library
 from downclock.power.points import ClockRange, ClockTable
 from downclock.power.profiles import CpuProfiles
+from downclock.problem.calendar import epoch_of
+from downclock.problem.graph import Edges
 from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.price import Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks
 from downclock.report.explain import explain
+from downclock.schedule.account.account import account
 from downclock.schedule.files import write_schedule
 from downclock.schedule.schedule import ON, Outcomes, PowerSpans, Schedule, Segments
 from downclock.schedule.verify.verify import require_valid
@@ -94,7 +97,8 @@ def test_alternatives_have_the_models_time_and_energy() -> None:
 
 def test_the_hurry_is_priced() -> None:
     problem = two_tasks()
-    (reason,) = explain(problem, one_after_the_other(problem), "tight").clock
+    reason, in_all = explain(problem, one_after_the_other(problem), "tight").clock
+    assert in_all.startswith("least in all: of the clocks that fit none is better")
     assert reason == (
         "hurry: at its cheapest clock it would take 200 s; going faster costs 135.3 % more"
     )
@@ -112,10 +116,10 @@ def test_continuous_clocks_step_by_a_twentieth_and_fill_the_time() -> None:
 def test_moving_counts_free_processors_and_what_waking_costs() -> None:
     problem = two_tasks()
     said = explain(problem, one_after_the_other(problem), "loose").moves
-    assert said[0].startswith("1 processor of the same kind (such as s1/2)")
+    assert said[0].startswith("1 processor of the same kind (such as s1/2) free")
     # Waking s2: 50 J, and its other core idles at 5 W for 200 s.
-    assert "2 processors on other servers" in said[1]
-    assert "awake: 1.05" in said[1]
+    assert said[1].startswith("2 processors of the same kind (such as s2/1) free, but asleep")
+    assert "asleep: 1.05" in said[1]
 
 
 def test_a_cheaper_time_is_found_even_where_the_price_is_negative() -> None:
@@ -140,6 +144,56 @@ def test_a_cheaper_time_is_found_even_where_the_price_is_negative() -> None:
     assert any("no other start" in move for move in explain(problem, schedule, "tight").moves)
 
 
+def gang_day(end_s: float, core: float) -> tuple[Problem, Schedule]:
+    """`pair` on both cores of s1 after `align`; s1 has a host and is awake until the last end."""
+    base = two_tasks()
+    spec = ServerSpec("s", (("cpu", 2),), 2, host_w=30.0, wake_j=50.0)
+    tasks = Tasks.of(
+        np.zeros(2, dtype=np.int64),
+        name=np.array(["align", "pair"], dtype=object),
+        scale=np.array([0.6, 1.0]),
+        processors=np.array([1, 2]),
+        deadline_s=np.array([np.inf, 4000.0]),
+    )
+    problem = Problem(
+        tasks,
+        base.library,
+        Platform.build(base.platform.kinds, (spec,)),
+        edges=Edges(np.array([0]), np.array([1])),
+        epoch=epoch_of("2026-03-02T10:19:00+00:00"),
+    )
+    points = np.array([[1.0, 1.0, 1.0], [core, 1.0, 1.0], [core, 1.0, 1.0]])
+    rows = np.array([0, 1, 1]), np.array([0, 0, 1])
+    times = np.array([0.0, 60.0, 60.0]), np.array([60.0, end_s, end_s])
+    on = PowerSpans(np.array([0]), np.array([ON]), np.array([0.0]), np.array([end_s]))
+    schedule = Schedule(Segments.of(*rows, *times, points), on, Outcomes.all_done(2), policy="us")
+    require_valid(problem, schedule)
+    return problem, schedule
+
+
+def test_gangs_of_workflows_name_what_they_wait_for_and_count_host_and_idle() -> None:
+    problem, schedule = gang_day(160.0, 1.0)
+    mine = explain(problem, schedule, "pair")
+    assert mine.start[0] == "predecessor: it starts at Mon 10:20 because 'align' ends then"
+    assert "runs on 2 processors of s1 from Mon 10:20 to Mon 10:21:40" in str(mine)
+    (move,) = mine.moves
+    assert move.startswith(
+        "1 other server (such as s2) with 2 processors of the same kind free, but"
+    )
+    slower = {option.name: option for option in mine.options}["one step slower"]
+    other = account(*gang_day(260.0, 0.5)).total_j
+    assert slower.change_j == pytest.approx(other - account(problem, schedule).total_j)
+    assert slower.record()["change_j"] == slower.change_j
+
+
+def test_a_server_that_others_keep_awake_costs_no_host_power_more() -> None:
+    problem = two_tasks()
+    schedule = one_after_the_other(problem)
+    slower = {o.name: o for o in explain(problem, schedule, "tight").options}["one step slower"]
+    # 4250 J instead of 10,000, and 100 s in which its core would have idled at 5 W otherwise.
+    assert slower.change_j == pytest.approx(4250.0 - 10_000.0 - 500.0)
+
+
 def test_a_task_that_does_not_run_says_why() -> None:
     problem = two_tasks()
     late = Problem(
@@ -150,9 +204,11 @@ def test_a_task_that_does_not_run_says_why() -> None:
     schedule = plan(late, policy("race"))
     explanation = explain(late, schedule, 0)
     assert explanation.run is None
-    assert explanation.start[0].startswith("cannot end by its deadline")
+    assert explanation.start == (
+        "cpu would need 1.11 min at full speed; its deadline 10 s leaves 10 s",
+        "earliest deadline: beside this plan it could end by 66.6667 s on s1",
+    )
     assert "is rejected and does not run." in str(explanation)
-    assert str(explanation).count("cannot end by its deadline") == 1
     assert explanation.options[0].fits == "too slow: 10 s until the deadline"
 
 
@@ -191,8 +247,6 @@ def test_every_task_of_every_odd_schedule_is_explained(odd) -> None:
 
 
 def test_energy_of_the_run_is_the_bills_where_it_was_tried_once(day) -> None:
-    from downclock.schedule.account.account import account
-
     problem, schedule = day
     billed = account(problem, schedule).task_j
     for task in range(0, 140, 7):

@@ -17,6 +17,7 @@ from downclock.planners.per_task import per_task_bound_j
 from downclock.report.page import report_html, write_report
 from downclock.report.page.pack import Pack
 from downclock.report.page.words import cards, headline, left_out, sentences
+from downclock.report.rejections import rejections
 from downclock.schedule.account.account import account
 from downclock.study.planned import Judge
 from downclock.study.summary import judge
@@ -166,7 +167,9 @@ def test_what_is_left_out_is_listed_with_its_reason() -> None:
 
     problem, schedule = awkward()["rejected only"]
     mine = judge(problem, schedule)
-    assert left_out(mine) == [(f"t{i}", "rejected", f"no room for t{i}") for i in range(6)]
+    said = [(each.why, each.possible) for each in rejections(problem, schedule)]
+    assert [f"no room for t{i}" in why for i, (why, _) in enumerate(said)] == [True] * 6
+    assert left_out(mine) == [(f"t{i}", "rejected", *told) for i, told in enumerate(said)]
     page = Blocks(report_html(judge(problem, schedule)))
     assert "no room for t5" in page.text
     assert "6 tasks of 6 will not be done" in page.text

@@ -14,6 +14,7 @@ from downclock.planners.catalog import CATALOG, policy
 from downclock.problem.files.files import write_problem
 from downclock.report.comparison import comparison_page
 from downclock.report.tables import rendered
+from downclock.study.baselines import chosen_policy
 from downclock.study.compare import compare
 from downclock.study.planned import Judge
 from downclock.workloads import mei
@@ -43,6 +44,29 @@ def test_plans_that_complete_all_come_first_and_then_the_least_energy(small) -> 
     plans = compare(small).plans
     keys = [(-each.done, each.bill.total_j) for each in plans]
     assert keys == sorted(keys)
+
+
+def test_online_leaves_out_what_looks_ahead_and_known_adds_what_plan_answers(small) -> None:
+    both = {each.policy: each.foresees for each in compare(small, ["race", "static-cap"]).plans}
+    assert both == {"race": False, "static-cap": True}
+    online = compare(small, ["race", "static-cap"], knowing="arrivals")
+    assert [each.policy for each in online.plans] == ["race"]
+    assert online.without == (("static-cap", "it looks at jobs before they arrive"),)
+    known = compare(small, ["race", "edl"], knowing="all")
+    answer = chosen_policy(small)
+    assert known.plans[0].policy == answer.name
+    assert known.plans[0].bill.total_j == Judge.of(small).planned(answer).bill.total_j
+    assert [each.policy for each in known.plans].count(answer.name) == 1
+
+
+def test_the_command_names_what_policies_know(small, tmp_path, capsys) -> None:
+    write_problem(small, tmp_path / "p.json")
+    files = [str(tmp_path / "p.json"), "--policies", "race,static-cap"]
+    assert main(["compare", *files]) == 0
+    assert {"arrivals", "jobs"} <= set(capsys.readouterr().out.split())
+    assert main(["compare", *files, "--online"]) == 0
+    out = capsys.readouterr().out
+    assert "not compared, static-cap: it looks at jobs before they arrive" in out
 
 
 def test_no_policy_is_below_the_bound(small) -> None:

@@ -9,6 +9,9 @@ import pytest
 
 from downclock.errors import InvalidInput, InvalidSchedule
 from downclock.planners.catalog import policy
+from downclock.quantities import percent
+from downclock.report.summary import summary_page
+from downclock.report.tables import rendered
 from downclock.schedule.schedule import REJECTED
 from downclock.study import planned as planned_module
 from downclock.study.baselines import chosen_policy, usual_baselines
@@ -21,7 +24,8 @@ def test_a_schedule_that_was_read_gets_the_figures_of_the_plan(day) -> None:
     ours, theirs = summarise(problem, "edl"), judge(problem, schedule)
     for mine, other in zip(ours.plans, theirs.plans, strict=True):
         mine_row, other_row = mine.record(), other.record()
-        del mine_row["planning_s"], other_row["planning_s"]
+        for row in (mine_row, other_row):
+            del row["planning_s"], row["foresees"]
         assert mine_row == other_row
     assert theirs.plan.verdict.ok
     assert np.isnan(theirs.plan.planning_s)
@@ -52,6 +56,19 @@ def test_savings_are_only_said_of_the_same_tasks(day) -> None:
     assert other.saved(other.baselines[0]) is None
     assert other.comparable().baselines == ()
     assert other.comparable().without == (("race", "it runs other tasks, 140 in all"),)
+    part, tasks = other.saved_on_both(other.baselines[0])
+    ours, theirs = (each.bill.task_j[1:].sum() for each in (other.plan, other.baselines[0]))
+    assert (part, tasks) == (pytest.approx(1.0 - ours / theirs), 139)
+    said = rendered(summary_page(other), "text")
+    assert f"{percent(part)} *" in said
+    assert "the saving is on running the 139 tasks that both do" in said.replace("\n", " ")
+
+
+def test_what_is_saved_on_both_is_of_what_was_to_be_least(day) -> None:
+    mine = summarise(day[0], "thrifty", baselines=["race"])
+    part, tasks = mine.saved_on_both(mine.baselines[0])
+    ours, theirs = (each.bill.task_money.sum() for each in (mine.plan, mine.baselines[0]))
+    assert (part, tasks) == (pytest.approx(1.0 - ours / theirs), 140)
 
 
 def _columns(table: object) -> list[str]:

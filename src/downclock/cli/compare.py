@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,9 +12,12 @@ from downclock.errors import InvalidInput
 
 EPILOG = """\b
 Examples:
-  downclock compare cluster.toml jobs.csv
+  downclock compare cluster.toml jobs.csv --online
   downclock compare problems/ --policies edl,race --output table.csv --plot bars.svg
 """
+
+if TYPE_CHECKING:
+    from downclock.study.compare import Knowing
 
 TABLES = (".csv", ".json", ".parquet", ".pq")
 
@@ -26,6 +29,12 @@ TABLES = (".csv", ".json", ".parquet", ".pq")
     metavar="SPEC,...",
     help="Which to compare; parameters after a colon. [default: all that apply]",
 )
+@click.option(
+    "--online", "knowing", flag_value="arrivals", help="Policies that know a job when it arrives."
+)
+@click.option(
+    "--known", "knowing", flag_value="all", help="All jobs are known: with what `plan` answers."
+)
 @options.objective
 @options.boundary
 @options.beside
@@ -36,6 +45,7 @@ def command(
     session: options.Session,
     source: options.Source,
     policies: str | None,
+    knowing: Knowing | None,
     objective: str | None,
     boundary: options.Boundary,
     beside: str | None,
@@ -49,6 +59,10 @@ def command(
     and billed; policies that complete most tasks come first, then by energy, or by the objective:
     policies that look at prices then plan by it, the others are valued by it. A policy that does
     not apply is named with its reason.
+
+    Policies know a job when it arrives, or all of them from the start (column "knows"): plans of
+    the two are answers to different questions. --online leaves the second out; --known adds the
+    best plan that is found with everything known, as `plan` does.
     """
     from downclock.report.comparison import comparison_page
     from downclock.study.compare import compare
@@ -65,6 +79,7 @@ def command(
     with session.progress("planning") as bar:
         by = objective_or_none(objective)
         how: dict[str, Any] = {"boundary": boundary, "progress": bar, "objective": by}
+        how["knowing"] = knowing
         alone = [compare(problems[0], specs, beside=given, **how)] if given else None
         found = alone or compare(problems, specs, **how)
     page = comparison_page(*found)

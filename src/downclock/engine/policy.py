@@ -89,3 +89,8 @@ class Policy(Protocol):
     def restored(self, view: View, columns: Columns) -> Any:
         """The state from its arrays."""
         ...
+
+
+def foresees(policy: Policy) -> bool:
+    """Tell whether it looks at jobs before they arrive: a tuner, see `play`."""
+    return hasattr(policy, "tuned")

@@ -46,7 +46,7 @@ LARGE = 2000
 """Tasks of a problem that is worth compiling for."""
 
 PATIENCE_S = 4.0
-"""Seconds that a kernel runs plain before it is compiled: about what that takes."""
+"""CPU seconds that a kernel runs plain before it is compiled: about what that takes."""
 
 
 @dataclass(slots=True)
@@ -71,6 +71,9 @@ class Meter:
 
 METER = Meter()
 
+ALONE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""What numba need not make for a kernel that Python never calls."""
+
 
 def expect(tasks: int) -> None:
     """Announce that a problem of so many tasks is there; large ones are worth compiling for."""
@@ -83,16 +86,18 @@ class Kernel:
     Attributes:
         py_func: the function as it is written.
         folder: the folder it is in.
-        plain_s: seconds that it ran plain.
+        plain_s: CPU seconds that it ran plain.
     """
 
-    def __init__(self, function: Callable[..., Any], *, entry: bool) -> None:
+    def __init__(
+        self, function: Callable[..., Any], *, entry: bool, options: dict[str, bool] | None = None
+    ) -> None:
         update_wrapper(self, function)
         self.py_func = function
         self.folder = Path(function.__code__.co_filename).resolve().parent
         self.name = function.__qualname__
         self.plain_s = 0.0
-        self._entry = entry
+        self._entry, self._options = entry, options or {}
         self._fast: Callable[..., Any] | None = None
         _KNOWN.append(self)
 
@@ -102,7 +107,7 @@ class Kernel:
             return self._fast(*args, **named)
         if self._entry and self._pays():
             return self._first(*args, **named)
-        start = time.perf_counter()
+        start = time.thread_time()
         opened: dict[int, Rows] = {}
         try:
             with np.errstate(all="ignore"):  # as compiled code does
@@ -110,7 +115,7 @@ class Kernel:
         finally:
             for table in opened.values():
                 table.close()
-            self.plain_s += time.perf_counter() - start
+            self.plain_s += time.thread_time() - start
 
     def _first(self, *args: Any, **named: Any) -> Any:
         """Read it from disk or compile it, and run it."""
@@ -153,9 +158,9 @@ class Kernel:
         folder = kept_in(self.folder) if METER.kept else None
         before = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = before or str(folder or "")
-        only = {} if self._entry else {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        options = {"error_model": "numpy", "nogil": True, **self._options}
         try:
-            jit = numba.njit(cache=folder is not None, error_model="numpy", nogil=True, **only)
+            jit = numba.njit(cache=folder is not None, **options)
             return jit(self.py_func)
         finally:
             numba.config.CACHE_DIR = before
@@ -191,7 +196,15 @@ def compiled(function: F) -> F:
 
 def inner(function: F) -> F:
     """Make a kernel for other kernels only: it compiles in three quarters the time."""
-    return cast(F, Kernel(function, entry=False))
+    return cast(F, Kernel(function, entry=False, options=ALONE))
+
+
+def inlined(function: F) -> F:
+    """Make a step of other kernels, written out where it is called.
+
+    A call hands on every column of every table, a hundred words: more work than a short step.
+    """
+    return cast(F, Kernel(function, entry=False, options={**ALONE, "forceinline": True}))
 
 
 @cache

@@ -381,9 +381,11 @@ def _best_known(
     names = [name for name in CATALOG if name not in left and (count <= MANY or name in QUICK)]
     tried = [*names, *([] if effort is None else [f"late:effort={effort:g}"])]
     spent = effort if effort is not None else usual_effort(count) if count <= SEARCHED else 0.0
-    search = policy(with_parameter(_told("known", objective, seed), "effort", f"{spent:.2g}"))
+    told = _told("known", objective, seed)
+    known = policy(told if effort is None else with_parameter(told, "effort", f"{effort:g}"))
+    search = replace(cast(KnownPolicy, known), effort=spent)
     made = [policy(_told(spec, objective, seed)) for spec in tried]
-    return best_known(problem, made, cast(KnownPolicy, search), progress)
+    return best_known(problem, made, search, progress)
 
 
 def _told(spec: str, objective: str | None, seed: int | None) -> str:

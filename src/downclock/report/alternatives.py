@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,19 +11,25 @@ import numpy as np
 from downclock.power.frontier import Frontier
 from downclock.problem.problem import Problem
 from downclock.quantities import duration
+from downclock.report.awake import AwakeServers
 from downclock.report.placement import Placement
 from downclock.units import Floats, slack
 
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """A clock the task could have, alone on its processor from the same start."""
+    """A clock the task could have, alone on its processor from the same start.
+
+    ``change_j`` is what all would need more than as planned, idle and host power counted; NaN
+    where that depends on what else would move.
+    """
 
     name: str
     clock: str
     time_s: float
     energy_j: float
     fits: str
+    change_j: float = np.nan
 
     def record(self) -> dict[str, Any]:
         """Flat values."""
@@ -32,13 +38,14 @@ class Alternative:
             "clock": self.clock,
             "time_s": self.time_s,
             "energy_j": self.energy_j,
+            "change_j": self.change_j if np.isfinite(self.change_j) else None,
             "possible": self.fits,
         }
 
 
-def alternatives(problem: Problem, run: Placement) -> Iterator[Alternative]:
+def alternatives(problem: Problem, run: Placement, awake: AwakeServers) -> Iterator[Alternative]:
     """Yield the plan itself and other clocks on the same processor."""
-    yield Alternative("as planned", clock_words(problem, run), run.busy_s, run.energy_j, "yes")
+    yield Alternative("as planned", clock_words(problem, run), run.busy_s, run.energy_j, "yes", 0.0)
     curve = _frontier(problem, run.task, run.kind, run.work)
     clocks = problem.platform.kinds[run.kind].clocks
     until_next = np.inf if run.next is None else run.next[1] - run.start_s
@@ -54,7 +61,10 @@ def alternatives(problem: Problem, run: Placement) -> Iterator[Alternative]:
         if point is not None:
             option = _at(problem, run, name, point)
             if np.isfinite(option.energy_j):
-                yield option
+                more_j = (
+                    option.energy_j - run.energy_j + awake.change_j(run.start_s + option.time_s)
+                )
+                yield replace(option, change_j=more_j) if run.is_one_piece else option
 
 
 def other_kinds(problem: Problem, task: int, run: Placement | None) -> Iterator[Alternative]:
@@ -73,8 +83,9 @@ def other_kinds(problem: Problem, task: int, run: Placement | None) -> Iterator[
         best = curve.within(window)
         late = not np.isfinite(best.energy_j[0])
         best = curve.at(curve.t_min_s) if late else best
+        width, have = int(tasks.processors[task]), int(np.sum(problem.platform.kind == k))
         fits = f"too slow: {duration(window)} until the deadline" if late else "if one is free"
-        width = int(tasks.processors[task])
+        fits = f"no: there are {have}" if have < width else fits
         yield Alternative(
             f"on {kind.name}",
             kind.clocks.words(best.points[0]),

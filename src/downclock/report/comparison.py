@@ -17,6 +17,10 @@ SHOWN = 4
 """Problems that get a table of their own; more of them are only summed up."""
 
 
+KNOWS = {True: "all jobs", False: "arrivals", None: ""}
+"""What a policy knew when it decided."""
+
+
 def comparison_page(*comparisons: Comparison) -> Page:
     """One table a problem where they are few, and means over all where they are several."""
     shown = comparisons if len(comparisons) <= SHOWN else ()
@@ -61,7 +65,16 @@ def _tables(comparison: Comparison) -> tuple[Table, Table]:
     energies = Table(
         tuple(head), tuple(_energy_cells(comparison, each, size) for each in plans), title
     )
-    service = ("policy", "done", "deadlines met", "servers", "wakes", "makespan", "planned in")
+    service = (
+        "policy",
+        "knows",
+        "done",
+        "deadlines met",
+        "servers",
+        "wakes",
+        "makespan",
+        "planned in",
+    )
     rows = tuple(_service_cells(each) for each in plans)
     return energies, Table(service, rows)
 
@@ -94,6 +107,7 @@ def _service_cells(each: Planned) -> tuple[str, ...]:
     bill = each.bill
     return (
         each.policy,
+        KNOWS[each.foresees],
         f"{each.done:,} of {len(each.problem.tasks):,}",
         f"{each.deadlines_met:,} of {each.deadlines:,}",
         f"{bill.servers_used:,}",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,12 +10,15 @@ import numpy as np
 
 from downclock.errors import InvalidInput, suggestion
 from downclock.problem.problem import Problem
-from downclock.quantities import duration, energy, percent
+from downclock.quantities import duration, energy, instant, percent
 from downclock.report.alternatives import Alternative, alternatives, clock_words, other_kinds
+from downclock.report.awake import AwakeServers
 from downclock.report.moves import moves
+from downclock.report.openings import Openings
 from downclock.report.placement import Placement, placement
+from downclock.report.rejections import rejection
 from downclock.report.tables import Page, Table
-from downclock.schedule.schedule import DONE, STATUSES, WAKING, Schedule
+from downclock.schedule.schedule import DONE, REJECTED, STATUSES, WAKING, Schedule
 from downclock.units import slack
 
 
@@ -92,10 +96,10 @@ def explain(problem: Problem, schedule: Schedule, task: str | int) -> Explanatio
     run = placement(problem, schedule, row)
     if run is None:
         options = tuple(other_kinds(problem, row, None))
-        reason = str(schedule.outcomes.reason[row])
-        said = (reason,) if reason else ()
+        said = tuple(_why_not(problem, schedule, row))
         return Explanation(problem, schedule, row, None, said, (), (), options, ())
-    options = (*alternatives(problem, run), *other_kinds(problem, row, run))
+    awake = AwakeServers.of(problem, schedule, run)
+    options = (*alternatives(problem, run, awake), *other_kinds(problem, row, run))
     return Explanation(
         problem,
         schedule,
@@ -107,6 +111,17 @@ def explain(problem: Problem, schedule: Schedule, task: str | int) -> Explanatio
         options,
         tuple(moves(problem, schedule, run)),
     )
+
+
+def _why_not(problem: Problem, schedule: Schedule, task: int) -> Iterator[str]:
+    """Say why a task does not run, and by when it could end beside the others."""
+    if schedule.outcomes.status[task] != REJECTED:
+        yield from filter(None, [str(schedule.outcomes.reason[task])])
+        return
+    found = rejection(Openings(problem, schedule), task)
+    yield found.why
+    if found.possible:
+        yield f"earliest deadline: beside this plan it could end by {found.possible}"
 
 
 def task_row(problem: Problem, task: str | int) -> int:
@@ -137,12 +152,16 @@ def _headline(mine: Explanation) -> str:
     run, deadline = mine.run, float(tasks.deadline_s[task])
     left = "no deadline" if np.isinf(deadline) else f"slack {duration(deadline - run.end_s)}"
     ended = "" if status == DONE else f"; {STATUSES[status]}: {outcomes.reason[task]}"
-    gang = f" and {run.width - 1} more" if run.width > 1 else ""
+    start, end = (_moment(mine.problem, at_s) for at_s in (run.start_s, run.end_s))
     return (
-        f"{name} runs on {mine.problem.platform.processor_name(run.processor)}{gang} from"
-        f" {duration(run.start_s)} to {duration(run.end_s)} at {clock_words(mine.problem, run)};"
-        f" {energy(run.energy_j)}, {left}{ended}"
+        f"{name} runs on {run.where(mine.problem)} from {start} to {end} at"
+        f" {clock_words(mine.problem, run)}; {energy(run.energy_j)}, {left}{ended}"
     )
+
+
+def _moment(problem: Problem, at_s: float) -> str:
+    """A moment by the calendar where there is one, else the time since the start."""
+    return duration(at_s) if problem.epoch is None else instant(round(at_s), problem.epoch)
 
 
 def _near(a: float, b: float) -> bool:
@@ -154,18 +173,19 @@ def _start_reasons(problem: Problem, schedule: Schedule, run: Placement) -> list
     tasks, edges = problem.tasks, problem.edges
     said = []
     if _near(run.start_s, float(tasks.arrival_s[run.task])):
-        said.append(f"arrival: it arrives at {duration(run.start_s)}")
+        said.append(f"arrival: it arrives at {_moment(problem, run.start_s)}")
     for before in edges.before[edges.after == run.task]:
         ends = schedule.segments.end_s[schedule.segments.task == before].max(initial=-np.inf)
         if _near(run.start_s, float(ends)):
-            said.append(f"predecessor: it waits for {tasks.name[before]}, which ends then")
+            at = _moment(problem, run.start_s)
+            said.append(f"predecessor: it starts at {at} because '{tasks.name[before]}' ends then")
     if run.previous is not None and _near(run.start_s, run.previous[1]):
         said.append(f"processor busy: {tasks.name[run.previous[0]]} ends there then")
-    server = problem.platform.server[run.processor]
     spans = schedule.spans
-    ready = spans.end_s[(spans.server == server) & (spans.state == WAKING)]
-    if any(_near(run.start_s, float(end)) for end in ready):
-        said.append(f"server waking: {problem.platform.server_name[server]} is ready only then")
+    for server in np.unique(problem.platform.server[run.processors]):
+        ready = spans.end_s[(spans.server == server) & (spans.state == WAKING)]
+        if any(_near(run.start_s, float(end)) for end in ready):
+            said.append(f"server waking: {problem.platform.server_name[server]} is ready only then")
     return said or ["nothing forces it: the policy chose to start later than it could"]
 
 
@@ -190,6 +210,9 @@ def _clock_reasons(problem: Problem, run: Placement, options: tuple[Alternative,
             f"stretched: slower than its cheapest clock, for {extra} more run energy;"
             " it replaces idle time of a server that is awake anyway"
         )
+    fitting = [option.change_j for option in options if option.fits == "yes"]
+    if said and not said[-1].startswith("least") and np.nanmin(fitting) >= -1e-4 * run.energy_j:
+        said.append("least in all: of the clocks that fit none is better, idle and host counted")
     if fastest is not None and run.busy_s <= fastest.time_s * (1.0 + 1e-6):
         said.append("clock limit: it cannot run any faster here")
     if abs(run.points[0][0] - clocks.low[0]) <= 1e-6:
@@ -211,14 +234,15 @@ def _end_reasons(problem: Problem, schedule: Schedule, run: Placement) -> list[s
         starts = segments.start_s[segments.task == after].min(initial=np.inf)
         if _near(run.end_s, float(starts)):
             said.append(f"successor: {tasks.name[after]} starts then")
-    server = problem.platform.server[run.processor]
-    others = problem.platform.server[segments.processor] == server
-    if _near(run.end_s, float(segments.end_s[others].max(initial=-np.inf))):
-        name = problem.platform.server_name[server]
-        said.append(f"server end: it is the last task on {name}, which can sleep afterwards")
+    for server in np.unique(problem.platform.server[run.processors]):
+        others = problem.platform.server[segments.processor] == server
+        if _near(run.end_s, float(segments.end_s[others].max(initial=-np.inf))):
+            name = problem.platform.server_name[server]
+            said.append(f"server end: it is the last task on {name}, which can sleep afterwards")
     if said:
         return said
-    rooms = [deadline, np.inf if run.next is None else run.next[1]]
+    follows = segments.start_s[np.isin(segments.task, edges.after[edges.before == run.task])]
+    rooms = [deadline, np.inf if run.next is None else run.next[1], *follows]
     room = min(rooms) - run.end_s
     left = "for ever" if np.isinf(room) else f"{duration(room)} longer"
     return [f"nothing forces it: deadline and processor would let it run {left}"]
@@ -229,9 +253,21 @@ def _table(mine: Explanation) -> Table:
     for option in mine.options:
         extra = "" if mine.run is None else _difference(option.energy_j / mine.run.energy_j - 1.0)
         amounts = duration(option.time_s), energy(option.energy_j)
-        rows.append((option.name, option.clock, *amounts, extra, option.fits))
-    head = ("alternative", "clock", "runs for", "energy", "against the plan", "possible")
-    return Table(head, tuple(rows), "Alternatives", text=(0, 1, 5))
+        rows.append((option.name, option.clock, *amounts, extra, _in_all(option), option.fits))
+    head = ("alternative", "clock", "runs for", "energy", "against the plan")
+    title = "Alternatives (in all: with what idles and what is kept awake)"
+    return Table((*head, "in all", "possible"), tuple(rows), title, text=(0, 1, 6))
+
+
+def _in_all(option: Alternative) -> str:
+    if not np.isfinite(option.change_j):
+        return ""
+    sign = "+" if option.change_j > 0.0 else ""
+    return (
+        "same"
+        if abs(option.change_j) < 1e-6 * option.energy_j
+        else (f"{sign}{energy(option.change_j)}")
+    )
 
 
 def _difference(fraction: float) -> str:

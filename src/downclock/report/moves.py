@@ -28,28 +28,45 @@ def _elsewhere(problem: Problem, schedule: Schedule, run: Placement) -> Iterator
     overlaps = (segments.start_s < run.end_s) & (segments.end_s > run.start_s)
     free = platform.kind == run.kind
     free[segments.processor[overlaps]] = False
-    free[run.processor] = False
+    free[run.processors] = False
+    room = np.bincount(platform.server[free], minlength=platform.server_count)
+    if run.width > 1:
+        free &= (room >= min(run.width, _most_on_one(problem, run)))[platform.server]
     awake = _awake(problem, schedule, run)
     warm, cold = free & awake[platform.server], free & ~awake[platform.server]
     if warm.any():
-        one = platform.processor_name(int(np.flatnonzero(warm)[0]))
-        yield (
-            f"{count(int(warm.sum()), 'processor')} of the same kind (such as {one}) stand idle"
-            " for the whole run on servers that are awake: moving there costs nothing"
-        )
+        yield f"{_told(problem, run, warm)} for the whole run, awake: moving there costs nothing"
     if cold.any():
-        server = platform.server[np.flatnonzero(cold)]
+        server = np.unique(platform.server[cold])
         cheapest = int(server[np.argmin(platform.wake_j[server])])
         idle_w = float(platform.idle_w[platform.server == cheapest].sum())
-        idle_w += float(platform.host_w[cheapest]) - float(platform.idle_w[run.processor])
+        idle_w += float(platform.host_w[cheapest]) - float(platform.idle_w[run.processors].sum())
         extra = platform.wake_j[cheapest] + max(0.0, idle_w) * (run.end_s - run.start_s)
         yield (
-            f"{count(int(cold.sum()), 'processor')} on other servers could take it, but the server"
-            f" would have to be awake: {energy(float(extra))} for waking"
-            f" {platform.server_name[cheapest]} and its idle power meanwhile"
+            f"{_told(problem, run, cold)}, but asleep: {energy(float(extra))} for waking"
+            f" {platform.server_name[cheapest]}, its host and its idle power meanwhile"
         )
     if not free.any():
-        yield "no other processor of the same kind is free for the whole run"
+        what = "other processor" if run.width == 1 else f"{run.width} others on one server"
+        yield f"no {what} of the same kind free for the whole run"
+
+
+def _most_on_one(problem: Problem, run: Placement) -> int:
+    """Processors of the run's kind on the largest server."""
+    platform = problem.platform
+    return int(np.bincount(platform.server[platform.kind == run.kind]).max())
+
+
+def _told(problem: Problem, run: Placement, free: Bools) -> str:
+    """Say what is free: processors, or servers with enough of them for a gang."""
+    platform = problem.platform
+    server = np.unique(platform.server[free])
+    if run.width > 1:
+        room = f"{count(server.size, 'other server')} (such as {platform.server_name[server[0]]})"
+        return f"{room} with {run.width} processors of the same kind free"
+    one = platform.processor_name(int(np.flatnonzero(free)[0]))
+    many = count(int(free.sum()), "processor")
+    return f"{many} of the same kind (such as {one}) free"
 
 
 def _awake(problem: Problem, schedule: Schedule, run: Placement) -> Bools:

@@ -9,7 +9,7 @@ import numpy as np
 
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import Schedule
-from downclock.units import Floats
+from downclock.units import Floats, Ints, slack
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -18,19 +18,19 @@ class Placement:
 
     Attributes:
         task, processor, kind: the task, its first processor and that one's kind.
-        width: processors that run it together.
+        processors: all that run it together (w,), ascending.
         start_s, end_s: first start and last end.
         busy_s: time it runs, without gaps.
         energy_j: run energy of the attempt, all processors.
         points: its operating points in turn (k, 3), repeats left out.
         work: units of work, as they turned out.
-        previous, next: (task, end or start) of the neighbours on the processor, or None.
+        previous, next: (task, end or start) of the nearest neighbours on its processors, or None.
     """
 
     task: int
     processor: int
     kind: int
-    width: int
+    processors: Ints
     start_s: float
     end_s: float
     busy_s: float
@@ -40,10 +40,29 @@ class Placement:
     previous: tuple[int, float] | None
     next: tuple[int, float] | None
 
+    @property
+    def width(self) -> int:
+        """Processors that run it together."""
+        return int(self.processors.size)
+
+    @property
+    def is_one_piece(self) -> bool:
+        """Whether it runs without a pause."""
+        return bool(abs(self.end_s - self.start_s - self.busy_s) <= 1e3 * slack(self.end_s))
+
+    def where(self, problem: Problem) -> str:
+        """Its processor, or how many of which servers."""
+        platform = problem.platform
+        if self.width == 1:
+            return platform.processor_name(self.processor)
+        servers = dict.fromkeys(platform.server_name[platform.server[self.processors]])
+        return f"{self.width} processors of {', '.join(map(str, servers))}"
+
     def record(self, problem: Problem) -> dict[str, Any]:
         """Plain values."""
         return {
             "processor": problem.platform.processor_name(self.processor),
+            "where": self.where(problem),
             "kind": problem.platform.kinds[self.kind].name,
             "processors": self.width,
             "start_s": self.start_s,
@@ -69,7 +88,8 @@ def placement(problem: Problem, schedule: Schedule, task: int) -> Placement | No
         segments.task[mine], platform.kind[segments.processor[mine]], segments.points[mine]
     )
     lasts_s = segments.end_s[mine] - segments.start_s[mine]
-    width = int(np.sum(segments.start_s[mine] == start_s))
+    together = segments.processor[mine[segments.start_s[mine] == start_s]]
+    width = together.size
     end_s = float(segments.end_s[mine].max())
     points = segments.points[mine][::width]
     changes = np.concatenate([[True], np.any(np.diff(points, axis=0) != 0.0, axis=1)])
@@ -78,24 +98,24 @@ def placement(problem: Problem, schedule: Schedule, task: int) -> Placement | No
         task,
         processor,
         kind,
-        width,
+        together,
         start_s,
         end_s,
         float(lasts_s.sum()) / width,
         float((watts * lasts_s).sum()),
         points[changes],
         work,
-        _neighbour(schedule, task, processor, start_s, before=True),
-        _neighbour(schedule, task, processor, end_s, before=False),
+        _neighbour(schedule, task, together, start_s, before=True),
+        _neighbour(schedule, task, together, end_s, before=False),
     )
 
 
 def _neighbour(
-    schedule: Schedule, task: int, processor: int, at_s: float, *, before: bool
+    schedule: Schedule, task: int, processors: Ints, at_s: float, *, before: bool
 ) -> tuple[int, float] | None:
-    """Return (task, time) of what runs last before, or first after, a time on a processor."""
+    """Return (task, time) of what runs last before, or first after, a time on processors."""
     segments = schedule.segments
-    there = (segments.processor == processor) & (segments.task != task)
+    there = np.isin(segments.processor, processors) & (segments.task != task)
     time_s, sign = (segments.end_s, 1.0) if before else (segments.start_s, -1.0)
     rows = np.flatnonzero(there & (sign * (time_s - at_s) <= 1e-9))
     if not rows.size:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from downclock.adapters.slurm.carry import Action
-from downclock.adapters.slurm.learn import Learnt
+from downclock.adapters.slurm.learn import Learnt, against_default_clocks
 from downclock.adapters.slurm.planner import Planner, Step
 from downclock.adapters.slurm.spool import Measured
 from downclock.adapters.slurm.world import Tracked
@@ -47,26 +47,40 @@ def plan_page(planner: Planner, step: Step, *, dry: bool) -> Page:
 def status_page(planner: Planner, step: Step, measured: Sequence[Measured]) -> Page:
     """Where every job stands, and the energy that was measured of those that ended."""
     page = plan_page(planner, step, dry=True)
-    by_job = {each.job: each for each in measured}
     rows = tuple(
         (str(each.job), each.node, f"{each.run_s:.0f} s", energy(each.energy_j), each.source)
-        for each in by_job.values()
+        for each in measured
     )
-    total_j = sum(each.energy_j for each in measured)
     head = ("job", "node", "ran", "energy", "measured by")
     tables = [Table(head, rows, "Measured", text=(0, 1, 4))] if rows else []
-    lines = [*page.lines]
-    if measured:
-        lines.append(f"{count(len(measured), 'attempt')} measured, {energy(total_j)} in all")
+    sums = _sums(planner, measured)
     todo = count(sum(len(action.commands) for action in step.todo), "command")
     return Page(
-        tuple(lines),
+        (*page.lines, *_saved(len(measured), **sums)),
         (*page.tables, *tables),
         (f"the next step would run {todo}", *planner.world.notes),
-        data={**page.data, "measured_j": total_j, "measured": [each.data() for each in measured]},
+        data={**page.data, **sums, "measured": [each.data() for each in measured]},
         records=page.records,
         names=page.names,
     )
+
+
+def _sums(planner: Planner, measured: Sequence[Measured]) -> dict[str, float]:
+    """Energy in all, of planned jobs that are done, and of those at default clocks."""
+    planned_j, default_j = against_default_clocks(planner.site, planner.log, measured)
+    measured_j = sum(each.energy_j for each in measured)
+    return {"measured_j": measured_j, "planned_j": planned_j, "default_j": default_j}
+
+
+def _saved(attempts: int, measured_j: float, planned_j: float, default_j: float) -> list[str]:
+    lines = []
+    if attempts:
+        lines.append(f"{count(attempts, 'attempt')} measured, {energy(measured_j)} in all")
+    if default_j:
+        less = percent(1.0 - planned_j / default_j)
+        lines.append(f"planned jobs that are done took {energy(planned_j)}:"
+                     f" by their profiles {less} less than at default clocks")  # fmt: skip
+    return lines
 
 
 def learnt_page(learnt: Sequence[Learnt]) -> Page:
@@ -171,7 +185,8 @@ def _job(planner: Planner, tracked: Tracked) -> dict[str, Any]:
 def _state(tracked: Tracked, running: bool, accepted: bool) -> str:
     if tracked.ended or tracked.left:
         return tracked.ended or f"left to Slurm: {tracked.left}"
-    return "started" if running else "accepted" if accepted else "not decided"
+    state = "started" if running else "accepted" if accepted else "not decided"
+    return f"{state}, but {tracked.task.missed}" if tracked.task.missed else state
 
 
 def _table(rows: Sequence[dict[str, Any]]) -> Table:

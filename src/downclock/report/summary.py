@@ -12,6 +12,7 @@ from downclock.planners.catalog import without_objective
 from downclock.planners.result import PROVEN
 from downclock.problem.platform import Platform
 from downclock.quantities import count, duration, energy, instant, money, percent, prefixed
+from downclock.report.rejections import rejections
 from downclock.report.tables import Page, Table
 from downclock.schedule.account.bill import PARTS, Bill
 from downclock.schedule.account.total_draw import all_draws, total_draw
@@ -22,6 +23,9 @@ from downclock.units import J_PER_KWH, Bools
 WEAK = 0.25
 """Gap above which the bound is doubted in words."""
 
+ON_BOTH = "*"
+"""Beside a saving that is not on all that either does."""
+
 SHOWN = 20
 """Rejected tasks listed for people; JSON lists all."""
 
@@ -31,7 +35,7 @@ Rows = list[tuple[str, ...] | None]
 def summary_page(summary: Summary) -> Page:
     """The summary as sentences, tables, plain values and flat rows."""
     notes = [f"{name} cannot plan this: {reason}" for name, reason in summary.without]
-    notes += broken_rules(summary.baselines)
+    notes += [*_partly_saved(summary), *broken_rules(summary.baselines)]
     return Page(
         lines=(_headline(summary),),
         tables=(_table(summary), *_rejections(summary.plan)),
@@ -53,13 +57,21 @@ def broken_rules(plans: Iterable[Planned]) -> list[str]:
 
 def _headline(summary: Summary) -> str:
     platform = summary.problem.platform
-    asked = count(len(summary.problem.tasks), "task")
     where = count(platform.server_count, "server")
     processors = count(platform.processor_count, "processor")
     return (
-        f"{summary.problem.name}: {asked} on {where} ({processors}), planned by"
+        f"{summary.problem.name}: {_covered(summary.plan)} on {where} ({processors}), planned by"
         f" {summary.plan.policy} in {duration(summary.plan.planning_s)}; the plan is valid"
     )
+
+
+def _covered(plan: Planned) -> str:
+    """How many tasks are done of those asked for, and of their processor-hours."""
+    tasks = len(plan.problem.tasks)
+    done_h, asked_h = (f"{h:,.0f}" if h >= 1000.0 else f"{h:.3g}" for h in plan.processor_hours)
+    if plan.done == tasks:
+        return f"{count(tasks, 'task')} ({asked_h} processor-hours)"
+    return f"{plan.done:,} of {count(tasks, 'task')}, {done_h} of {asked_h} processor-hours,"
 
 
 def _table(summary: Summary) -> Table:
@@ -80,8 +92,7 @@ def _table(summary: Summary) -> Table:
 
 def _comparison_rows(summary: Summary) -> Rows:
     """What is saved, and bounds; money and CO2 first where something else than energy counts."""
-    saved = [summary.saved(each) for each in summary.baselines]
-    said = ["other tasks done" if part is None else percent(part) for part in saved]
+    said = [_saved(summary, each) for each in summary.baselines]
     rows: Rows = [("saved by the plan", "", *said)] if said else []
     values = [each.value for each in summary.plans if each.value is not None]
     least, title = [each.words(each.bound) for each in values], "lower bound"
@@ -96,6 +107,28 @@ def _comparison_rows(summary: Summary) -> Rows:
     rows.append((title, *(least or [energy(each.bound_j) for each in summary.plans])))
     rows.append(("gap to the bound", *(_gap(each.gap) for each in values or summary.plans)))
     return rows
+
+
+def _saved(summary: Summary, other: Planned) -> str:
+    """What the plan saves; marked where it is of the tasks that both do."""
+    part = summary.saved(other)
+    if part is not None:
+        return percent(part)
+    part, tasks = summary.saved_on_both(other)
+    return f"{percent(part)} {ON_BOTH}" if tasks else "no task in common"
+
+
+def _partly_saved(summary: Summary) -> list[str]:
+    """Say what a marked saving is of."""
+    said = []
+    for each in summary.baselines:
+        _, tasks = summary.saved_on_both(each)
+        if tasks and summary.saved(each) is None:
+            said.append(
+                f"{ON_BOTH} {each.policy} does other tasks: the saving is on running the"
+                f" {count(tasks, 'task')} that both do"
+            )
+    return said
 
 
 def _gap(gap: float) -> str:
@@ -176,15 +209,17 @@ def _bought(bills: list[Bill]) -> list[tuple[str, Callable[[Bill], str]]]:
 
 
 def _rejections(plan: Planned) -> tuple[Table, ...]:
-    if not plan.rejected.size:
+    left = rejections(plan.problem, plan.schedule)
+    if not left:
         return ()
-    reason, name = plan.schedule.outcomes.reason, plan.problem.tasks.name
-    rows = [(str(name[task]), str(reason[task])) for task in plan.rejected[:SHOWN]]
-    more = plan.rejected.size - SHOWN
+    name = plan.problem.tasks.name
+    rows = [(str(name[each.task]), each.why, each.possible or "none") for each in left[:SHOWN]]
+    more = len(left) - SHOWN
     if more > 0:
-        rows.append(("...", f"and {more} more; --format json lists all"))
-    title = f"{count(int(plan.rejected.size), 'task')} rejected"
-    return (Table(("task", "why it does not run"), tuple(rows), title, text=(0, 1)),)
+        rows.append(("...", f"and {more} more; --format json lists all", ""))
+    title = f"{count(len(left), 'task')} rejected"
+    head = ("task", "why it does not run", "could end by, beside this plan")
+    return (Table(head, tuple(rows), title, text=(0, 1, 2)),)
 
 
 def _price_notes(bill: Bill) -> tuple[str, ...]:
@@ -213,7 +248,6 @@ def _data(summary: Summary) -> dict[str, Any]:
 
 
 def _details(each: Planned) -> dict[str, Any]:
-    reason, name = each.schedule.outcomes.reason, each.problem.tasks.name
     return {
         "policy": each.policy,
         "planning_s": each.planning_s,
@@ -221,7 +255,19 @@ def _details(each: Planned) -> dict[str, Any]:
         "gap": each.gap,
         "done": each.done,
         "deadlines_met": each.deadlines_met,
-        "rejected": [{"task": name[task], "reason": reason[task]} for task in each.rejected],
+        "rejected": _left(each),
         "bill": each.bill.as_dict(),
         **({} if each.value is None else each.value.record()),
     }
+
+
+def _left(plan: Planned) -> list[dict[str, Any]]:
+    """Rejected tasks; the earliest deadline of the first that could be met beside the plan."""
+    return [
+        {
+            "task": plan.problem.tasks.name[each.task],
+            "reason": each.why,
+            "earliest_deadline_s": each.earliest_s if np.isfinite(each.earliest_s) else None,
+        }
+        for each in rejections(plan.problem, plan.schedule)
+    ]

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, overload
+from typing import Any, Literal, TypeAlias, overload
 
-from downclock.engine.policy import Policy
+from downclock.engine.policy import Policy, foresees
 from downclock.errors import InvalidInput
 from downclock.planners.catalog import CATALOG, with_objective
 from downclock.problem.objective import Objective, parse_objective
 from downclock.problem.problem import Problem
 from downclock.schedule.account.bill import Boundary
 from downclock.schedule.schedule import Schedule
-from downclock.study.baselines import as_policy
+from downclock.study.baselines import as_policy, chosen_policy
 from downclock.study.planned import Judge, Planned
 from downclock.study.summary import Progress, counted, plans_of
+
+Knowing: TypeAlias = Literal["arrivals", "all"]
+"""What policies may know: a job when it arrives, or every job from the start."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +69,7 @@ def compare(
     progress: Progress | None = None,
     objective: Objective | str | None = None,
     beside: Sequence[Schedule] = (),
+    knowing: Knowing | None = None,
 ) -> Comparison: ...
 @overload
 def compare(
@@ -75,6 +79,7 @@ def compare(
     boundary: Boundary = "last-task",
     progress: Progress | None = None,
     objective: Objective | str | None = None,
+    knowing: Knowing | None = None,
 ) -> list[Comparison]: ...
 def compare(
     problems: Problem | Iterable[Problem],
@@ -84,6 +89,7 @@ def compare(
     progress: Progress | None = None,
     objective: Objective | str | None = None,
     beside: Sequence[Schedule] = (),
+    knowing: Knowing | None = None,
 ) -> Comparison | list[Comparison]:
     """Plan a problem, or each of several, with many policies.
 
@@ -95,6 +101,8 @@ def compare(
         objective: what is to be least; policies named here that can plan by it do. Energy when not
             given.
         beside: of a single problem: schedules that somebody made, such as a trace as it ran.
+        knowing: "arrivals" leaves out policies that look at jobs before they arrive, "all" adds
+            the best plan that is found with every job known, as `plan` does.
 
     Raises:
         InvalidInput: a policy that does not exist.
@@ -103,10 +111,11 @@ def compare(
     made = _made(CATALOG if policies is None else policies, by)
     if isinstance(problems, Problem):
         judge = Judge.of(problems, boundary, by)
-        return _compared(judge, made, progress, [judge.given(each) for each in beside])
+        given = [judge.given(each) for each in beside]
+        return _compared(judge, made, progress, knowing, given)
     asked = list(problems)
     return [
-        _compared(Judge.of(problem, boundary, by), made, _offset(progress, k, len(asked)))
+        _compared(Judge.of(problem, boundary, by), made, _offset(progress, k, len(asked)), knowing)
         for k, problem in enumerate(asked)
     ]
 
@@ -123,11 +132,29 @@ def _made(given: Iterable[str | Policy], objective: Objective | None) -> list[Po
 
 
 def _compared(
-    judge: Judge, policies: list[Policy], progress: Progress | None, given: Sequence[Planned] = ()
+    judge: Judge,
+    policies: list[Policy],
+    progress: Progress | None,
+    knowing: Knowing | None,
+    given: Sequence[Planned] = (),
 ) -> Comparison:
+    left: list[Policy] = []
+    if knowing == "arrivals":
+        left = [each for each in policies if foresees(each)]
+        policies = [each for each in policies if not foresees(each)]
+    elif knowing == "all":
+        policies = _with_the_best(judge, policies, progress)
     plans, without = plans_of(judge, counted(policies, progress))
+    without += [(each.name, "it looks at jobs before they arrive") for each in left]
     found = Comparison(judge.problem, (*given, *plans), tuple(without), judge.objective)
     return replace(found, plans=tuple(sorted(found.plans, key=found.rank)))
+
+
+def _with_the_best(judge: Judge, policies: list[Policy], progress: Progress | None) -> list[Policy]:
+    """The policies and what `plan` answers, in the place of one of the same name."""
+    by = None if judge.objective is None else str(judge.objective)
+    best = chosen_policy(judge.problem, objective=by, progress=progress)
+    return [best, *(each for each in policies if each.name != best.name)]
 
 
 def _offset(progress: Progress | None, problem: int, problems: int) -> Progress | None:

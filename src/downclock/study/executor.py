@@ -162,7 +162,8 @@ def slurm(jobs: int, settings: Mapping[str, Any], folder: Path) -> Iterator[Exec
         folder: where the jobs write what they have to say.
     """
     distributed = _imported("distributed")
-    jobqueue = _imported("dask_jobqueue")
+    with _signals_kept():
+        jobqueue = _imported("dask_jobqueue")
     usual = {"cores": 1, "processes": settings.get("cores", 1), "memory": "2GB"}
     usual |= {"job_name": "downclock-sweep", "log_directory": str(folder)}
     try:
@@ -184,6 +185,17 @@ def _executor(client: Any) -> Iterator[Executor]:
         raise _lost(error) from None
     finally:
         workers.shutdown(wait=False)
+
+
+@contextmanager
+def _signals_kept() -> Iterator[None]:
+    """Keep an import from taking Ctrl-C over, as dask_jobqueue's does; only main threads may."""
+    kept = signal.signal
+    signal.signal = lambda *_: None
+    try:
+        yield
+    finally:
+        signal.signal = kept
 
 
 def _imported(package: str) -> Any:

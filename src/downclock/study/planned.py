@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from downclock.engine.policy import Policy
+from downclock.engine.policy import Policy, foresees
 from downclock.planners.bounds import Bounds
 from downclock.planners.catalog import objective_of
 from downclock.planners.offline_solver import planned_with_proof
@@ -22,7 +22,7 @@ from downclock.schedule.verify.verdict import Verdict
 from downclock.schedule.verify.verify import require_valid, verify
 from downclock.study.baselines import require_able
 from downclock.study.objective_value import ObjectiveValue, objective_or_none
-from downclock.units import TOLERANCE, Floats, Ints, slack
+from downclock.units import J_PER_KWH, TOLERANCE, Floats, Ints, slack
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,6 +39,7 @@ class Planned:
         value: its value under the objective it was asked for; None where that is energy alone.
         planning_s: how long planning took, without compiling; NaN where the schedule was given.
         hopeless: why a solver that plans all or nothing has no plan; None where it has one.
+        foresees: the policy looked at jobs before they arrive; None where the schedule was given.
     """
 
     problem: Problem
@@ -50,6 +51,7 @@ class Planned:
     value: ObjectiveValue | None = None
     planning_s: float = np.nan
     hopeless: str | None = None
+    foresees: bool | None = None
 
     @property
     def gap(self) -> float:
@@ -92,7 +94,13 @@ class Planned:
 
     @property
     def covered(self) -> float:
-        """Part of the processor-hours asked for that it does, by run times at default clocks.
+        """Part of the processor-hours asked for that it does."""
+        done_h, asked_h = self.processor_hours
+        return done_h / asked_h if asked_h else 1.0
+
+    @property
+    def processor_hours(self) -> tuple[float, float]:
+        """Processor-hours that it does, and that were asked for, by run times at default clocks.
 
         A task counts on the kind where it is fastest; one that no kind can run counts nothing.
         """
@@ -104,9 +112,19 @@ class Planned:
             )[0]
             for k, kind in enumerate(platform.kinds)
         ]
-        hours = tasks.processors * np.nan_to_num(np.fmin.reduce(found))
-        asked = float(hours.sum())
-        return float(hours[self.schedule.outcomes.status == DONE].sum()) / asked if asked else 1.0
+        hours = tasks.processors * np.nan_to_num(np.fmin.reduce(found)) / 3600.0
+        return float(hours[self.schedule.outcomes.status == DONE].sum()), float(hours.sum())
+
+    def worth_by_task(self) -> Floats:
+        """Run energy of each task (tasks,), or what is to be least of it."""
+        bill = self.bill
+        if self.value is None:
+            return bill.task_j
+        of = self.value.objective
+        worth = of.energy * bill.task_j / J_PER_KWH
+        for weight, amounts in ((of.cost, bill.task_money), (of.carbon, bill.task_carbon_kg)):
+            worth = worth if amounts is None else worth + weight * amounts
+        return worth
 
     def runs_the_tasks_of(self, other: Planned) -> bool:
         """Tell whether both run the same tasks, so that their figures can be compared."""
@@ -125,6 +143,7 @@ class Planned:
         bill = self.bill
         return {
             "policy": self.policy,
+            "foresees": self.foresees,
             **{f"{part}_j": joules for part, joules in bill.energy_j.items()},
             "total_j": bill.total_j,
             "bound_j": self.bound_j,
@@ -195,7 +214,8 @@ class Judge:
         if proof is not None and proof.status == "infeasible" and len(self.problem.tasks):
             hopeless = str(schedule.outcomes.reason[0])
         what = (self.problem, policy.name, schedule, verdict)
-        return Planned(*what, *figures, planning_s=planning_s, hopeless=hopeless)
+        ahead = foresees(policy)
+        return Planned(*what, *figures, planning_s, hopeless, ahead)
 
     def _figures(
         self, schedule: Schedule, objective: Objective | None, proof: Result | None

@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+
 from downclock.engine.policy import Policy
 from downclock.errors import InvalidSchedule
 from downclock.planners.catalog import objective_of
 from downclock.problem.objective import Objective
 from downclock.problem.problem import Problem
 from downclock.schedule.account.bill import Boundary
-from downclock.schedule.schedule import Schedule
+from downclock.schedule.schedule import DONE, Schedule
 from downclock.study.baselines import chosen_policy, named_baselines, usual_baselines
 from downclock.study.objective_value import objective_or_none
 from downclock.study.planned import Judge, Planned
@@ -56,6 +58,16 @@ class Summary:
         if self.plan.value is not None and other.value is not None:
             ours, total = self.plan.value.amount, other.value.amount
         return 1.0 - ours / total if total else 0.0
+
+    def saved_on_both(self, other: Planned) -> tuple[float, int]:
+        """Part saved on the tasks that both do, of their running alone, and how many those are.
+
+        Idling, hosts and wakes are left out: nobody can say which tasks they are for.
+        """
+        statuses = (each.schedule.outcomes.status for each in (self.plan, other))
+        both = np.logical_and.reduce([status == DONE for status in statuses])
+        ours, theirs = (each.worth_by_task()[both].sum() for each in (self.plan, other))
+        return 1.0 - float(ours / theirs) if theirs > 0.0 else 0.0, int(both.sum())
 
     def comparable(self) -> Summary:
         """The summary with only those baselines that run the same tasks as the plan."""

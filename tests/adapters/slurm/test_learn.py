@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from downclock.adapters.slurm.jobs import JobReader, Task
-from downclock.adapters.slurm.learn import learn, write_learnt
+from downclock.adapters.slurm.jobs import JobReader, Task, identity
+from downclock.adapters.slurm.learn import against_default_clocks, learn, write_learnt
 from downclock.adapters.slurm.log import MOMENT, Log
 from downclock.adapters.slurm.site import SlurmSite, read_site
 from downclock.adapters.slurm.spool import Measured, read_spool
@@ -30,6 +30,10 @@ def _truth(name: str, core_mhz: float) -> tuple[float, float]:
     return time_s * (share / f + 1.0 - share), power_w * (0.3 + 0.7 * volt * volt * f)
 
 
+def _called(name: str) -> str:
+    return identity("user+name", "ann", name, "")
+
+
 def _site(folder: Path, more: str = "") -> SlurmSite:
     (folder / "cluster.toml").write_text(CLUSTER)
     (folder / "site.toml").write_text(f'cluster = "cluster.toml"\noverhead_s = 0\n{more}')
@@ -46,7 +50,8 @@ def _history(folder: Path, site: SlurmSite, count: int, clocks: list[int], seed:
         time_s, power_w = _truth(name, core_mhz)
         time_s *= draw.normal(1.0, 0.02)
         energy_j = time_s * power_w * draw.normal(1.0, 0.02)
-        told.append(Task(k, f"{k}.0", name, 0, "mixed", 1.0, 600.0, 1e9, 1, "", 600.0, 0.0, name))
+        told.append(Task(k, f"{k}.0", name, 0, "mixed", 1.0, 600.0, 1e9, 1, "", 600.0, 0.0,
+                         _called(name)))  # fmt: skip
         gpu = {"index": 0, "core_mhz": core_mhz, "memory_mhz": None, "set": True}
         row = {"job": str(k), "node": "node1", "user": "ann", "job_name": name,
                "started_s": 1e3, "ended_s": 1e3 + time_s, "gpus": [gpu], "energy_j": energy_j,
@@ -63,7 +68,10 @@ def test_100_jobs_foretell_the_next_100_within_five_per_cent(tmp_path: Path, clo
     site = _site(tmp_path)
     _history(tmp_path, site, 100, clocks, seed=1)
     library, learnt = learn(site, Log(site.log, dry=True), read_spool(site.spool))
-    assert {each.application: each.runs for each in learnt} == {"train": 50, "score": 50}
+    assert {each.application: each.runs for each in learnt} == {
+        "job:ann/train": 50,
+        "job:ann/score": 50,
+    }
     assert {each.how for each in learnt} == {"fitted" if len(clocks) > 1 else "scaled"}
     write_learnt(library, learnt, tmp_path / "learned.json")
     names = [str(name) for name in library.names]
@@ -71,7 +79,7 @@ def test_100_jobs_foretell_the_next_100_within_five_per_cent(tmp_path: Path, clo
         name, core_mhz = list(HIDDEN)[k % 2], clocks[k // 2 % len(clocks)]
         time_s, power_w = _truth(name, core_mhz)
         point = site.cluster.platform.kinds[0].clocks.nearest(core_mhz / 1410.0, 1.0)
-        told_s, told_w = library.at(np.array([names.index(name)]), "a100", point[None, :])
+        told_s, told_w = library.at(np.array([names.index(_called(name))]), "a100", point[None, :])
         assert told_s[0] == pytest.approx(time_s, rel=0.05)
         assert told_s[0] * told_w[0] == pytest.approx(time_s * power_w, rel=0.05)
     for each in learnt:
@@ -90,9 +98,25 @@ def test_the_next_plan_uses_what_was_learnt(tmp_path: Path) -> None:
 
     task = JobReader(wise, lambda job: "").task_of(replace(JOB, name="train"), 1000.0)
     assert isinstance(task, Task)
-    assert task.application_name == "train"
-    widen = next(each.widen for each in learnt if each.application == "train")
+    assert task.application_name == "job:ann/train"
+    widen = next(each.widen for each in learnt if each.application == "job:ann/train")
     assert task.whole_s == pytest.approx(400.0 * widen, rel=0.03)
+
+
+def test_what_was_saved_follows_the_profiles(tmp_path: Path) -> None:
+    """Jobs at 705 MHz that took what their profile says: at 1410 they would take what it says."""
+    site = _site(tmp_path)
+    reader = JobReader(site, lambda job: "")
+    clocks = site.cluster.platform.kinds[0].clocks
+    points = np.array([clocks.nearest(0.5, 1.0), clocks.nearest(1.0, 1.0)])
+    row = [str(name) for name in reader.library.names].index("mixed")
+    time_s, power_w = reader.library.at(np.array([row, row]), "a100", points)
+    slow_j, fast_j = (time_s * power_w).tolist()
+    told = (1, "node1", "ann", "x", 100.0, 100.0 + time_s[0], slow_j, 1, 705.0, None, "counter")
+    log = _ended(site, {"1.0": "COMPLETED", "2.0": "FAILED"})
+    sums = against_default_clocks(site, log, [Measured(*told), _run(2, 100.0, 5.0)])
+    assert sums == pytest.approx((slow_j, fast_j))
+    assert slow_j < 0.9 * fast_j
 
 
 def test_files_that_are_no_measurements_are_passed_over(tmp_path: Path) -> None:
@@ -186,3 +210,36 @@ def test_runs_under_a_power_limit_are_learnt_at_that_limit(tmp_path: Path) -> No
     time_s, power_w = library.at(np.array([0, 0]), "a100", clocks.points)
     assert time_s.tolist() == pytest.approx([2.0, 1.5])
     assert power_w.tolist() == pytest.approx([200.0, 290.0])
+
+
+HOSTILE = ("mixed", "LSTM", 'a"b', "x\ny\r,;", "$(touch here)", "=1+1", "z" * 10_000, "\ufffd", "",
+           " lead", "\x1b[31mred", "../../etc", "nan")  # fmt: skip
+
+
+def test_whatever_jobs_are_called_only_their_own_estimates_change(tmp_path: Path) -> None:
+    """Neither an archetype nor an application of the library is replaced by a job's name."""
+    site = _site(tmp_path)
+    log, tasks = Log(site.log), []
+    for k, name in enumerate(name for name in HOSTILE for _ in range(3)):
+        job = replace(JOB, number=k, name=name)
+        task = JobReader(site, lambda job: "").task_of(job, 1000.0)
+        assert isinstance(task, Task)
+        tasks.append(task)
+    ended = [(task.key, "COMPLETED") for task in tasks]
+    log.append(0.0, [(MOMENT, Moment(0.0, tasks, ended=ended).entry())])
+    library, learnt = learn(site, log, [_run(k, 2000.0, 7.0) for k in range(len(tasks))])
+    write_learnt(library, learnt, tmp_path / "learned.json")
+    assert len(learnt) == len(HOSTILE) - 1  # what has no name is not learnt
+    assert all(each.application.isprintable() for each in learnt)
+    wise = _site(tmp_path, 'learned = "learned.json"\n')
+    before, after = (JobReader(each, lambda job: "") for each in (site, wise))
+    for comment in ("downclock=app:mixed", "downclock=app:LSTM", "downclock=plan"):
+        job = replace(JOB, name="other", comment=comment)
+        old, new = before.task_of(job, 1000.0), after.task_of(job, 1000.0)
+        assert isinstance(old, Task)
+        assert isinstance(new, Task)
+        assert replace(new, application=old.application) == old
+    for name in HOSTILE[:-1]:
+        task = after.task_of(replace(JOB, name=name), 1000.0)
+        assert isinstance(task, Task)
+        assert (task.whole_s == pytest.approx(7.0)) == bool(name)

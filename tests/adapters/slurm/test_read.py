@@ -7,8 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from downclock.adapters.slurm.observed import gpu_counts, state_words
-from downclock.adapters.slurm.read import NoJson, jobs_of_json, jobs_of_text, nodes_of_json, observe
+from downclock.adapters.slurm.observed import Node, gpu_counts, state_words
+from downclock.adapters.slurm.read import (
+    NoJson,
+    heard_of,
+    jobs_of_json,
+    jobs_of_text,
+    nodes_of_json,
+    observe,
+)
 from downclock.errors import AdapterError
 from downclock.workloads.traces.hosts import hosts_of
 
@@ -63,6 +70,14 @@ def test_nodes_of_both_versions() -> None:
         "node1": {"a100": 4},
         "node2": {"a100": 4},
     }
+
+
+def test_nodes_that_a_new_controller_has_not_heard_of_are_not_down() -> None:
+    words = {"a": "UNKNOWN", "b": "IDLE*", "c": "DOWN*", "d": "IDLE+DRAIN"}
+    nodes = {name: Node(name, state_words(text), {}) for name, text in words.items()}
+    new, old = heard_of(nodes, 10.0), heard_of(nodes, 100.0)
+    assert [node.usable for node in new.values()] == [True, True, False, False]
+    assert [node.usable for node in old.values()] == [False, False, False, False]
 
 
 def test_a_slurm_without_an_answer_is_an_error_not_an_empty_cluster() -> None:

@@ -58,6 +58,7 @@ def test_a_job_becomes_a_task(tmp_path: Path) -> None:
         ("it is not held", "", {"held": False, "comment": ""}),
         ("its comment does not ask for it", 'take = "tagged"', {"comment": ""}),
         ("its owner chose its nodes", "", {"required_nodes": "node1"}),
+        ("its owner chose its clocks", "", {"gpu_freq": "gpu:900"}),
         ("its owner lets it start later", "", {"eligible_s": 2000.0}),
         ("it has no deadline", "", {"deadline_s": float("inf")}),
         ("its deadline has passed", "", {"deadline_s": 900.0}),
@@ -83,6 +84,15 @@ def test_deadlines_by_word_by_slurm_and_by_factor(tmp_path: Path) -> None:
     assert isinstance(word, Task)
     assert isinstance(rule, Task)
     assert (word.deadline_s, rule.deadline_s) == (4600.0, 8200.0)
+
+
+def test_a_stated_run_time_counts_where_the_site_says_so(tmp_path: Path) -> None:
+    comment = "downclock=run:60s,deadline:+2h"
+    heeded = _task(tmp_path, comment=comment)
+    limited = _task(tmp_path, "stated_runs = false", comment=comment)
+    assert isinstance(heeded, Task)
+    assert isinstance(limited, Task)
+    assert (heeded.whole_s, limited.whole_s) == (70.0, 3610.0)
 
 
 def test_applications_by_word_and_by_rule(tmp_path: Path) -> None:

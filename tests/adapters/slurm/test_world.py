@@ -238,13 +238,54 @@ def test_gpus_of_others_and_nodes_that_drain_are_not_planned(live: Live) -> None
     assert live.shown.jobs[1].nodes == {"node1": 1}
     live.shown.submit(3, run="600s", deadline="+15m")
     live.step()
-    assert "cannot end by its deadline" in live.left(3)
-    live.shown.start()
+    (late,) = (e for e in live.world.tracked.values() if e.task.job == 3)
+    assert "cannot end by its deadline" in late.task.missed
+    assert (late.left, late.deadline_s > BEGIN_S + 1200.0) == ("", True)
+    assert "reason=cannot-end-by-its-deadline" in live.shown.jobs[3].comment
+    assert live.shown.start() == []
     live.shown.states["node2"] = frozenset(["IDLE"])
     live.shown.submit(4, run="600s", deadline="+15m")
     live.step()
-    assert live.shown.start() == [4]
+    assert 4 in live.shown.start()
     assert live.shown.jobs[4].nodes == {"node2": 1}
+
+
+def test_a_job_that_slurm_ends_by_its_deadline_is_not_planned_for_later(live: Live) -> None:
+    """It is let go with the reason: perhaps Slurm finds a place, and its owner is told."""
+    live.shown.submit(1, run="20m", deadline_s=BEGIN_S + 900.0, comment="downclock=run:20m")
+    live.step()
+    assert "cannot end by its deadline" in live.left(1)
+    assert "left=1 reason=cannot-end-by-its-deadline" in live.shown.jobs[1].comment
+    assert not live.shown.jobs[1].held
+
+
+def test_the_owner_of_a_job_that_will_be_late_may_put_its_deadline_off(live: Live) -> None:
+    live.shown.submit(1, run="20m", deadline="+15m")
+    live.step()
+    (tracked,) = live.world.tracked.values()
+    due_s = tracked.deadline_s
+    assert BEGIN_S + 1200.0 < due_s < BEGIN_S + 2400.0
+    live.step()
+    assert tracked.deadline_s == due_s
+    live.shown.change(1, comment=live.shown.jobs[1].comment.replace(":+15m", ":+3h"))
+    live.step()
+    assert live.world.tracked[tracked.task.key].deadline_s == BEGIN_S + 3 * 3600.0
+
+
+def test_a_job_that_will_be_late_is_its_owners_as_others_are(tmp_path: Path) -> None:
+    live = Live(_site(tmp_path), Shown())
+    for number in range(1, 10):
+        live.shown.submit(number, run="20m", deadline="+15m")
+    live.step()
+    live.shown.change(8, comment="downclock=off")
+    waiting = next(job for job in live.shown.jobs.values() if not job.required_nodes)
+    live.shown.change(waiting.number, held=True)
+    live.kill()
+    live.step(20.0)
+    assert live.left(8) == "its owner opted out"
+    assert live.left(waiting.number) == "its owner holds it"
+    assert live.shown.jobs[waiting.number].held
+    assert live.step() == []
 
 
 def test_nodes_sleep_and_wake_by_the_plan_and_never_with_a_job(tmp_path: Path) -> None:

@@ -64,9 +64,27 @@ def test_name_run_gpus_and_deadline_are_enough(tmp_path: Path) -> None:
         " another)",
         "3 jobs without measurements: mixed, on a100 54 % of the time follows the core clock, 289 W"
         " (column application, or --archetype, says otherwise)",
-        "speed of mixed jobs beside a100: v100 0.4, old 0.19 (speed = ... in the kind says"
-        " otherwise)",
+        "speed beside a100: v100 0.4; old 0.19 (speed = ... in the kind says otherwise)",
+        "idle processors draw nothing on a100, v100, old (idle_w in the kind says it)",
+        "servers draw nothing but for their processors (host_w in the server says it)",
     )
+
+
+def test_what_jobs_and_the_cluster_say_themselves_is_not_assumed(tmp_path: Path) -> None:
+    cluster = THREE_KINDS.replace('name = "a100"', 'name = "a100"\nidle_w = 50.0', 1)
+    cluster = cluster.replace("[[server]]", "[[server]]\nhost_w = 300.0", 1)
+    jobs = (
+        "name,run,application,power_w,kind\na,1h,compute-bound,300,\nb,2h,memory-bound,,v100;old\n"
+    )
+    told = load(tmp_path, jobs, cluster).assumptions
+    assert told[0].startswith(
+        "run times are those at default clocks on a100, or on the first of a job's own kinds"
+    )
+    assert "267 W or their own power_w" in told[1]
+    assert told[3].startswith(
+        "speed beside a100: v100 0.33 compute-bound, 0.47 memory-bound; old 0.15 compute-bound,"
+    )
+    assert told[4:] == ("idle processors draw nothing on v100, old (idle_w in the kind says it)",)
 
 
 @pytest.mark.parametrize("name", ["compute-bound", "mixed", "memory-bound"])

@@ -100,7 +100,7 @@ def _started(
     nodes = world.nodes_of(row.processors)
     start_s = world.epoch_s + min(row.began_s, row.start_s)
     words = {**clocks, "start": f"{start_s:.0f}", "nodes": ",".join(nodes)}
-    reason = f"{world.scheduler.policy.name} ends by {_stamp(tracked.deadline_s)}"
+    reason = f"{_missed(tracked)}{world.scheduler.policy.name} ends by {_stamp(tracked.deadline_s)}"
     needed_s = (row.end_s - row.start_s) * world.site.unreserved + MINUTE_S
     changes = [
         f"StartTime={_start(start_s, now_s)}",
@@ -130,7 +130,12 @@ def _waits(world: SlurmWorld, tracked: Tracked, job: Job, now_s: float) -> Actio
         *(["TresFreq="] if "TresFreq" in world.changed(tracked.task, job) else []),
         *_limit(job, start_s, whole_s),
     ]
-    return _changed(tracked, job, words, "accepted, starts then at the latest", changes)
+    reason = f"{_missed(tracked)}accepted, starts then at the latest"
+    return _changed(tracked, job, words, reason, changes)
+
+
+def _missed(tracked: Tracked) -> str:
+    return f"{tracked.task.missed}; " if tracked.task.missed else ""
 
 
 def _left(world: SlurmWorld, tracked: Tracked, job: Job, now_s: float) -> Action | None:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from downclock.adapters.slurm.observed import Job
 from downclock.adapters.slurm.site import SlurmSite
-from downclock.adapters.slurm.words import LEFT, Wish, is_ours, our_part, wish_of
+from downclock.adapters.slurm.words import LEFT, Wish, is_ours, one_line, our_part, wish_of
 from downclock.errors import AdapterError, InvalidInput
 from downclock.power.archetypes import CLASSES
 from downclock.power.library import Library
@@ -17,6 +17,9 @@ from downclock.problem.files.run_jobs import Applications, Wanted
 
 MINUTE_S = 60.0
 """Slurm counts limits in minutes: plans end so much before a deadline that Slurm enforces."""
+
+LONGEST = 200
+"""Letters of what an application is called that is learnt from jobs."""
 
 Script = Callable[[int], str]
 
@@ -37,6 +40,7 @@ class Task:
         comment, limit_s, held, node_count: as its owner submitted it.
         identity: what its application is called when it is learnt, and ``units`` its work: runs of
             it, or what its owner says of its run time.
+        missed: why it cannot end by its own deadline, and has a later one; empty: it can.
     """
 
     job: int
@@ -55,6 +59,7 @@ class Task:
     units: float = 1.0
     held: bool = True
     node_count: int = 1
+    missed: str = ""
 
 
 @dataclass(slots=True)
@@ -93,6 +98,7 @@ class JobReader:
             (not asked, not_asked),
             (self._later(job, now_s), "its owner lets it start later"),
             (not ours and job.required_nodes, "its owner chose its nodes"),
+            (job.gpu_freq, "its owner chose its clocks"),
             (wish.wrong, f"its comment says {wish.wrong!r}, which cannot be read"),
             (job.odd, job.odd),
         )
@@ -104,6 +110,7 @@ class JobReader:
         if why:
             return why
         wish, kind = wish_of(job.comment), self._kind(job)
+        wish = wish if self.site.stated_runs else replace(wish, run_s=None)
         name = self._application(job, wish)
         place = None if kind is None else self._place.get((name, kind))
         run_s = None if place is None else self._run_s(job, wish, name, place[1])
@@ -206,5 +213,10 @@ class JobReader:
 
 
 def identity(rule: str, user: str, name: str, script: str) -> str:
-    """What an application that is learnt from jobs is called."""
-    return {"name": name, "user+name": f"{user}/{name}", "script": script}[rule]
+    """What an application that is learnt from jobs is called; empty: nobody can say.
+
+    No job can be called as an application of the library or an archetype is.
+    """
+    parts = {"name": ("job", name), "user+name": ("job", user, name), "script": ("script", script)}
+    kind, *words = (one_line(part) for part in parts[rule])
+    return f"{kind}:{'/'.join(words)}"[:LONGEST] if words[-1] else ""

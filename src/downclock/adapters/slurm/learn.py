@@ -7,7 +7,7 @@ one it was planned with is scaled to what was measured. What estimates missed wi
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from downclock.power.library import Library
 from downclock.power.library_file import library_document, library_of_document, write_library
 from downclock.power.measurements import Measurements
 from downclock.power.points import Clocks, ClockTable, PowerLimits
+from downclock.problem.platform import Kind
 from downclock.tabular import write_columns
 from downclock.units import Floats
 
@@ -58,7 +59,7 @@ class Learnt:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Runs:
-    """Runs of one application: settings, time of a unit and mean power of a GPU (n,).
+    """Runs of one application: settings, time of a unit, mean power of a GPU, energy in all (n,).
 
     Where limits are set, and no clocks, ``core_mhz`` holds the limits in watts.
     """
@@ -67,6 +68,7 @@ class _Runs:
     memory_mhz: Floats
     time_s: Floats
     power_w: Floats
+    energy_j: Floats
 
 
 def learn(site: SlurmSite, log: Log, measured: Sequence[Measured]) -> tuple[Library, list[Learnt]]:
@@ -87,6 +89,30 @@ def learn(site: SlurmSite, log: Log, measured: Sequence[Measured]) -> tuple[Libr
     return _library(site, found), found
 
 
+def against_default_clocks(
+    site: SlurmSite, log: Log, measured: Iterable[Measured]
+) -> tuple[float, float]:
+    """Joules of planned jobs as measured, and what they would be at default clocks.
+
+    The second is the first times what their profiles say of both clocks.
+    """
+    library = JobReader(site, lambda job: "").library
+    measured_j = default_j = 0.0
+    for (_, planned, kind), runs in _grouped(site, log, measured).items():
+        if planned in map(str, library.names):
+            core, memory = _defaults(_kind(site, kind).clocks)
+            count = runs.core_mhz.size
+            default = replace(
+                runs, core_mhz=np.full(count, core), memory_mhz=np.full(count, memory)
+            )
+            (time_s, power_w), (fast_s, fast_w) = (
+                _at(site, library, planned, kind, each) for each in (runs, default)
+            )
+            measured_j += float(runs.energy_j.sum())
+            default_j += float(np.sum(runs.energy_j * fast_s * fast_w / (time_s * power_w)))
+    return measured_j, default_j
+
+
 def write_learnt(library: Library, learnt: Sequence[Learnt], path: str | Path) -> None:
     """Write the library, and beside it (.csv) the errors of what was learnt."""
     names = ("application", "kind", "runs", "clocks", "how", "time_error", "energy_error", "widen")
@@ -101,7 +127,7 @@ def _grouped(
     """Runs by what the application is called, what it was planned as, and kind."""
     rows: dict[tuple[str, str, str], list[tuple[float, ...]]] = {}
     for task, each in _whole_runs(log, measured):
-        if each.node not in site.nodes or each.run_s <= 0.0 or not each.gpus:
+        if each.node not in site.nodes or each.run_s <= 0.0 or not (each.gpus and task.identity):
             continue
         platform = site.cluster.platform
         kind = platform.kinds[platform.kind[platform.first_processor[site.nodes.index(each.node)]]]
@@ -109,7 +135,8 @@ def _grouped(
         limited = isinstance(kind.clocks, PowerLimits)
         chosen = each.power_limit_w if limited else each.core_mhz
         row = (chosen or core, each.memory_mhz or memory,
-               each.run_s / task.units, each.energy_j / (each.gpus * each.run_s))  # fmt: skip
+               each.run_s / task.units, each.energy_j / (each.gpus * each.run_s),
+               each.energy_j)  # fmt: skip
         key = (task.identity, task.application_name, kind.name)
         rows.setdefault(key, []).append(row)
     return {key: _Runs(*np.array(group, dtype=np.float64).T) for key, group in rows.items()}
@@ -134,6 +161,10 @@ def _whole_runs(log: Log, measured: Iterable[Measured]) -> Iterator[tuple[Task, 
     for key, runs in attempts.items():
         last_s = max(each.started_s for each in runs)
         yield from ((told[key], each) for each in runs if each.ended_s > last_s)
+
+
+def _kind(site: SlurmSite, name: str) -> Kind:
+    return next(kind for kind in site.cluster.platform.kinds if kind.name == name)
 
 
 def _defaults(clocks: Clocks) -> tuple[float, float]:
@@ -167,7 +198,7 @@ def _learnt(
 
 def _fitted(site: SlurmSite, name: str, kind: str, runs: _Runs) -> Any:
     """The profile that fits runs at several clocks; None: there are too few."""
-    clocks = next(k for k in site.cluster.platform.kinds if k.name == kind).clocks
+    clocks = _kind(site, kind).clocks
     if not isinstance(clocks, ClockTable) or np.unique(runs.core_mhz).size < LEAST_CLOCKS:
         return None
     told = Measurements(
@@ -214,7 +245,7 @@ def _at(
     site: SlurmSite, library: Library, name: str, kind: str, runs: _Runs
 ) -> tuple[Floats, Floats]:
     """Time of a unit and power that a library says for the settings of runs."""
-    spec = next(k for k in site.cluster.platform.kinds if k.name == kind)
+    spec = _kind(site, kind)
     defaults = _defaults(spec.clocks)
     ratios = zip(runs.core_mhz / defaults[0], runs.memory_mhz / defaults[1], strict=True)
     points = np.array([spec.clocks.nearest(core, memory) for core, memory in ratios])

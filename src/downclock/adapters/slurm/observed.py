@@ -50,6 +50,8 @@ class Job:
         node_count: nodes that it asks for.
         nodes: where it runs, and how many GPUs it has there.
         required_nodes: where it must run, as Slurm writes it.
+        gpu_freq: clocks that its owner asks for, as Slurm writes them; told of jobs that wait for
+            a plan and have none.
         restarts: how often it was requeued.
         odd: why it cannot be planned, whatever anybody wants; empty: it can.
     """
@@ -73,6 +75,7 @@ class Job:
     node_count: int = 1
     nodes: Mapping[str, int] = field(default_factory=dict)
     required_nodes: str = ""
+    gpu_freq: str = ""
     restarts: int = 0
     odd: str = ""
 

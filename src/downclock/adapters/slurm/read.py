@@ -13,6 +13,7 @@ import re
 import secrets
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -25,8 +26,12 @@ from downclock.adapters.slurm.observed import (
     spread_gpus,
     state_words,
 )
+from downclock.adapters.slurm.words import is_ours, wish_of
 from downclock.errors import AdapterError
 from downclock.workloads.traces.hosts import hosts_of
+
+HEARS_S = 60.0
+"""A controller that was started so long ago has heard from every node that lives."""
 
 Run = Callable[[Sequence[str]], str]
 
@@ -47,11 +52,19 @@ def observe(run: Run = run, *, text: bool = False) -> Observed:
             jobs = jobs_of_json(run(["squeue", "--json", "--states=all", "--all"]))
             now_s = time.time()  # nothing that it shows is of later
             nodes = nodes_of_json(run(["sinfo", "--json", "--all"]))
-            return Observed(now_s, jobs, nodes, boot_s)
+            return Observed(now_s, jobs, heard_of(nodes, now_s - boot_s), boot_s)
         except NoJson:
             pass
     jobs, now_s = _jobs_as_text(run), time.time()
-    return Observed(now_s, jobs, _nodes_as_text(run), boot_s)
+    return Observed(now_s, jobs, heard_of(_nodes_as_text(run), now_s - boot_s), boot_s)
+
+
+def heard_of(nodes: dict[str, Node], age_s: float) -> dict[str, Node]:
+    """Nodes as a controller of this age knows them: one that has just started has yet to hear."""
+    if age_s > HEARS_S:
+        return nodes
+    unheard = {"UNKNOWN", "NOT_RESPONDING"}
+    return {name: replace(node, states=node.states - unheard) for name, node in nodes.items()}
 
 
 def boot_of(config: str) -> float:
@@ -128,6 +141,7 @@ def _job(row: dict[str, Any]) -> Job:
         node_count=count,
         nodes=nodes,
         required_nodes=_text(row, "required_nodes"),
+        gpu_freq="" if is_ours(_text(row, "comment")) else _text(row, "tres_freq"),
         restarts=int(_number(row, "restart_cnt", 0)),
         odd=odd or _odd(row),
     )
@@ -239,11 +253,23 @@ def _jobs_as_text(run: Run) -> dict[int, Job]:
     rows = jobs_of_text(run([*asked, f"--format={form}"]), mark)
     more = _columns(run([*asked, f"--Format={','.join(_WIDE.values())}"]), _WIDE)
     wide = {row["job_id"]: row for row in more}
-    return {
-        job.number: job
-        for row in rows
-        for job in [_job(_values({**row, **wide.get(row["job_id"], {})}))]
-    }
+    jobs = [_job(_values({**row, **wide.get(row["job_id"], {})})) for row in rows]
+    return {job.number: _with_freq(run, job) for job in jobs}
+
+
+def _with_freq(run: Run, job: Job) -> Job:
+    """A job with the clocks that its owner asks for: no table shows them, only its own record.
+
+    A name or a comment that looks like them can fool nobody but its own job.
+    """
+    asks = job.gpus and (job.held or wish_of(job.comment).tagged)
+    if not (job.waits and asks) or is_ours(job.comment):
+        return job
+    try:
+        found = re.search(r"\sTresFreq=(\S+)", run(["scontrol", "show", "job", str(job.number)]))
+    except AdapterError:  # it is gone by now
+        return job
+    return job if found is None else replace(job, gpu_freq=found[1])
 
 
 def jobs_of_text(text: str, mark: str) -> list[dict[str, str]]:

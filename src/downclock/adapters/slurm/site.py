@@ -11,12 +11,13 @@ take = "held"                       # held: held jobs with a deadline; tagged: o
 deadline = "slurm"                  # --deadline of the job; or a factor: submitted + factor
 deadline_factor = 3.0               # x time limit where the job states none
 run_factor = 1.0                    # run time at default clocks, as a part of the time limit
+stated_runs = true                  # false: a run time that a comment states is not heeded
 reserve = 0.1                       # jobs may take so much longer than estimated
 overhead_s = 10.0                   # to start and to end a job
 grace_s = 120.0                     # a job that Slurm does not start for so long is given back
 interval_s = 5.0                    # Slurm is asked so often
 sleep = false                       # put nodes to sleep by Slurm's power saving
-identify = "name"                   # or user+name, script: what learnt applications are called
+identify = "user+name"              # or name, script: what learnt applications are called
 learned = "learned.json"            # optional: the library that downclock slurm learn writes
 
 [[application]]                     # the first that fits names the application
@@ -53,7 +54,7 @@ from downclock.workloads.traces.hosts import hosts_of
 _TEXTS = ("cluster", "policy", "log", "spool", "take", "deadline", "identify", "learned")
 _NUMBERS = {"deadline_factor": 3.0, "run_factor": 1.0, "reserve": 0.1, "overhead_s": 10.0,
             "grace_s": 120.0, "interval_s": 5.0}  # fmt: skip
-KEYS = (*_TEXTS, *_NUMBERS, "nodes", "partitions", "sleep", "application", "types")
+KEYS = (*_TEXTS, *_NUMBERS, "nodes", "partitions", "sleep", "stated_runs", "application", "types")
 RULE = ("job_name", "user", "script", "application")
 
 
@@ -96,6 +97,7 @@ class SlurmSite:
     rules: tuple[Rule, ...]
     kind_of: Mapping[str, str]
     sleep: bool
+    stated_runs: bool
     deadline_factor: float
     run_factor: float
     reserve: float
@@ -168,10 +170,11 @@ def read_site(path: str | Path) -> SlurmSite:
         partitions=tuple(_texts(top, "partitions")),
         take=top.choice("take", ("held", "tagged"), "held"),
         deadline=top.choice("deadline", ("slurm", "factor"), "slurm"),
-        identify=top.choice("identify", ("name", "user+name", "script"), "name"),
+        identify=top.choice("identify", ("name", "user+name", "script"), "user+name"),
         rules=_rules(document, top, cluster),
         kind_of=_types(top, cluster),
         sleep=top.flag("sleep", False),
+        stated_runs=top.flag("stated_runs", True),
         **numbers,
         spread=spread,
         fingerprint=_fingerprint(document, cluster, spread),

@@ -100,7 +100,7 @@ def _positive(text: str) -> float:
 def comment_of(words: dict[str, str], reason: str, owner: str) -> str:
     """Return our line and what fits of the owner's comment, on one line."""
     line = " ".join([MARK, *(f"{key}={value}" for key, value in words.items())])
-    return _joined(f"{line} reason={'-'.join(_clean(reason).replace('|', '/').split())}", owner)
+    return _joined(f"{line} reason={'-'.join(one_line(reason).replace('|', '/').split())}", owner)
 
 
 def restored(comment: str, submitted: str) -> str:
@@ -113,12 +113,12 @@ def restored(comment: str, submitted: str) -> str:
 
 def _joined(line: str, owner: str) -> str:
     """Our line and what fits of the owner's comment, words for us first."""
-    words = _clean(owner).split()
+    words = one_line(owner).split()
     kept = " ".join(sorted(words, key=lambda word: not word.startswith(f"{MARK}=")))
     whole = f"{line}{BETWEEN}{kept}" if kept else line
     return whole.encode("utf-8", "replace")[:MOST_BYTES].decode("utf-8", "ignore").strip()
 
 
-def _clean(text: str) -> str:
+def one_line(text: str) -> str:
     """Return text as one line of printable letters."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from downclock.adapters.slurm.jobs import JobReader, Task
+from downclock.adapters.slurm.jobs import MINUTE_S, JobReader, Task
 from downclock.adapters.slurm.log import BEGUN, CARRIED, DECIDED, MOMENT, Log
 from downclock.adapters.slurm.observed import Job, Observed
 from downclock.adapters.slurm.site import SlurmSite
@@ -56,6 +56,10 @@ MOST_MOMENTS = 100
 RETRIES = 20
 """Further attempts of a job: nodes that are gone before it starts count too."""
 
+LATER, LATEST = 1.25, 1000.0
+"""A job that cannot end by its deadline is planned for so much more time, until that will do; where
+even so many times its run time will not, it is left to Slurm."""
+
 MOST_TASKS = 20_000
 """A plan with more tasks is begun anew, so that replaying the log stays quick."""
 
@@ -69,6 +73,7 @@ class Tracked:
         deadline_s: the one that counts, in seconds since 1970.
         restarts, submit_s: requeues that are known; each submits the job again.
         left, how: why it is left to Slurm, and how; empty: it is not.
+        refused: the plan gave it up, and nobody else.
         ended: its last state in Slurm; empty: not yet.
         refusals: how often Slurm refused what we wanted of it.
     """
@@ -80,6 +85,7 @@ class Tracked:
     restarts: int = 0
     left: str = ""
     how: str = RELEASE
+    refused: bool = False
     ended: str = ""
     refusals: int = 0
 
@@ -280,9 +286,11 @@ class SlurmWorld:
         now_s = max(seen.now_s - self.epoch_s, self.scheduler.book.now_s)
         self._catch_up(seen, now_s)  # what was promised a start by now has it
         moment = self._differences(seen, now_s)
-        if moment:
+        moment.told += self._later(seen)
+        while moment:
             self._tell_all(moment, seen)
-        self._catch_up(seen, now_s)
+            self._catch_up(seen, now_s)
+            moment = Moment(now_s, told=self._later(seen))
 
     def _catch_up(self, seen: Observed, now_s: float) -> None:
         """Let the scheduler do what it wanted to do by now."""
@@ -320,7 +328,7 @@ class SlurmWorld:
         for tracked in self.open_jobs():
             page = scheduler.book.tasks[tracked.number]
             if page.status != PENDING:
-                tracked.left = page.reason or "the plan gave it up"
+                tracked.left, tracked.refused = page.reason or "the plan gave it up", True
         return decisions
 
     def _tell(self, told: list[Task], now_s: float) -> list[int]:
@@ -337,7 +345,10 @@ class SlurmWorld:
         )
         numbers: list[int] = self.scheduler.tell(tasks, np.arange(len(told))).tolist()
         for task, number in zip(told, numbers, strict=True):
-            self.tracked[task.key] = Tracked(task, number, task.deadline_s, task.submit_s)
+            new = Tracked(task, number, task.deadline_s, task.submit_s)
+            was = self.tracked.get(task.key, new)
+            new.submit_s, new.restarts, new.refusals = was.submit_s, was.restarts, was.refusals
+            self.tracked[task.key] = new
         return numbers
 
     def _by_number(self, number: int) -> Tracked:
@@ -379,6 +390,28 @@ class SlurmWorld:
         released_s = self.carried[task.key].released_s if task.key in self.carried else math.inf
         soon = seen.boot_s <= released_s + FORGETS_S or not is_ours(job.comment)
         return released_s < math.inf and not (seen.boot_s >= released_s and soon)
+
+    def _later(self, seen: Observed) -> list[Task]:
+        """Jobs that the plan gave up, due later: those that will be late may harm no promise.
+
+        Left to Slurm they would be started on GPUs that others were promised.
+        """
+        found = []
+        for each in self.tracked.values():
+            job = self.job_of(each, seen) if each.refused else None
+            if job is None or not job.waits or self._is_owners(each, job, seen):
+                continue
+            least_s = each.task.whole_s * self.site.unreserved
+            left_s = LATER * max(each.task.deadline_s - seen.now_s, least_s)
+            due_s = seen.now_s + left_s
+            if left_s < LATEST * least_s and due_s < job.deadline_s - MINUTE_S:
+                why = each.task.missed or each.left
+                found.append(replace(each.task, deadline_s=due_s, missed=why))
+        return found
+
+    def _is_owners(self, tracked: Tracked, job: Job, seen: Observed) -> bool:
+        """Tell whether a job's owner wants it back."""
+        return wish_of(job.comment).off or self.owner_holds(tracked.task, job, seen)
 
     # --- what Slurm shows ----------------------------------------------------------------------
 
@@ -486,9 +519,15 @@ class SlurmWorld:
                 self._leave(moment, tracked, f"Slurm did not start it for {self.site.grace_s:g} s")
             else:  # once more, perhaps elsewhere
                 moment.facts.append(Fact(LOST, number))
-        elif math.isfinite(deadline_s) and abs(deadline_s - tracked.deadline_s) > 1.0:
+        elif self._amended(tracked, deadline_s):
             after_s = max(deadline_s - self.epoch_s, moment.now_s)
             moment.facts.append(Fact(AMENDED, number, value=after_s))
+
+    @staticmethod
+    def _amended(tracked: Tracked, deadline_s: float) -> bool:
+        """Tell whether a deadline was changed; one that cannot be met may only be put off."""
+        later_s = deadline_s - tracked.deadline_s
+        return math.isfinite(later_s) and (later_s if tracked.task.missed else abs(later_s)) > 1.0
 
     def _usable(self, processors: Iterable[int], seen: Observed) -> bool:
         """Tell whether Slurm could start a job there."""

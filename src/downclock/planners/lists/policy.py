@@ -170,7 +170,7 @@ class ListPolicy:
         if np.any(coming.work != 1.0):
             return None
         arrived = self._told_of(state, view, np.arange(len(coming.tasks)), coming.told_s)
-        lists = self._lists(state, int(view.tasks.processors[arrived].sum()))
+        lists = self._lists(state, int(state.jobs.tasks["processors"][arrived].sum()))
         at_zero = coming.told_s[arrived] == 0.0
         self._place_first(state, view, arrived[at_zero], lists)
         place_run(lists, self._in_order(state, arrived[~at_zero]), np.inf)

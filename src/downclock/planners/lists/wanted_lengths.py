@@ -25,7 +25,8 @@ def with_new(jobs: Jobs, view: View, tasks: Ints, told_s: Floats) -> Jobs:
     known, size = jobs.tasks.size, int(tasks.max(initial=-1)) + 1
     table = grown(jobs.tasks, size)
     table[known:] = 0
-    many, used = view.tasks.processors[tasks], jobs.used[0]
+    used, all_and_one = jobs.used[0], view.platform.processor_count + 1  # one that nobody holds
+    many = np.minimum(view.tasks.processors[tasks], all_and_one)
     table["processors"][tasks], table["node"][tasks] = many, used + np.cumsum(many) - many
     milestone = view.tasks.scale[tasks] == 0.0
     table["start_s"][tasks] = np.inf

@@ -281,9 +281,13 @@ def _for_kinds(top: Fields, library: Library) -> Library:
         elif kind not in library.kinds and kind not in library.basis and card in CARDS:
             library = replace(library, basis={**library.basis, kind: card_basis(card)})
         elif "card" in fields and card not in (*library.kinds, *CARDS):
-            rule = "is neither a kind of the library nor a card with public measurements"
             known = list(dict.fromkeys([*library.kinds, *CARDS]))
-            raise fields.complaint(f"{rule}{suggestion(card, known)}", "card")
+            rule = (
+                "is neither a kind of the library nor a card with public measurements: measure some"
+                " jobs there (downclock fit), or plan with the archetypes of another card:"
+                f" one of {', '.join(known)}"
+            )
+            raise fields.complaint(rule, "card")
     return library
 
 
@@ -297,13 +301,15 @@ def _site(top: Fields, platform: Platform) -> Site:
             if value is not None:
                 with fields.blamed():
                     refuse_odd(key, value)
-        kinds.append(SiteKind(kind, fields.text("card", kind.name), **numbers))
+        card, tells_idle = fields.text("card", kind.name), "idle_w" in fields
+        kinds.append(SiteKind(kind, card, **numbers, tells_idle=tells_idle))
     names = tuple(kind.name for kind in platform.kinds)
     return Site(
         tuple(kinds),
         top.choice("reference", names, names[0]),
         top.choice("archetype", tuple(CLASSES), "mixed"),
         is_default="reference" not in top,
+        tells_hosts=any("host_w" in fields for fields in top.tables("server", SERVER_KEYS)),
     )
 
 

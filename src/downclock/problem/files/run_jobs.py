@@ -8,6 +8,7 @@ of work are its seconds. What was assumed on the way is told once, in words.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -113,12 +114,25 @@ class Applications:
         several = len({(kind.card, kind.speed, kind.power_w) for kind in site.kinds}) > 1
         if several:
             hint = ' (reference = "..." in the cluster names another)' if site.is_default else ""
-            lines.append(f"run times are those at default clocks on {site.reference}{hint}")
+            own = ", or on the first of a job's own kinds" if self._has_kinds else ""
+            lines.append(f"run times are those at default clocks on {site.reference}{own}{hint}")
         for name, jobs in self._jobs.items():
             lines.append(f"{count(jobs, 'job')} without measurements: {self._told(name)}")
         if several:
             lines += self._speeds()
-        return tuple(lines)
+        return (*lines, *self._silent())
+
+    @property
+    def _has_kinds(self) -> bool:
+        return any(wanted.kinds for wanted in self._made)
+
+    def _silent(self) -> Iterator[str]:
+        """Say what draws nothing because the cluster does not tell."""
+        idle = [kind.name for kind in self.site.kinds if not kind.tells_idle]
+        if idle:
+            yield f"idle processors draw nothing on {', '.join(idle)} (idle_w in the kind says it)"
+        if not self.site.tells_hosts:
+            yield "servers draw nothing but for their processors (host_w in the server says it)"
 
     def _refuse_unknown_kinds(self, wanted: Wanted) -> None:
         names = [kind.name for kind in self.site.kinds]
@@ -228,7 +242,9 @@ class Applications:
         typical, watts = self._archetype(reference, name), self._watts(reference, name)
         if typical is None:
             return name
-        power = "" if watts is None else f", {watts:.0f} W"
+        mine = [wanted for wanted in self._made if wanted.application == name]
+        own = " or their own power_w" if any(each.power_w is not None for each in mine) else ""
+        power = "" if watts is None else f", {watts:.0f} W{own}"
         return (
             f"{name}, on {reference} {100 * typical.core_share:.0f} % of the time follows the core"
             f" clock{power} (column application, or --archetype, says otherwise)"
@@ -237,22 +253,28 @@ class Applications:
     def _speeds(self) -> list[str]:
         """Say how fast other kinds are taken to be, and which cannot be used at all."""
         site = self.site
-        known, unknown = [], []
-        name = next(iter(self._jobs))
-        for kind in (kind.name for kind in site.kinds if kind.name != site.reference):
-            speed = site.speed(kind, site.reference, name)
-            usable = self._archetype(kind, name) is not None and self._watts(kind, name) is not None
-            if speed is None or not usable:
-                unknown.append(kind)
-            else:
-                known.append(f"{kind} {speed:.2g}")
+        others = [kind.name for kind in site.kinds if kind.name != site.reference]
+        known = {kind: self._speeds_of(kind) for kind in others}
+        unknown = [kind for kind, words in known.items() if not words]
         lines = []
-        if known:
+        if len(unknown) < len(others):
+            told = "; ".join(f"{kind} {words}" for kind, words in known.items() if words)
             hint = "speed = ... in the kind says otherwise"
-            lines.append(
-                f"speed of {name} jobs beside {site.reference}: {', '.join(known)} ({hint})"
-            )
+            lines.append(f"speed beside {site.reference}: {told} ({hint})")
         if unknown:
             hint = "state card, speed and power_w in the kind"
             lines.append(f"jobs without measurements do not run on {', '.join(unknown)}: {hint}")
         return lines
+
+    def _speeds_of(self, kind: str) -> str:
+        """The speed of a kind, for each archetype where they differ; empty: it cannot be used."""
+        speeds = {}
+        for name in self._jobs:
+            speed = self.site.speed(kind, self.site.reference, name)
+            if speed is not None and None not in (
+                self._archetype(kind, name), self._watts(kind, name)
+            ):  # fmt: skip
+                speeds[name] = f"{speed:.2g}"
+        if len(set(speeds.values())) < 2:
+            return next(iter(speeds.values()), "")
+        return ", ".join(f"{speed} {name}" for name, speed in speeds.items())

@@ -28,12 +28,14 @@ class SiteKind:
         card: whose profiles and archetypes it has; its own name by default.
         speed: of a job at default clocks beside the reference kind; None: what is known of cards.
         power_w: busy at default clocks; None: what is known of the card.
+        tells_idle: the file says what it draws when it runs nothing.
     """
 
     kind: Kind
     card: str
     speed: float | None = None
     power_w: float | None = None
+    tells_idle: bool = True
 
     @property
     def name(self) -> str:
@@ -50,12 +52,14 @@ class Site:
         reference: name of the kind that run times are of, where a job names none.
         archetype: what a job without an application is like.
         is_default: nobody named the reference.
+        tells_hosts: the file says what servers draw besides their processors.
     """
 
     kinds: tuple[SiteKind, ...]
     reference: str
     archetype: str = "mixed"
     is_default: bool = True
+    tells_hosts: bool = True
 
     def named(self, name: str) -> SiteKind:
         """Return a kind by its name."""

@@ -91,6 +91,8 @@ def _tasks(into: Pack, summary: Summary, application: Ints) -> None:
     into.whole("task_application", application)
     into.whole("task_status", outcomes.status)
     into.whole("task_processors", tasks.processors)
+    into.whole("edge_before", summary.problem.edges.before)
+    into.whole("edge_after", summary.problem.edges.after)
     into.measured("task_arrival", tasks.arrival_s)
     into.measured("task_deadline", tasks.deadline_s)
     into.real("task_work", tasks.scale * outcomes.work)

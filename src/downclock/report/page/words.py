@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from downclock.quantities import count
+from downclock.report.rejections import rejections
 from downclock.schedule.account.bill import Bill
 from downclock.schedule.schedule import DONE, FAILED, PENDING, REJECTED
 from downclock.study.objective_value import ENERGY, ObjectiveValue
@@ -141,14 +142,18 @@ def _bound_card(summary: Summary) -> list[tuple[str, str, str]]:
     return [("Above the lower bound", percent(gap), f"no plan needs less than {least}")]
 
 
-def left_out(summary: Summary) -> list[tuple[str, str, str]]:
-    """Tasks that do not get done: (task, how it ended, why)."""
-    outcomes, names = summary.plan.schedule.outcomes, summary.problem.tasks.name
+def left_out(summary: Summary) -> list[tuple[str, str, str, str]]:
+    """Tasks that do not get done: (task, how it ended, why, what deadline could be met)."""
+    schedule, names = summary.plan.schedule, summary.problem.tasks.name
     words = {REJECTED: "rejected", FAILED: "failed", PENDING: "not decided"}
-    return [
-        (str(names[row]), words[int(outcomes.status[row])], str(outcomes.reason[row]))
-        for row in np.flatnonzero(outcomes.status != DONE)
-    ]
+    status, reason = schedule.outcomes.status, schedule.outcomes.reason
+    known = {each.task: each for each in rejections(summary.problem, schedule)}
+    found = []
+    for row in np.flatnonzero(status != DONE):
+        told = known.get(int(row))
+        said = (str(reason[row]), "") if told is None else (told.why, told.possible)
+        found.append((str(names[row]), words[int(status[row])], *said))
+    return found
 
 
 def _not_compared(summary: Summary) -> list[str]:

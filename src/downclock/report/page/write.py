@@ -22,12 +22,13 @@ from downclock.report.page.words import (
     plan_name,
     sentences,
 )
+from downclock.report.use import use_of_kinds
 from downclock.schedule.account.bill import PARTS, Bill, Boundary
 from downclock.study.objective_value import ENERGY
 from downclock.study.summary import Summary
 
 SCRIPTS = (
-    *("data", "words", "colours", "timeline", "signals", "gantt"),
+    *("data", "workflow", "words", "colours", "timeline", "signals", "gantt"),
     *("frontier", "slack", "table", "page"),
 )
 """The page's scripts, in the order they need each other; they share one scope."""
@@ -62,6 +63,7 @@ def report_html(summary: Summary, *, command: Sequence[str] | None = None) -> st
         "sentences": " ".join(escape(sentence) for sentence in sentences(summary)),
         "verdict": _verdict(summary),
         "cards": "".join(card_html(*card) for card in cards(summary)),
+        "use": _use(summary),
         "bars": energy_bars(_plans(summary), summary.plan.bound_j),
         "comparison": _comparison(summary),
         "left-out": _left_out(summary),
@@ -173,13 +175,29 @@ def _comparison(summary: Summary) -> str:
     )
 
 
+def _use(summary: Summary) -> str:
+    """How busy the processors of each kind are, as bars."""
+    rows = []
+    for each in use_of_kinds(summary.problem, summary.plan.schedule):
+        awake, busy = 100.0 * each.awake, 100.0 * each.busy
+        said = f"{percent(each.busy)} busy, {percent(each.awake)} awake"
+        rows.append(
+            f'<div class="bar"><span class="name">{escape(each.kind)}, {each.processors:,}</span>'
+            f'<span class="track"><span class="part run" style="width:{busy:.4f}%"></span>'
+            f'<span class="part idle" style="width:{max(0.0, awake - busy):.4f}%"></span></span>'
+            f'<span class="value">{said}</span></div>'
+        )
+    return "".join(rows)
+
+
 def _left_out(summary: Summary) -> str:
     rows = left_out(summary)
     if not rows:
         return ""
     body = "".join(
-        f"<tr><td>{escape(name)}</td><td>{how}</td><td>{escape(why or 'no reason given')}</td></tr>"
-        for name, how, why in rows[:LISTED]
+        f"<tr><td>{escape(name)}</td><td>{how}</td><td>{escape(why or 'no reason given')}</td>"
+        f"<td>{escape(possible or 'none')}</td></tr>"
+        for name, how, why, possible in rows[:LISTED]
     )
     more = len(rows) - LISTED
     note = f'<p class="note">And {more:,} more: see the table of tasks.</p>' if more > 0 else ""
@@ -188,7 +206,8 @@ def _left_out(summary: Summary) -> str:
         '<h2 id="left-out-title">What is left out, and why</h2>'
         f"<p>{count(len(rows), 'task')} of {len(summary.problem.tasks):,} will not be done.</p>"
         '<div class="scroll short"><table class="plain left"><thead><tr><th scope="col">Task</th>'
-        '<th scope="col">Outcome</th><th scope="col">Why</th></tr></thead>'
+        '<th scope="col">Outcome</th><th scope="col">Why</th>'
+        '<th scope="col">Could end by, beside this plan</th></tr></thead>'
         f"<tbody>{body}</tbody></table></div>{note}</section>"
     )
 

@@ -89,8 +89,9 @@ def ask(
     tariff, known_s = tariff_columns(problem, objective, actual=actual)
     windows = windows_of(problem, frontiers, only)
     task = np.flatnonzero(~windows.hopeless & (problem.tasks.scale > 0.0))
-    curves, entries, curve = _curves(problem, task)
-    curve[~np.isfinite(windows.short_s[task])] = -1
+    asked = ("curves of known jobs", task.tobytes())
+    curves, entries, on_kind = problem.once(asked, lambda: _curves(problem, task))
+    curve = np.where(np.isfinite(windows.short_s[task]), on_kind, -1)
     capacity = _capacity(problem.platform)
     jobs, before, after = _jobs(problem, task, windows, frontiers)
     jobs.to_s = np.minimum(jobs.to_s, known_s)

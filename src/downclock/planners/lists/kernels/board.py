@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from downclock.kernels.chains import link, unlink
-from downclock.kernels.compiling import inner
+from downclock.kernels.compiling import inlined, inner
 from downclock.kernels.ends import ends_by
 from downclock.kernels.least_tree import first_at_most, new_trees, set_key
 from downclock.kernels.records import Records, filled, record
@@ -212,7 +212,7 @@ def slot_up(time_s: float, slot_s: float) -> float:
     return np.ceil(time_s / slot_s - 1e-9) * slot_s
 
 
-@inner
+@inlined
 def fitting_length(c: Lists, k: int, i: int, room_s: float, theta: float) -> float:
     """Return the run time task ``i`` gets in ``room_s``, or -1.
 
@@ -288,7 +288,7 @@ def wake(c: Lists, j: int, now_s: float) -> None:
         set_key(trees, last // 2 + kind[p], j, np.inf)
 
 
-@inner
+@inlined
 def weigh(c: Lists, i: int, p: int, length_s: float) -> None:
     """Add task ``i`` to the load of processor ``p``."""
     c.processors.work_s[p] += slot_up(length_s, COUNTED_S)
@@ -298,7 +298,7 @@ def weigh(c: Lists, i: int, p: int, length_s: float) -> None:
         c.load[p] += c.curves.share[i, c.processors.kind[p]]
 
 
-@inner
+@inlined
 def busy_until(c: Lists, p: int, end_s: float) -> None:
     """Processor ``p`` is free of all it is to do at ``end_s``, later than before."""
     j = c.processors.server[p]
@@ -333,7 +333,7 @@ def believe_end(c: Lists, i: int, end_s: float) -> None:
         set_key(c.due, ENDS, i, end_s)
 
 
-@inner
+@inlined
 def enqueue(c: Lists, p: int, n: int, ahead: int, start_s: float, length_s: float) -> float:
     """Let node ``n`` wait on processor ``p`` behind ``ahead``; -1: as the first; return its end."""
     i = c.nodes.task[n]
@@ -351,7 +351,7 @@ def waits(c: Lists, i: int) -> bool:
     return c.nodes.place[c.tasks.node[i]] >= 0
 
 
-@inner
+@inlined
 def write(c: Lists, i: int, p: int, start_s: float, length_s: float) -> None:
     """Promise a run; what was promised in this moment before is no longer."""
     row = c.tasks.row[i]
@@ -376,7 +376,7 @@ def tell(c: Lists, p: int) -> None:
         n = c.nodes.after[n]
 
 
-@inner
+@inlined
 def settle(c: Lists, i: int, p: int, start_s: float, length_s: float, now_s: float) -> None:
     """Let task ``i`` be the last that processor ``p`` is to do."""
     advance(c, p, now_s)

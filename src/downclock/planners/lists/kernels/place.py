@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from downclock.kernels.compiling import compiled, inner
+from downclock.kernels.compiling import compiled, inlined, inner
 from downclock.kernels.least_tree import first_at_most, set_key
 from downclock.kernels.records import Records
 from downclock.kernels.refusals import NO_ROOM, NO_TIME
@@ -17,6 +17,7 @@ from downclock.planners.lists.kernels.board import (
     LIGHTEST,
     REFUSALS,
     SOONEST,
+    STARTS,
     TIGHTEST,
     Lists,
     believe_end,
@@ -65,7 +66,7 @@ def _scan(trees: Floats, load: Floats, k: int, latest_s: float, share: float, fi
     return best
 
 
-@inner
+@inlined
 def _choose(c: Lists, fit: int, k: int, i: int, theta: float) -> int:
     """Return the awake processor that the fit rule prefers for task ``i``, or -1."""
     trees = c.trees
@@ -123,7 +124,7 @@ def _fill_hole(c: Lists, k: int, i: int, p: int, now_s: float) -> bool:
     return True
 
 
-@inner
+@inlined
 def _try_kind(c: Lists, k: int, i: int, resort: int, now_s: float) -> bool:
     """Place task ``i`` on an awake processor of kind ``k``, else on one that is asleep."""
     trees = c.trees
@@ -247,8 +248,10 @@ def _pass(c: Lists, until_s: float) -> None:
         now_s = c.due[ENDS, 1]
         start_gangs(c, now_s)
         release_and_sleep(c, now_s)
-    start_gangs(c, until_s)
-    release_and_sleep(c, until_s)
+    if c.due[STARTS, 1] <= until_s:
+        start_gangs(c, until_s)
+    if c.due[ENDS, 1] <= until_s or c.trees[-1, 1] <= until_s:
+        release_and_sleep(c, until_s)
 
 
 @compiled

@@ -38,6 +38,7 @@ function modelOf({ header, columns }) {
   model.processor_place = places(model.processor_server);
   model.lanes = lanesInUse(model);
   addTasks(model);
+  joinGangs(model);
   return model;
 }
 

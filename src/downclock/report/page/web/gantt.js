@@ -68,6 +68,7 @@ class Gantt {
       painted = from;
       this.line(lane, line, width, shade);
       for (let y = Math.max(0, from); y < Math.min(height, to); y++) pixels.set(line, y * width);
+      if (to - from > 1) this.seam(lane, pixels, width, Math.max(0, to), Math.min(height, Math.round((lane + 1 - this.timeline.top) * row)));
     }
     pen.putImageData(this.image, Math.round(scale.left * ratio), 0);
   }
@@ -86,6 +87,16 @@ class Gantt {
       fillSpan(line, width, from, to, fill[i]);
       const x = Math.round(from);
       if (to - from > 3 && x >= 0 && x < width) line[x] = edge[i];
+    }
+  }
+
+  // The gap below a row, filled where a gang goes on in the next one.
+  seam(lane, pixels, width, from, to) {
+    const { model, timeline } = this, perSecond = width / timeline.span, end = model.segment_first[lane + 1];
+    for (let i = firstAbove(model.segment_end, timeline.low, model.segment_first[lane], end); i < end && model.segment_start[i] < timeline.high; i++) {
+      if (model.segment_below[i] < 0) continue;
+      const first = (model.segment_start[i] - timeline.low) * perSecond, last = (model.segment_end[i] - timeline.low) * perSecond;
+      for (let y = from; y < to; y++) fillSpan(pixels.subarray(y * width, (y + 1) * width), width, first, last, this.colours.fill[i]);
     }
   }
 
@@ -112,13 +123,13 @@ class Gantt {
     if (this.row < 16) return;
     const { model, timeline } = this;
     pen.textAlign = "left"; pen.textBaseline = "middle";
-    const first = Math.floor(timeline.top), last = Math.min(this.lanes - 1, Math.ceil(timeline.top + this.rows));
+    const first = Math.max(0, Math.floor(timeline.top) - 16), last = Math.min(this.lanes - 1, Math.ceil(timeline.top + this.rows));
     for (let lane = first; lane <= last; lane++) {
-      const y = (lane - timeline.top + 0.47) * this.row, end = model.segment_first[lane + 1];
-      if (y < 6 || y > this.plotHeight - 4) continue;
+      const end = model.segment_first[lane + 1];
       for (let i = firstAbove(model.segment_end, timeline.low, model.segment_first[lane], end); i < end && model.segment_start[i] < timeline.high; i++) {
         const from = Math.max(scale.left, scale.x(model.segment_start[i])), room = Math.min(scale.right, scale.x(model.segment_end[i])) - from - 10;
-        if (room < 34) continue;
+        const y = (lane - timeline.top + 0.5 * model.segment_rows[i] - 0.03) * this.row;
+        if (room < 34 || !model.segment_rows[i] || y < 6 || y > this.plotHeight - 4) continue;
         const text = shortened(pen, model.task_names[model.segment_task[i]], room);
         pen.fillStyle = isDark(this.colours.fill[i]) ? "#ffffff" : "#101418";
         if (text.length > 2) pen.fillText(text, from + 5, y);
@@ -134,9 +145,11 @@ class Gantt {
       pen.strokeStyle = theme_.ink; pen.lineWidth = weight;
       for (const i of this.segmentsOf(task)) {
         const x = scale.x(this.model.segment_start[i]), y = (this.model.segment_processor[i] - this.timeline.top) * this.row;
-        pen.strokeRect(x, y + 0.5, Math.max(2, scale.x(this.model.segment_end[i]) - x), Math.max(2, this.row - 2));
+        const rows = this.model.segment_rows[i];
+        if (rows) pen.strokeRect(x, y + 0.5, Math.max(2, scale.x(this.model.segment_end[i]) - x), Math.max(2, rows * this.row - 2));
       }
     }
+    drawWorkflow(this, pen, scale, theme_);
     pen.restore();
   }
 

@@ -1,0 +1,113 @@
+"""Why tasks are rejected, in the user's units, and the earliest deadline that could be met."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from downclock.problem.problem import Problem
+from downclock.quantities import instant
+from downclock.report.openings import Opening, Openings
+from downclock.schedule.schedule import DONE, REJECTED, Schedule
+from downclock.units import slack
+
+LISTED = 200
+"""Rejected tasks whose earliest deadline is looked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rejection:
+    """One task that does not run.
+
+    Attributes:
+        task: its row.
+        why: in words.
+        earliest_s: the earliest deadline that could be met beside the plan; NaN: none is known.
+        possible: the same in words.
+    """
+
+    task: int
+    why: str
+    earliest_s: float = np.nan
+    possible: str = ""
+
+
+def rejections(problem: Problem, schedule: Schedule) -> list[Rejection]:
+    """Every rejected task with its reason."""
+    rows = np.flatnonzero(schedule.outcomes.status == REJECTED)
+    if not rows.size:
+        return []
+    free = Openings(problem, schedule)
+    said = [rejection(free, int(task)) for task in rows[:LISTED]]
+    reason = schedule.outcomes.reason
+    return said + [Rejection(int(task), str(reason[task])) for task in rows[LISTED:]]
+
+
+def rejection(free: Openings, task: int) -> Rejection:
+    """Say why a task was rejected, beside what else is planned."""
+    problem, told = free.problem, str(free.schedule.outcomes.reason[task])
+    opening = free.earliest(task)
+    if opening is None:
+        return Rejection(task, _named_orphan(free, task) or told)
+    end_s = rounded_up(opening.end_s, problem)
+    server = problem.platform.server_name[opening.server]
+    possible = f"{instant(end_s, problem.epoch)} on {server}"
+    return Rejection(task, _why(free, task, opening, told), end_s, possible)
+
+
+def rounded_up(at_s: float, problem: Problem) -> float:
+    """The next moment that people can write: a minute of the calendar, or six digits."""
+    if problem.epoch is not None:
+        return 60.0 * math.ceil(at_s / 60.0 - 1e-9)
+    step = 10.0 ** (math.floor(math.log10(at_s)) - 5) if at_s > 0.0 else 1.0
+    return step * math.ceil(at_s / step - 1e-9)
+
+
+def _why(free: Openings, task: int, opening: Opening, told: str) -> str:
+    """Say what keeps a task out that some processor could run."""
+    problem = free.problem
+    deadline_s = float(problem.tasks.deadline_s[task])
+    if not np.isfinite(deadline_s) or opening.end_s <= deadline_s + slack(deadline_s):
+        return f"the policy turned it down, though there is room for it: {told}"
+    by = instant(deadline_s, problem.epoch)
+    room_s = deadline_s - free.ready_s(task)
+    needs = _needs_s(problem, task)
+    fast = [name for name, need_s in needs if need_s <= room_s]
+    slow = [f"{name} would need {about(need_s)}" for name, need_s in needs if need_s > room_s]
+    if not fast:
+        return f"{', '.join(slow)} at full speed; its deadline {by} leaves {about(room_s)}"
+    many = int(problem.tasks.processors[task])
+    which = " or ".join(fast)
+    gang = f"{many} {which} are free together" if many > 1 else f"no {which} is free"
+    said = f"{'no ' if many > 1 else ''}{gang} long enough before {by}"
+    return "; ".join([said, *slow])
+
+
+def about(seconds: float) -> str:
+    """A duration in three digits."""
+    for size, unit in ((86400.0, "days"), (3600.0, "h"), (60.0, "min")):
+        if seconds >= (2.0 if unit == "days" else 1.0) * size:
+            return f"{seconds / size:.3g} {unit}"
+    return f"{max(seconds, 0.0):.3g} s"
+
+
+def _needs_s(problem: Problem, task: int) -> list[tuple[str, float]]:
+    """How long the task takes at full speed on each kind that can run it, the fastest first."""
+    kinds, many = problem.platform.kinds, int(problem.tasks.processors[task])
+    have = np.bincount(problem.platform.kind, minlength=len(kinds))
+    needs = [
+        (kind.name, float(problem.frontier(k).t_min_s[task]))
+        for k, kind in enumerate(kinds)
+        if have[k] >= many
+    ]
+    return sorted((each for each in needs if np.isfinite(each[1])), key=lambda each: each[1])
+
+
+def _named_orphan(free: Openings, task: int) -> str:
+    """Name the task before this one that is not done, where that is the reason."""
+    problem, status = free.problem, free.schedule.outcomes.status
+    before = problem.edges.before[problem.edges.after == task]
+    lost = before[status[before] != DONE]
+    return f"{problem.tasks.name[lost[0]]}, which it waits for, is not done" if lost.size else ""
