@@ -103,12 +103,12 @@ class _Stage:
         """Count what some tasks need; ``crowd`` others may run in the same slots."""
         machines, length = index.graph.machines, index.length
         head, tail = _paths_within(index, tasks)
-        kind = np.column_stack([index.row, head, tail])[tasks]
+        kind = np.column_stack([index.row, head, tail, index.graph.release, index.graph.due])[tasks]
         rows, count = np.unique(kind, axis=0, return_counts=True)
         path = int((head + length + tail)[tasks].max())
         crowded = -(-int(length[tasks].sum()) // machines)
         return cls(
-            StageTasks(rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy(), count),
+            StageTasks(*np.ascontiguousarray(rows.T), count),
             float(fluid.work[tasks].sum()),
             max(path, crowded),
             min(machines, tasks.size),

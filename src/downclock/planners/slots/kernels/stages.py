@@ -31,11 +31,16 @@ class Steps(NamedTuple):
 
 
 class StageTasks(NamedTuple):
-    """Equal tasks of a stage: row of the table, least slots before and after, how many."""
+    """Equal tasks of a stage: row of the table, least slots before and after, own window, how many.
+
+    The window is the first and the last slot that they may use wherever the stage lies.
+    """
 
     row: Array
     head: Array
     tail: Array
+    release: Array
+    due: Array
     many: Array
 
 
@@ -186,8 +191,11 @@ def _separate(table: Array, tasks: StageTasks, toll: Array, a: int, b: int, held
     """Return the sum of the tasks' cheapest intervals in an arc; add what they hold to ``held``."""
     total = 0.0
     for g in range(tasks.row.size):
-        high = b - 1 - tasks.tail[g]
-        best, first, last = cheapest(table[tasks.row[g]], toll, a + tasks.head[g], high, high)
+        low, high = (
+            max(a + tasks.head[g], tasks.release[g]),
+            min(b - 1 - tasks.tail[g], tasks.due[g]),
+        )
+        best, first, last = cheapest(table[tasks.row[g]], toll, low, high, high)
         total += tasks.many[g] * best
         if first >= 0:
             held[first : last + 1] += tasks.many[g]
