@@ -106,9 +106,10 @@ class _Stage:
         kind = np.column_stack([index.row, head, tail, index.graph.release, index.graph.due])[tasks]
         rows, count = np.unique(kind, axis=0, return_counts=True)
         path = int((head + length + tail)[tasks].max())
+        row, head, tail, release, due = np.ascontiguousarray(rows.T)
         crowded = -(-int(length[tasks].sum()) // machines)
         return cls(
-            StageTasks(*np.ascontiguousarray(rows.T), count),
+            StageTasks(row, head, tail, release, due, count),
             float(fluid.work[tasks].sum()),
             max(path, crowded),
             min(machines, tasks.size),
