@@ -49,6 +49,7 @@ bench: .venv/ready
 docs: .venv/ready
 	$(BIN)/python -m benchmarks.readme_picture
 	$(BIN)/python -m benchmarks.page_pictures
+	$(BIN)/python -m benchmarks.known_ablation --picture
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 clean:

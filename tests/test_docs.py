@@ -195,8 +195,9 @@ def _output(arguments: list[str]) -> str:
 
 
 def _timeless(text: str) -> str:
-    """The text without the time that planning took."""
-    return re.sub(r" in [\d.e-]+ s;", " in _ s;", text)
+    """The text without the time that planning took, and without the line ends it moves."""
+    first, _, rest = text.partition("\n\n")
+    return re.sub(r" in [\d.e-]+ s;", " in _ s;", first.replace("\n", " ")) + "\n\n" + rest
 
 
 def write_samples() -> None:

@@ -99,3 +99,10 @@ def test_the_site_builds_without_a_warning(tmp_path):
     )
     assert (ran.returncode, ran.stderr) == (0, "")
     assert (tmp_path / "papers.html").is_file()
+
+
+def test_drawings_in_text_fit_the_column_of_the_site():
+    """At 1,440 pixels it holds 72 letters; what is longer would be cut."""
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        drawn = [line for line in page.read_text().splitlines() if "►" in line or "◄" in line]
+        assert max(map(len, drawn), default=0) <= 72, page

@@ -33,6 +33,12 @@ from tests.conftest import ROOT
 
 NODES, GPUS = 8, 4
 IDLE_W = 45.0
+SAVES_S = 6.0
+"""A controller saves its state about so often."""
+
+NEEDED_S = 40.0
+"""What the longest job needs at full speed, with all that is held in reserve."""
+
 LAW = (0.5, 0.0, 0.5)
 APPS = {  # p0, gamma, c; d, delta, t0: a unit is a second at the highest clocks
     "dense": (60.0, 30.0, 230.0, 0.95, 0.9, 0.05),
@@ -64,7 +70,7 @@ cluster = "cluster.toml"
 policy = "{policy}"
 spool = "../energy"
 interval_s = 0.5
-overhead_s = 8.0
+overhead_s = {overhead_s}
 reserve = 0.25
 grace_s = 30.0
 sleep = {sleep}
@@ -118,7 +124,7 @@ class Day:
 
     Attributes:
         numbers, sent_s: Slurm's numbers of the jobs, in the order of submission, and when that was.
-        killed: what was killed, and when.
+        killed, controller_killed_s: what was killed, and when; the controller since 1970.
     """
 
     folder: Path
@@ -130,6 +136,7 @@ class Day:
     numbers: list[str] = field(default_factory=list)
     sent_s: dict[str, float] = field(default_factory=dict)
     killed: list[str] = field(default_factory=list)
+    controller_killed_s: list[float] = field(default_factory=list)
 
     def run(self, longest_s: float) -> Day:
         """Submit all jobs at their times, and wait until all have ended."""
@@ -180,14 +187,46 @@ class Day:
             job = self.jobs.get(int(number))
             due_s = self.sent_s[number] + wanted.deadline_s
             late_s = float("inf") if job is None else job.end_s - due_s
-            if number in accepted and late_s > 1.0:  # Slurm counts whole seconds
+            if number in accepted - {*self.forgotten()} and late_s > 1.0:  # in whole seconds
                 found.append(f"{number} by {late_s:.0f} s")
         return found
 
+    def forgotten(self) -> list[str]:
+        """Jobs that Slurm took for running until it was too late, and started again only then.
+
+        A controller that is killed between saving a start and launching the job finds out only
+        when it has lived for a while.
+        """
+        pairs = zip(self.numbers, self.wanted, strict=True)
+        due_s = {number: self.sent_s[number] + wanted.deadline_s for number, wanted in pairs}
+        return [
+            number
+            for number in self.numbers
+            if (job := self.jobs.get(int(number))) is not None
+            and job.restarts
+            and job.submit_s > due_s[number] - NEEDED_S
+        ]
+
     def twice(self) -> list[str]:
-        """Jobs that ran more than once."""
-        ran = (self.folder / "ran").read_text().split()
-        return sorted({number for number in ran if ran.count(number) > 1}, key=int)
+        """Jobs that ran more than once, and no killed controller had forgotten their start."""
+        again = self._ran_again()
+        return [number for number in again if number not in self.rerun()]
+
+    def rerun(self) -> list[str]:
+        """Jobs that Slurm started again: their controller was killed before it had saved that."""
+        return [
+            number
+            for number, first_s in self._ran_again().items()
+            if any(-SAVES_S <= first_s - at_s <= 1.0 for at_s in self.controller_killed_s)
+        ]
+
+    def _ran_again(self) -> dict[str, float]:
+        """First starts of jobs that started more than once."""
+        starts: dict[str, list[float]] = {}
+        for line in (self.folder / "ran").read_text().splitlines():
+            number, at_s = line.split()
+            starts.setdefault(number, []).append(float(at_s))
+        return {number: min(times) for number, times in starts.items() if len(times) > 1}
 
     def broken(self) -> dict[str, list[str]]:
         """What must not be: jobs not done, late or run twice, and clocks still locked."""
@@ -267,7 +306,9 @@ class Day:
         }
         (folder / "library.json").write_text(json.dumps(library))
         sleep = "true" if self.sleeps else "false"
-        (folder / "site.toml").write_text(SITE.format(policy=self.policy, sleep=sleep))
+        (folder / "site.toml").write_text(
+            SITE.format(policy=self.policy, sleep=sleep, overhead_s=15.0 if self.kills else 8.0)
+        )
 
     def _words(self, verb: str, *more: str) -> list[str]:
         site = str(self.folder / "site" / "site.toml")
@@ -306,7 +347,7 @@ class Day:
         fake = FakeGpus(self.library, self.folder / "gpus" / "$SLURMD_NODENAME")
         script = (
             f"export LD_LIBRARY_PATH={self.library} FAKE_NVML={fake.state}\n"
-            f"echo $SLURM_JOB_ID >> {self.folder}/ran\n"
+            f"echo $SLURM_JOB_ID $(date +%s.%N) >> {self.folder}/ran\n"
             f"exec {fake.job} {wanted.application} {wanted.run_s:.3f}"
         )
         for _ in range(30):
@@ -348,6 +389,7 @@ class Day:
     def _kill_daemon(self, what: str) -> None:
         if what == "slurmctld":
             self.cluster.saved()
+            self.controller_killed_s.append(time.time())
         self.cluster.kill(what)
         if what == "watch":
             self._watch()
@@ -385,10 +427,11 @@ def report(day: Day, title: str) -> float:
     total_j = sum(each.energy_j for each in day.measured)
     exact = [_as_planned(day, each) for each in day.measured]
     print(f"{title}: {done} of {len(day.numbers)} jobs done in {day.took_s:.0f} s")
-    print(f"  accepted {len(day.accepted() & set(day.numbers))}, late {day.late()}")
+    print(f"  accepted {len(day.accepted() & set(day.numbers))}, late {day.late()}, given back by"
+          f" Slurm too late {day.forgotten()}")  # fmt: skip
     print(f"  measured {len(day.measured)}, energy {total_j:.0f} J, clocks as planned"
           f" {sum(exact)} of {len(exact)}")  # fmt: skip
-    print(f"  ran twice: {day.twice()}, requeued:"
+    print(f"  ran twice: {day.twice()}, again by Slurm: {day.rerun()}, requeued:"
           f" {[job.number for job in ran if job is not None and job.restarts]}")  # fmt: skip
     print(f"  locked at the end: {day.locked()}; killed: {len(day.killed)} {day.killed}")
     return total_j

@@ -7,6 +7,8 @@ import os
 import signal
 import time
 
+import pytest
+
 from downclock.adapters.slurm.read import observe
 from tests.cluster.conftest import Site
 from tests.cluster.loopback import wait_for
@@ -73,10 +75,18 @@ def test_hostile_jobs_are_planned_like_others_and_inject_nothing(site: Site) -> 
     long = site.cluster.submit(
         "-H", "--gres=gpu:1", "-t", "5", b"--comment=" + tag + b" " + b"y" * 900
     )
+    where = os.fsencode(site.folder / "of ") + text.replace(b"/", b" ")
+    os.mkdir(where)
+    path = site.cluster.submit(
+        "-H", "--gres=gpu:1", "-t", "5", b"--comment=" + tag, b"--chdir=" + where, b"-A" + text
+    )
     wrong = site.cluster.submit("-H", "--gres=gpu:1", "--comment=downclock=run:$(id),deadline:+9s")
+    for option in ("-J", "--comment="):  # Slurm takes 1,024 bytes
+        with pytest.raises(OSError, match="too long"):
+            site.cluster.submit("-H", "--gres=gpu:1", option + "z" * 10_000)
     site.watch()
     site.settled(150)
-    for job in (name, note, long):
+    for job in (name, note, long, path):
         assert _comment(site, job).startswith("downclock core_mhz=")
         assert "\n" not in _comment(site, job)
         assert observe(_run(site)).jobs[int(job)].states == {"COMPLETED"}

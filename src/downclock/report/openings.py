@@ -68,7 +68,9 @@ class Openings:
         rows = np.flatnonzero(mine[processor] & (from_s <= last_s))
         server = platform.server[processor[rows]]
         windows = (server, from_s[rows], last_s[rows])
-        if size.max() >= many:
+        if many == 1:
+            where, start_s = server, from_s[rows]
+        elif size.max() >= many:
             where, start_s, _ = shared_windows(*windows, np.ones(rows.size, np.int64), many)
         else:
             where, start_s, end_s = _whole(*windows, size)

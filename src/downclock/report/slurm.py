@@ -165,7 +165,9 @@ def _job(planner: Planner, tracked: Tracked) -> dict[str, Any]:
         "job": tracked.task.job,
         "application": tracked.task.application_name,
         "gpus": tracked.task.gpus,
-        "state": _state(tracked, page.running is not None, page.accepted),
+        "state": _state(
+            tracked, page.running is not None, page.accepted, world.waits_for_gpus(tracked)
+        ),
         "deadline": instant(tracked.deadline_s - world.epoch_s, world.epoch),
     }
     if row is None:
@@ -182,7 +184,9 @@ def _job(planner: Planner, tracked: Tracked) -> dict[str, Any]:
     }
 
 
-def _state(tracked: Tracked, running: bool, accepted: bool) -> str:
+def _state(tracked: Tracked, running: bool, accepted: bool, waits: bool = False) -> str:
+    if waits and not tracked.ended:
+        return f"waits for GPUs: {tracked.left}"
     if tracked.ended or tracked.left:
         return tracked.ended or f"left to Slurm: {tracked.left}"
     state = "started" if running else "accepted" if accepted else "not decided"

@@ -12,7 +12,7 @@ from downclock.planners.catalog import without_objective
 from downclock.planners.result import PROVEN
 from downclock.problem.platform import Platform
 from downclock.quantities import count, duration, energy, instant, money, percent, prefixed
-from downclock.report.rejections import rejections
+from downclock.report.rejections import Rejection, rejections
 from downclock.report.tables import Page, Table
 from downclock.schedule.account.bill import PARTS, Bill
 from downclock.schedule.account.total_draw import all_draws, total_draw
@@ -36,11 +36,12 @@ def summary_page(summary: Summary) -> Page:
     """The summary as sentences, tables, plain values and flat rows."""
     notes = [f"{name} cannot plan this: {reason}" for name, reason in summary.without]
     notes += [*_partly_saved(summary), *broken_rules(summary.baselines)]
+    left = rejections(summary.problem, summary.plan.schedule)
     return Page(
         lines=(_headline(summary),),
-        tables=(_table(summary), *_rejections(summary.plan)),
+        tables=(_table(summary), *_rejections(summary.plan, left)),
         notes=(*notes, *_weak_bound(summary.plan), *_price_notes(summary.plan.bill)),
-        data=_data(summary),
+        data=_data(summary, left),
         records=[each.record() for each in summary.plans],
     )
 
@@ -208,8 +209,7 @@ def _bought(bills: list[Bill]) -> list[tuple[str, Callable[[Bill], str]]]:
     return rows
 
 
-def _rejections(plan: Planned) -> tuple[Table, ...]:
-    left = rejections(plan.problem, plan.schedule)
+def _rejections(plan: Planned, left: list[Rejection]) -> tuple[Table, ...]:
     if not left:
         return ()
     name = plan.problem.tasks.name
@@ -231,7 +231,7 @@ def _price_notes(bill: Bill) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _data(summary: Summary) -> dict[str, Any]:
+def _data(summary: Summary, left: list[Rejection]) -> dict[str, Any]:
     platform = summary.problem.platform
     return {
         "problem": summary.problem.name,
@@ -239,7 +239,7 @@ def _data(summary: Summary) -> dict[str, Any]:
         "servers": platform.server_count,
         "processors": platform.processor_count,
         "valid": True,
-        "plan": _details(summary.plan),
+        "plan": {**_details(summary.plan), "rejected": _left(summary.plan, left)},
         "baselines": [
             {**_details(each), "saved": summary.saved(each)} for each in summary.baselines
         ],
@@ -248,6 +248,7 @@ def _data(summary: Summary) -> dict[str, Any]:
 
 
 def _details(each: Planned) -> dict[str, Any]:
+    reason, name = each.schedule.outcomes.reason, each.problem.tasks.name
     return {
         "policy": each.policy,
         "planning_s": each.planning_s,
@@ -255,13 +256,13 @@ def _details(each: Planned) -> dict[str, Any]:
         "gap": each.gap,
         "done": each.done,
         "deadlines_met": each.deadlines_met,
-        "rejected": _left(each),
+        "rejected": [{"task": name[task], "reason": reason[task]} for task in each.rejected],
         "bill": each.bill.as_dict(),
         **({} if each.value is None else each.value.record()),
     }
 
 
-def _left(plan: Planned) -> list[dict[str, Any]]:
+def _left(plan: Planned, left: list[Rejection]) -> list[dict[str, Any]]:
     """Rejected tasks; the earliest deadline of the first that could be met beside the plan."""
     return [
         {
@@ -269,5 +270,5 @@ def _left(plan: Planned) -> list[dict[str, Any]]:
             "reason": each.why,
             "earliest_deadline_s": each.earliest_s if np.isfinite(each.earliest_s) else None,
         }
-        for each in rejections(plan.problem, plan.schedule)
+        for each in left
     ]

@@ -59,9 +59,10 @@ class Run:
         deadline_s = self.problem.tasks.deadline_s
         ends = finish_s(self.realised.segments, len(self.problem.tasks))
         over = ends > deadline_s + slack(deadline_s)
-        failed = self.realised.outcomes.status == FAILED
-        lost = np.array([str(r).startswith("lost") for r in self.realised.outcomes.reason])
-        return np.flatnonzero(failed & over & ~lost)
+        outcomes = self.realised.outcomes
+        found: Ints = np.flatnonzero((outcomes.status == FAILED) & over)
+        lost = [str(reason).startswith("lost") for reason in outcomes.reason[found]]
+        return found[~np.array(lost, dtype=bool)]
 
     @property
     def failed(self) -> Ints:

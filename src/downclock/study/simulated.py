@@ -13,7 +13,7 @@ from downclock.problem.price import Prices
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
 from downclock.schedule.account.bill import Bill, Boundary
-from downclock.schedule.schedule import DONE, Schedule
+from downclock.schedule.schedule import DONE, FAILED, Schedule
 from downclock.schedule.verify.verify import require_valid
 from downclock.simulate.chances import Chances
 from downclock.simulate.simulate import Run, simulate_many
@@ -175,8 +175,10 @@ def _bill(problem: Problem, schedule: Schedule, boundary: Boundary) -> Bill:
 
 def _lost_attempts(schedule: Schedule) -> int:
     """Attempts that came to nothing."""
-    segments = schedule.segments
-    tries = np.unique(np.column_stack([segments.task, segments.attempt]), axis=0)
-    ended = np.unique(segments.task[schedule.outcomes.status[segments.task] == DONE]).size
-    late = np.array([str(r).startswith("done at") for r in schedule.outcomes.reason], dtype=bool)
-    return len(tries) - ended - int(late.sum())
+    segments, outcomes = schedule.segments, schedule.outcomes
+    most = int(segments.attempt.max(initial=0)) + 1
+    tries = np.unique(segments.task * most + segments.attempt)
+    ended = np.unique(segments.task[outcomes.status[segments.task] == DONE]).size
+    failed = outcomes.reason[outcomes.status == FAILED]
+    late = sum(str(reason).startswith("done at") for reason in failed)
+    return tries.size - ended - late

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -60,6 +62,33 @@ def test_another_writer_is_refused_and_a_reader_is_not(tmp_path: Path) -> None:
     assert len(list(reader.rows())) == 1
     log.close()
     Log(tmp_path / "log.db").close()
+
+
+READ = """
+import os, sys
+from pathlib import Path
+from downclock.adapters.slurm.log import Log
+if os.geteuid() == 0:
+    os.setgid(65534), os.setuid(65534)
+print(len(list(Log(Path(sys.argv[1]), dry=True).rows())))
+"""
+
+
+@pytest.mark.parametrize("ends", ["closed", "killed", "written"])
+def test_who_may_only_read_the_log_reads_it(ends: str) -> None:
+    with tempfile.TemporaryDirectory(prefix="a?b#") as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        log = Log(folder / "log.db")
+        log.append(0.0, [(MOMENT, {})])
+        if ends == "killed":
+            shutil.copytree(folder, folder / "copy")
+        (log.close if ends == "closed" else log.rows)()
+        file = folder / "copy" / "log.db" if ends == "killed" else folder / "log.db"
+        words = [sys.executable, "-c", READ, str(file)]
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert (done.stdout, done.stderr) == ("1\n", "")
+        log.close()
 
 
 def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:

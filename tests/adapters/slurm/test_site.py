@@ -61,7 +61,7 @@ def test_a_job_becomes_a_task(tmp_path: Path) -> None:
         ("its owner chose its clocks", "", {"gpu_freq": "gpu:900"}),
         ("its owner lets it start later", "", {"eligible_s": 2000.0}),
         ("it has no deadline", "", {"deadline_s": float("inf")}),
-        ("its deadline has passed", "", {"deadline_s": 900.0}),
+        ("its deadline has passed", "", {"deadline_s": 1030.0}),
         ("it is a job array", "", {"odd": "it is a job array"}),
         ("it has no time limit, and nobody says how long it runs", "", {"limit_s": float("inf")}),
         ("it was left to Slurm before", "", {"comment": "downclock left=1 reason=x"}),

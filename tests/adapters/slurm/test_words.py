@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -14,6 +16,7 @@ from downclock.adapters.slurm.words import (
     our_part,
     owners_part,
     restored,
+    told_start_s,
     wish_of,
 )
 
@@ -62,3 +65,16 @@ def test_an_owners_comment_comes_back_as_submitted_or_as_changed_since() -> None
     assert restored("downclock=off", mine) == "downclock=off"
     again = comment_of({"start": "2"}, "x", restored(f"{ours} more", mine))
     assert owners_part(again) == "downclock=plan downclock=run:5s a b more"
+
+
+@pytest.mark.parametrize(
+    ("comment", "start_s"),
+    [
+        ("downclock core_mhz=900 start=1794881014 nodes=a reason=x | start=7", 1794881014.0),
+        ("downclock left=1 reason=x", math.inf),
+        ("downclock start=1e9 reason=x", math.inf),
+        ("start=5", math.inf),
+    ],
+)
+def test_the_start_that_we_told_is_in_our_line(comment: str, start_s: float) -> None:
+    assert told_start_s(comment) == start_s

@@ -250,6 +250,17 @@ def test_gpus_of_others_and_nodes_that_drain_are_not_planned(live: Live) -> None
     assert live.shown.jobs[4].nodes == {"node2": 1}
 
 
+def test_a_job_whose_deadline_is_over_is_planned_for_later(live: Live) -> None:
+    live.shown.submit(1, run="60s", deadline="+1m")
+    live.step(100.0)
+    (tracked,) = live.world.tracked.values()
+    assert tracked.task.missed == "its deadline has passed"
+    assert live.shown.now_s + 60.0 < tracked.deadline_s < live.shown.now_s + 180.0
+    assert "reason=its-deadline-has-passed" in live.shown.jobs[1].comment
+    live.step(60.0)
+    assert live.shown.start() == [1]
+
+
 def test_a_job_that_slurm_ends_by_its_deadline_is_not_planned_for_later(live: Live) -> None:
     """It is let go with the reason: perhaps Slurm finds a place, and its owner is told."""
     live.shown.submit(1, run="20m", deadline_s=BEGIN_S + 900.0, comment="downclock=run:20m")

@@ -24,6 +24,8 @@ from downclock.errors import AdapterError
 from downclock.workloads.traces.hosts import hosts_of
 
 MINUTE_S = 60.0
+WAITS = 3.0
+"""A job waits so many times its run time for GPUs of others, if its deadline is lost anyway."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +53,9 @@ def actions(world: SlurmWorld, seen: Observed) -> Iterator[Action]:
     for tracked in world.tracked.values():
         job = world.job_of(tracked, seen)
         if job is not None and job.waits:
-            for_us = job.held and not world.owner_holds(tracked.task, job, seen)
-            waiting.append((tracked, replace(job, held=for_us)))  # other holds are not ours to end
+            owners = world.owner_holds(tracked.task, job, seen)  # such holds are not ours to end
+            if not (owners and tracked.refused):
+                waiting.append((tracked, replace(job, held=job.held and not owners)))
     yield from (a for each in waiting if (a := _job_action(world, *each, seen.now_s)) is not None)
     if world.site.sleep:
         yield from _node_actions(world, seen)
@@ -78,6 +81,12 @@ def carry_out(world: SlurmWorld, todo: Sequence[Action], run: Run, now_s: float)
 
 
 def _job_action(world: SlurmWorld, tracked: Tracked, job: Job, now_s: float) -> Action | None:
+    if world.waits_for_gpus(tracked) and not wish_of(job.comment).off:
+        last_s = _last_start_s(world, tracked)
+        if math.isinf(job.deadline_s):
+            last_s = max(last_s, tracked.told_s + WAITS * tracked.task.whole_s)
+        if last_s > now_s + world.site.interval_s:
+            return _waits(world, tracked, job, last_s, now_s)
     if tracked.left:
         return _left(world, tracked, job, now_s)
     if tracked.ended:
@@ -87,7 +96,10 @@ def _job_action(world: SlurmWorld, tracked: Tracked, job: Job, now_s: float) -> 
     row = page.running or (page.rows[0] if page.rows else None)
     if row is not None:
         return _started(world, tracked, job, row, now_s)
-    return _waits(world, tracked, job, now_s) if page.accepted else None
+    last_s = _last_start_s(world, tracked)
+    if last_s <= now_s + world.site.interval_s or not (page.accepted or is_ours(job.comment)):
+        return None
+    return _waits(world, tracked, job, last_s, now_s)
 
 
 def _started(
@@ -112,26 +124,30 @@ def _started(
     return _changed(tracked, job, words, reason, changes)
 
 
-def _waits(world: SlurmWorld, tracked: Tracked, job: Job, now_s: float) -> Action | None:
-    """An accepted job without a start: Slurm itself starts it at the last moment, if nobody does.
+def _waits(
+    world: SlurmWorld, tracked: Tracked, job: Job, start_s: float, now_s: float
+) -> Action | None:
+    """A job without a start: Slurm itself starts it at the last moment, if nobody does.
 
     So a planner that is gone costs energy and no deadline.
     """
-    site = world.site
-    whole_s = tracked.task.whole_s * site.unreserved
-    wake_s = float(site.cluster.platform.wake_s.max()) if site.sleep else 0.0
-    start_s = tracked.deadline_s - whole_s - wake_s + site.overhead_s / 2.0
-    if start_s <= now_s + site.interval_s:
-        return None
     words = {"start": f"{start_s:.0f}", "nodes": "any"}
     changes = [
         f"StartTime={_start(start_s, now_s)}",
         *(["ReqNodeList="] if job.required_nodes else []),
         *(["TresFreq="] if "TresFreq" in world.changed(tracked.task, job) else []),
-        *_limit(job, start_s, whole_s),
+        *_limit(job, start_s, world.least_s(tracked.task)),
     ]
-    reason = f"{_missed(tracked)}accepted, starts then at the latest"
-    return _changed(tracked, job, words, reason, changes)
+    why = "waits for GPUs" if tracked.left else "planned"
+    return _changed(tracked, job, words, f"{_missed(tracked)}{why}, starts then at the latest",
+                    changes)  # fmt: skip
+
+
+def _last_start_s(world: SlurmWorld, tracked: Tracked) -> float:
+    """When a job must start that is to end in time at full speed."""
+    site = world.site
+    wake_s = float(site.cluster.platform.wake_s.max()) if site.sleep else 0.0
+    return tracked.deadline_s - world.least_s(tracked.task) - wake_s + site.overhead_s / 2.0
 
 
 def _missed(tracked: Tracked) -> str:

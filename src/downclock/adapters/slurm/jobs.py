@@ -35,12 +35,13 @@ class Task:
         scale: units of work, with what it takes to start and end a job.
         whole_s: how long it takes at default clocks, with that and all that is held in reserve
             but what the policy reserves.
-        deadline_s: latest end, in seconds since 1970.
+        deadline_s: latest end that its owner asks for, in seconds since 1970.
         gpus: that it needs at once.
         comment, limit_s, held, node_count: as its owner submitted it.
         identity: what its application is called when it is learnt, and ``units`` its work: runs of
             it, or what its owner says of its run time.
-        missed: why it cannot end by its own deadline, and has a later one; empty: it can.
+        granted_s, missed: the end it is planned for where it cannot end by its own deadline, and
+            why it cannot; None and empty: it can.
     """
 
     job: int
@@ -59,7 +60,13 @@ class Task:
     units: float = 1.0
     held: bool = True
     node_count: int = 1
+    granted_s: float | None = None
     missed: str = ""
+
+    @property
+    def planned_s(self) -> float:
+        """Latest end that is planned for."""
+        return self.deadline_s if self.granted_s is None else self.granted_s
 
 
 @dataclass(slots=True)
@@ -120,7 +127,7 @@ class JobReader:
             (place is None, f"application {name[:60]!r} cannot run there, or nobody knows it"),
             (run_s is None, "it has no time limit, and nobody says how long it runs"),
             (math.isinf(deadline_s), "it has no deadline"),
-            (deadline_s <= now_s, "its deadline has passed"),
+            (deadline_s <= now_s and math.isfinite(job.deadline_s), "its deadline has passed"),
             (not self._fits(job), "GPUs on part of several nodes are not planned"),
         )
         why = next((words for broken, words in rules if broken), "")

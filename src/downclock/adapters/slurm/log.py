@@ -44,9 +44,10 @@ class Log:
                 made = sqlite3.connect(":memory:", check_same_thread=False)
                 made.execute(_TABLE)
                 return made
-            found = sqlite3.connect(
-                f"file:{self.path}?mode=ro", uri=True, check_same_thread=False, timeout=30
-            )
+            # A log that nobody writes has no file beside it, and a reader may not be allowed one.
+            alone = "" if Path(f"{self.path}-wal").exists() else "&immutable=1"
+            where = f"{self.path.absolute().as_uri()}?mode=ro{alone}"
+            found = sqlite3.connect(where, uri=True, check_same_thread=False, timeout=30)
             self._require_version(found)
             return found
         self.path.parent.mkdir(parents=True, exist_ok=True)

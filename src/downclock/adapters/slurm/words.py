@@ -11,6 +11,7 @@ one we want says that all of it is done.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 from downclock.problem.calendar import seconds_of
@@ -61,6 +62,12 @@ def our_part(comment: str) -> str:
 def is_ours(comment: str) -> bool:
     """Tell whether we wrote the beginning of a comment."""
     return comment.startswith(f"{MARK} ")
+
+
+def told_start_s(comment: str) -> float:
+    """Return the start that our line tells, in seconds since 1970; infinite: none."""
+    words = [word.removeprefix("start=") for word in our_part(comment).split() if "start=" in word]
+    return float(words[0]) if words and words[0].isdecimal() else math.inf
 
 
 def wish_of(comment: str) -> Wish:

@@ -20,7 +20,14 @@ from downclock.adapters.slurm.jobs import MINUTE_S, JobReader, Task
 from downclock.adapters.slurm.log import BEGUN, CARRIED, DECIDED, MOMENT, Log
 from downclock.adapters.slurm.observed import Job, Observed
 from downclock.adapters.slurm.site import SlurmSite
-from downclock.adapters.slurm.words import MARK, is_ours, owners_part, restored, wish_of
+from downclock.adapters.slurm.words import (
+    MARK,
+    is_ours,
+    owners_part,
+    restored,
+    told_start_s,
+    wish_of,
+)
 from downclock.engine.book import Row
 from downclock.engine.decisions import Decisions
 from downclock.engine.facts import (
@@ -60,6 +67,9 @@ LATER, LATEST = 1.25, 1000.0
 """A job that cannot end by its deadline is planned for so much more time, until that will do; where
 even so many times its run time will not, it is left to Slurm."""
 
+ANEW_S = 30.0
+"""Jobs that will be late or wait for GPUs are planned anew when some are back, at most so often."""
+
 MOST_TASKS = 20_000
 """A plan with more tasks is begun anew, so that replaying the log stays quick."""
 
@@ -70,7 +80,7 @@ class Tracked:
 
     Attributes:
         task, number: as it was told, and its number there.
-        deadline_s: the one that counts, in seconds since 1970.
+        deadline_s, told_s: the one that counts, and when it was told, in seconds since 1970.
         restarts, submit_s: requeues that are known; each submits the job again.
         left, how: why it is left to Slurm, and how; empty: it is not.
         refused: the plan gave it up, and nobody else.
@@ -82,6 +92,7 @@ class Tracked:
     number: int
     deadline_s: float
     submit_s: float
+    told_s: float = 0.0
     restarts: int = 0
     left: str = ""
     how: str = RELEASE
@@ -186,6 +197,7 @@ class SlurmWorld:
         self.carried: dict[str, Carried] = {}
         self.notes: list[str] = []
         self._originals: dict[str, dict[str, Any]] = {}
+        self._freed, self._anew_s = False, -math.inf
         self.server_of = {node: server for server, node in enumerate(site.nodes)}
         self.first = site.cluster.platform.first_processor.tolist()
         self._replay()
@@ -272,7 +284,7 @@ class SlurmWorld:
 
     def step(self, seen: Observed) -> None:
         """Tell what has happened; everything is in the log before anything is carried out."""
-        if self.scheduler is None or len(self.tracked) > MOST_TASKS:
+        if self.scheduler is None or len(self.scheduler.view.tasks) > MOST_TASKS:
             self._begin(seen)
         try:
             self._step(seen)
@@ -286,11 +298,28 @@ class SlurmWorld:
         now_s = max(seen.now_s - self.epoch_s, self.scheduler.book.now_s)
         self._catch_up(seen, now_s)  # what was promised a start by now has it
         moment = self._differences(seen, now_s)
-        moment.told += self._later(seen)
+        self._tell_anew(moment, seen)
         while moment:
             self._tell_all(moment, seen)
             self._catch_up(seen, now_s)
             moment = Moment(now_s, told=self._later(seen))
+
+    def _tell_anew(self, moment: Moment, seen: Observed) -> None:
+        """Have jobs planned anew that will be late or wait for GPUs, where GPUs have come back."""
+        self._freed = self._freed or any(fact.code == UP for fact in moment.facts)
+        if not self._freed or seen.now_s < self._anew_s + ANEW_S:
+            moment.told += self._later(seen)
+            return
+        self._freed, self._anew_s = False, seen.now_s
+        named = {fact.task for fact in moment.facts}
+        for each, job in self._waiting(seen):
+            due_s = self._owners_deadline_s(each, job)
+            task = replace(each.task, deadline_s=due_s, granted_s=None, missed="")
+            task = self._in_time(task, seen.now_s)
+            planned = not (each.left or each.number in named or self._begun(each))
+            if (planned or each.refused) and task.planned_s <= job.deadline_s - MINUTE_S:
+                moment.facts += [Fact(CANCELLED, each.number)] if planned else []
+                moment.told.append(task)
 
     def _catch_up(self, seen: Observed, now_s: float) -> None:
         """Let the scheduler do what it wanted to do by now."""
@@ -337,7 +366,7 @@ class SlurmWorld:
         assert self.scheduler is not None
         tasks = Tasks.of(
             [task.application for task in told],
-            deadline_s=[task.deadline_s - self.epoch_s for task in told],
+            deadline_s=[task.planned_s - self.epoch_s for task in told],
             arrival_s=now_s,
             scale=[task.scale for task in told],
             processors=[task.gpus for task in told],
@@ -345,7 +374,7 @@ class SlurmWorld:
         )
         numbers: list[int] = self.scheduler.tell(tasks, np.arange(len(told))).tolist()
         for task, number in zip(told, numbers, strict=True):
-            new = Tracked(task, number, task.deadline_s, task.submit_s)
+            new = Tracked(task, number, task.planned_s, task.submit_s, self.epoch_s + now_s)
             was = self.tracked.get(task.key, new)
             new.submit_s, new.restarts, new.refusals = was.submit_s, was.restarts, was.refusals
             self.tracked[task.key] = new
@@ -396,18 +425,48 @@ class SlurmWorld:
 
         Left to Slurm they would be started on GPUs that others were promised.
         """
-        found = []
-        for each in self.tracked.values():
-            job = self.job_of(each, seen) if each.refused else None
-            if job is None or not job.waits or self._is_owners(each, job, seen):
-                continue
-            least_s = each.task.whole_s * self.site.unreserved
-            left_s = LATER * max(each.task.deadline_s - seen.now_s, least_s)
+        assert self.scheduler is not None
+        found, up = [], sum(self.scheduler.book.up)
+        for each, job in self._waiting(seen):
+            left_s = LATER * max(each.deadline_s - seen.now_s, self.least_s(each.task))
             due_s = seen.now_s + left_s
-            if left_s < LATEST * least_s and due_s < job.deadline_s - MINUTE_S:
+            soon = left_s < LATEST * self.least_s(each.task) and due_s < job.deadline_s - MINUTE_S
+            if each.refused and each.task.gpus <= up and soon:
                 why = each.task.missed or each.left
-                found.append(replace(each.task, deadline_s=due_s, missed=why))
+                found.append(replace(each.task, granted_s=due_s, missed=why))
         return found
+
+    def _in_time(self, task: Task, now_s: float) -> Task:
+        """A task as it is told: one whose deadline is over has a later one."""
+        if task.deadline_s > now_s:
+            return task
+        due_s = now_s + LATER * self.least_s(task)
+        return replace(task, granted_s=due_s, missed="its deadline has passed")
+
+    def least_s(self, task: Task) -> float:
+        """How long a job takes at least, with all that is held in reserve."""
+        return task.whole_s * self.site.unreserved
+
+    def waits_for_gpus(self, tracked: Tracked) -> bool:
+        """Tell whether a job has no place while GPUs are used by others, or gone."""
+        return tracked.refused and self.scheduler is not None and not all(self.scheduler.book.up)
+
+    def _waiting(self, seen: Observed) -> list[tuple[Tracked, Job]]:
+        """Waiting jobs that were told and that their owners have not taken back."""
+        pairs = [(each, self.job_of(each, seen)) for each in self.tracked.values()]
+        return [
+            (each, job)
+            for each, job in pairs
+            if job is not None
+            and job.waits
+            and each.number >= 0
+            and (each.refused or each.task.missed)
+            and not self._is_owners(each, job, seen)
+        ]
+
+    def _begun(self, tracked: Tracked) -> bool:
+        assert self.scheduler is not None
+        return self.scheduler.book.tasks[tracked.number].running is not None
 
     def _is_owners(self, tracked: Tracked, job: Job, seen: Observed) -> bool:
         """Tell whether a job's owner wants it back."""
@@ -426,7 +485,8 @@ class SlurmWorld:
                 before = self._before(job)
                 task = self.reader.task_of(before, seen.now_s)
                 if isinstance(task, Task):
-                    moment.told.append(self._as_submitted(task))
+                    task = self._in_time(self._as_submitted(task), seen.now_s)
+                    moment.told.append(task)
                 elif self.reader.asked(job, seen.now_s):
                     nobody = self.reader.unplanned(before)
                     moment.refused.append((self._as_submitted(nobody), task))
@@ -498,11 +558,8 @@ class SlurmWorld:
         assert self.scheduler is not None
         key, number = tracked.task.key, tracked.number
         row = self.scheduler.book.tasks[number].running
-        wish = wish_of(job.comment)
-        limit_s = math.inf if tracked.task.limit_s is None else tracked.task.limit_s
-        told = replace(job, submit_s=tracked.task.submit_s, limit_s=limit_s)
-        deadline_s = self.reader.deadline_s(told, wish)
-        if wish.off:
+        deadline_s = self._owners_deadline_s(tracked, job)
+        if wish_of(job.comment).off:
             self._leave(moment, tracked, "its owner opted out", RESTORE)
         elif self.owner_holds(tracked.task, job, seen):
             self._leave(moment, tracked, "its owner holds it", RESTORE)
@@ -522,6 +579,12 @@ class SlurmWorld:
         elif self._amended(tracked, deadline_s):
             after_s = max(deadline_s - self.epoch_s, moment.now_s)
             moment.facts.append(Fact(AMENDED, number, value=after_s))
+
+    def _owners_deadline_s(self, tracked: Tracked, job: Job) -> float:
+        """What the owner of a job asks for now; limits of ours do not count."""
+        limit_s = math.inf if tracked.task.limit_s is None else tracked.task.limit_s
+        told = replace(job, submit_s=tracked.task.submit_s, limit_s=limit_s)
+        return self.reader.deadline_s(told, wish_of(job.comment))
 
     @staticmethod
     def _amended(tracked: Tracked, deadline_s: float) -> bool:
@@ -581,7 +644,8 @@ class SlurmWorld:
     def row_of(self, tracked: Tracked, job: Job | None, now_s: float) -> Row | None:
         """What a job runs by: begun, or promised and begun by Slurm when the book was not looking.
 
-        The book begins a row when it is told that the one before it has ended: perhaps only now.
+        The book begins a row when it is told that the one before it has ended: perhaps only now,
+        perhaps later than we told Slurm.
         """
         assert self.scheduler is not None
         page = self.scheduler.book.tasks[tracked.number]
@@ -589,7 +653,8 @@ class SlurmWorld:
             return page.running
         row = page.rows[0]
         there = set(job.nodes) == set(self.nodes_of(row.processors))
-        return row if there and row.start_s <= now_s + 1.0 else None
+        start_s = min(row.start_s, told_start_s(job.comment) - self.epoch_s)
+        return row if there and start_s <= now_s + 1.0 else None
 
     def nodes_of(self, processors: Iterable[int]) -> list[str]:
         """Slurm's names of the servers of processors."""

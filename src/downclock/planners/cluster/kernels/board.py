@@ -119,6 +119,7 @@ TALLY = record(
     since_replan=int,  # events since all was planned anew
     closed=int,  # 1: nothing more comes
     settled=int,  # 1: all was planned with care and goes as planned
+    unstarted=int,  # 1: tasks may be planned on processors where nothing runs
     priced=int,  # 1: tasks wait for cheap hours
     shared=int,  # 1: gangs have come; tasks have reservations on groups of processors
     items=int,  # items in use or free

@@ -161,6 +161,7 @@ def best_end(c: Cluster, i: int, k: int, now_s: float) -> tuple[int, float, floa
     curves, row = c.curves, row_of(c, i, k)
     deadline, short = c.tasks.deadline_s[i], curves.rows.short_s[row]
     free, free_j = curves.rows.free_s[row], curves.rows.free_j[row]
+    smooth = curves.rows.model[row] != LADDER  # any run time: no need to ask which fits
     idle_share, idle_w = c.tally.idle_share[0], curves.kinds.idle_w[k]
     gap_w, wait_weight = TIGHT * idle_w, c.tally.wait_weight[0]
     kind, up, end_s, last_s = (
@@ -171,22 +172,20 @@ def best_end(c: Cluster, i: int, k: int, now_s: float) -> tuple[int, float, floa
     )
     best, least, length = -1, np.inf, -1.0
     servers, looked = c.tally.awake[0], in_window(c)
-    turn = c.tally.turn[0] if looked < servers else 0
+    turn = c.tally.turn[0] % servers if looked < servers else 0
     for a in range(looked):
-        j = c.awake_servers[(turn + a) % servers]
+        j = c.awake_servers[turn + a if turn + a < servers else turn + a - servers]
+        last, longer_w = last_s[j], -idle_share * (c.servers.awake_w[j] - idle_w)
         for p in range(c.servers.first[j], c.servers.end[j]):
-            start_s = max(now_s, end_s[p])
+            ends = end_s[p]
+            start_s = max(now_s, ends)
             room = deadline - start_s
-            if kind[p] != k or room < short or up[p] == 0:
+            if room < short or kind[p] != k or up[p] == 0:
                 continue
-            t = free if room >= free else want_s(curves, row, room)
-            gap = last_s[j] - start_s - t
-            cost = gap_w * gap
-            if gap < 0.0:
-                cost = -idle_share * (c.servers.awake_w[j] - idle_w) * gap
-            cost += gap_w * (
-                wait_weight * (start_s - now_s) if start_s == end_s[p] else -IDLE_NOW_S
-            )
+            t = min(room, free) if smooth else want_s(curves, row, room)
+            gap = last - start_s - t
+            cost = gap_w * gap if gap >= 0.0 else longer_w * gap
+            cost += gap_w * (wait_weight * (start_s - now_s) if start_s == ends else -IDLE_NOW_S)
             if cost < least and t < free:
                 cost += energy_j(curves, row, t) - free_j
             if cost < least and t > 0.0:

@@ -116,6 +116,7 @@ def _give_place(c: Cluster, i: int, p: int, now_s: float) -> None:
     if c.servers.awake[j] == 0:
         wake(c, j, now_s)
     append(c, best, i, c.curves.rows.short_s[row_of(c, i, c.processors.kind[best])], now_s)
+    c.tally.unstarted[0] = 1
     changed(c, best, now_s)
 
 
@@ -362,7 +363,7 @@ def load(c: Cluster, tasks: Ints, processor: Ints, length_s: Floats, now_s: floa
         if c.servers.awake[j] == 0:
             wake(c, j, now_s)
         append(c, processor[a], tasks[a], length_s[a], now_s)
-    c.tally.closed[0] = c.tally.settled[0] = 1
+    c.tally.closed[0] = c.tally.settled[0] = c.tally.unstarted[0] = 1
     c.tally.idle_share[0] = 1.0
     start_idle(c, now_s)
 

@@ -189,6 +189,7 @@ def replan(c: Cluster, now_s: float) -> None:
             good = False
             break
     if good and _worth(c, now_s) < before:
+        c.tally.unstarted[0] = 1
         return
     clear(c, queued_tasks(c)[0], now_s)
     put_back(c, tasks, where, start_s, length_s, now_s)
@@ -290,7 +291,10 @@ def _improve_eager(c: Cluster, now_s: float) -> None:
 
 @inner
 def start_idle(c: Cluster, now_s: float) -> None:
-    """Start what is planned on processors where nothing runs."""
+    """Start what is planned on processors where nothing runs, if there may be any."""
+    if c.tally.unstarted[0] == 0:
+        return
+    c.tally.unstarted[0] = 0
     for a in range(c.tally.awake[0]):
         j = c.awake_servers[a]
         for p in range(c.servers.first[j], c.servers.end[j]):
@@ -396,6 +400,7 @@ def compress_for(c: Cluster, new: int, now_s: float) -> bool:
     for p in range(c.processors.kind.size):
         if c.processors.head[p] >= 0:
             relax(c, p, now_s)
+    c.tally.unstarted[0] = 1
     c.tally.tight_until_s[0] = max(c.tally.tight_until_s[0], c.tasks.deadline_s[new])
     return True
 
