@@ -250,7 +250,9 @@ def against_makespan() -> None:
     ratios = []
     for k, graph in enumerate(graphs):
         cores, deadline, power = 2 + k % 11, graph.total_work, ChipPower()
-        placed, seconds = timed(search, graph, cores)
+        began = time.perf_counter()
+        placed = search(graph, cores)
+        seconds = time.perf_counter() - began  # a busy computer slows both alike
         ours = global_clocks(placed.parallelism(graph), deadline, power).energy
         known = int(makespan(list_schedule(graph, cores, "hlf").parallelism(graph)))
         _, start = shortest(graph, cores, known, max(seconds, 0.5))

@@ -79,7 +79,7 @@ def test_the_bound_climbs_and_never_passes_the_optimum(seed: int) -> None:
         for steps in (0, 5, 20):
             bound.climb(steps)
             values.append(bound.value)
-        bound.refine(table)
+        bound.sharpen(table)
         values.append(bound.value)
         assert values == sorted(values)
         assert values[-1] <= best.cost * (1.0 + 1e-9)
@@ -137,3 +137,29 @@ def test_idle_machines_at_a_join_with_a_task_beside_are_seen() -> None:
     alone = bound_of(graph, found)
     assert fluid_bound(index.graph, fluid) < 0.9 * alone
     assert found.cost < 1.05 * alone
+
+
+def test_tasks_that_choose_in_arcs_see_whole_slots() -> None:
+    """0 -> {1, 2, 3} -> 4 on two machines at prices 9, 1, 9, 1, 9.
+
+    A fluid spreads nine units over two cheap slots of two machines; of three tasks one has a
+    machine for itself and the others share one: (4 + 1 + 9 + 9) / 25 of a cheap slot.
+    """
+    ends = [(0, i) for i in range(1, 4)] + [(i, 4) for i in range(1, 4)]
+    edges = Edges(np.array([a for a, _ in ends]), np.array([b for _, b in ends]))
+    price = np.array([9.0, 1.0, 9.0, 1.0, 9.0])
+    units = np.arange(1, 6)
+    graph = SlotGraph(
+        np.array([5, 3, 3, 3, 5]), edges, 2, price, units, (units / 5) ** 2,
+        release=np.array([0, 0, 0, 0, 4]), due=np.array([0, 4, 4, 4, 4]),
+    )  # fmt: skip
+    best = proven(graph)
+    assert best.cost == pytest.approx(9.0 + 23.0 / 25.0 + 9.0)
+    bound = prepared(graph, best, 0.0)
+    assert bound is not None
+    bound.upper = 1.5 * best.cost
+    bound.climb(20)
+    fluid = bound.value
+    bound.sharpen(cost_table(SlotGraphIndex.of(graph), graph.slots))
+    assert fluid < 9.0 + 21.0 / 25.0 + 9.0 + 1e-6
+    assert bound.value == pytest.approx(best.cost, rel=1e-4)

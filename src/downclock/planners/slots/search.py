@@ -1,7 +1,8 @@
 """Cheapest schedules of task graphs under a price per slot: an answer at once, then better ones.
 
 Start with a path-stretched list schedule. Place it on machines so that ancestry costs nothing,
-find the best intervals for that order by one minimum cut, and repeat: no step makes it worse.
+find the best intervals for that order by one minimum cut, let tasks exchange intervals by an
+assignment, and repeat: no step makes it worse.
 Multipliers of the machine limit (`CapacityMultipliers`) give the lower bound and new orders; small
 disturbances of the order give the rest. Every answer carries its bound.
 """
@@ -14,6 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from downclock.planners.slots.assign import reassigned
 from downclock.planners.slots.cost_quantum import CostQuantum
 from downclock.planners.slots.fluid import Fluid, fluid_bound
 from downclock.planners.slots.model import (
@@ -175,7 +177,7 @@ class CostSearch:
             self.improve(first, first + length - 1, most=3)
 
     def improve(self, first: Ints, last: Ints, most: int = 12) -> SlotPlan | None:
-        """Alternate machines and cuts from intervals until nothing changes; keep the best."""
+        """Alternate exchanges, machines and cuts until nothing changes; keep the best."""
         plan = SlotPlan(first, last, plan_cost(self.index, self.table, first, last))
         if not is_valid(self.graph, plan):
             return None
@@ -183,11 +185,14 @@ class CostSearch:
             self.keep(plan)
             if self.late:
                 break
+            before = plan.cost
+            plan = reassigned(self.index, self.table, plan, self.random)
             edges = order_edges(self.index, machines_of(self.index, plan), plan.first)
             better = self._cut(plan, *edges)
-            if better is None or better.cost >= plan.cost * (1.0 - 1e-9):
+            if better is not None and better.cost < plan.cost:
+                plan = better
+            if plan.cost >= before * (1.0 - 1e-9):
                 break
-            plan = better
         self.keep(plan)
         return plan
 
@@ -268,6 +273,7 @@ class CostSearch:
             near = SlotPlan(first, last, plan_cost(self.index, self.table, first, last))
         found = best_intervals(self.index, self.table, near, *edges, reach=reach)
         if found is not None:
+            found = reassigned(self.index, self.table, found, self.random)
             self.keep(found)
         return found
 

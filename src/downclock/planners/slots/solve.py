@@ -17,6 +17,9 @@ from downclock.units import Ints
 ROUNDS = 400
 """Orders that are tried where nobody says how many."""
 
+WHOLE = 400
+"""Tasks up to which the whole order is disturbed too: few machines alone cannot move a join."""
+
 UNTIL_PROOF, UNTIL_STAGES = 0.25, 0.5
 """Part of a search after which HiGHS is asked, and the bound of barriers."""
 
@@ -110,7 +113,7 @@ def _search_on(search: CostSearch, rounds: int) -> None:
         if turn % (1 + search.turns_per_multiplier_step) == 0 and search.can_relax_capacity:
             search.multiplier_step()
             search.decode()
-        elif neighbourhoods is not None:
+        elif neighbourhoods is not None and (turn % 2 or len(search.graph) > WHOLE):
             neighbourhoods.step()
         else:
             present = search.disturb(present)

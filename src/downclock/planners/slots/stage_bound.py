@@ -3,7 +3,7 @@
 The Lagrangian bound cannot see that machines idle at a barrier: it mixes plans whose barriers lie
 in different slots. Here the stages between barriers share out the slots by dynamic programming,
 so every choice of barrier slots is looked at by itself. A stage's work is a fluid between its two
-barriers; in the arcs that decide, every task chooses an interval (separable bound).
+barriers; in the arcs that a cheaper plan may use, every task chooses an interval (`stage_arcs`).
 
 Tasks beside a barrier need machines too. A stage has room for them on as many machines as there
 are such tasks and as its own work leaves; a multiplier for each stage and slot is what that room
@@ -22,8 +22,15 @@ import numpy as np
 
 from downclock.planners.slots.barriers import Stages, barriers
 from downclock.planners.slots.fluid import SAFE, Fluid
-from downclock.planners.slots.kernels.stages import Multipliers, StageTasks, Steps
+from downclock.planners.slots.kernels.stages import (
+    WORTHS,
+    Multipliers,
+    Room,
+    StageTasks,
+    Steps,
+)
 from downclock.planners.slots.model import SlotGraphIndex, SlotPlan, cost_table
+from downclock.planners.slots.stage_arcs import FIRST_TRIES, TRIES, StageArcs, operations
 from downclock.planners.slots.windows import capacity_windows
 from downclock.units import Bools, Floats, Ints
 
@@ -36,8 +43,8 @@ LARGEST = 4_000_000
 FIRST_STEPS, STEPS = 12, 60
 """Steps of the multipliers to see which barriers are the best, and to climb with these."""
 
-WORK, REFINED = 1_500_000_000, 400_000_000
-"""Operations that climbing and the separable bound of arcs may take, about."""
+WORK = 1_500_000_000
+"""Operations that climbing may take, about."""
 
 PATIENCE, SHRINK = 3, 0.6
 """After so many steps without gain steps become that much shorter."""
@@ -68,7 +75,7 @@ def stage_bound(
     for bound in known[:2]:
         bound.climb(STEPS, late)
         if not late():
-            bound.refine(table)
+            bound.sharpen(table, late)
     value = max((bound.value for bound in known), default=0.0)
     return max(0.0, value - SAFE * (value + plan.cost))
 
@@ -96,12 +103,13 @@ class _Stage:
         """Count what some tasks need; ``crowd`` others may run in the same slots."""
         machines, length = index.graph.machines, index.length
         head, tail = _paths_within(index, tasks)
-        kind = np.column_stack([index.row, head, tail])[tasks]
+        kind = np.column_stack([index.row, head, tail, index.graph.release, index.graph.due])[tasks]
         rows, count = np.unique(kind, axis=0, return_counts=True)
         path = int((head + length + tail)[tasks].max())
+        row, head, tail, release, due = np.ascontiguousarray(rows.T)
         crowded = -(-int(length[tasks].sum()) // machines)
         return cls(
-            StageTasks(rows[:, 0].copy(), rows[:, 1].copy(), rows[:, 2].copy(), count),
+            StageTasks(row, head, tail, release, due, count),
             float(fluid.work[tasks].sum()),
             max(path, crowded),
             min(machines, tasks.size),
@@ -179,6 +187,10 @@ class _Relaxed:
         """The bound."""
         return self.constant + float(self.fore[-1][-1])
 
+    def through(self, stage: int) -> Floats:
+        """Least cost of a path through each arc of a stage, the constant left out."""
+        return self.fore[stage][:, None] + self.arcs[stage] + self.back[stage + 1]
+
     def path(self) -> list[tuple[int, int]]:
         """Begin and end of each stage on the cheapest path, as places in its arcs."""
         end, found = len(self.fore[-1]) - 1, list[tuple[int, int]]()
@@ -204,6 +216,7 @@ class StageBound:
         room: multiplier of a machine for tasks beside (stages, slots).
         once: what it is worth to run each task beside (d,).
         alive: arcs of each stage that a plan cheaper than ``upper`` may use.
+        sharp: those of each stage in which tasks choose; none where all is fluid.
         value: the bound.
     """
 
@@ -221,6 +234,7 @@ class StageBound:
     room: Floats
     once: Floats
     alive: list[Bools]
+    sharp: tuple[StageArcs, ...] = ()
     value: float = 0.0
     _scale: float = 1.0
     _best: _Relaxed | None = None
@@ -294,13 +308,13 @@ class StageBound:
 
     def _work(self) -> int:
         """Operations of one step, about; many where there is nothing to climb."""
-        if not self.barriers.beside.size:
+        if not self.barriers.beside.size and not self.sharp:
             return WORK + 1
         begins, span = (self.high - self.low + 1)[:-1], self.high[1:] - self.low[:-1]
         fluid = 2 * self.fluid.width.size * int(begins @ span)
         tried = 8 * (self.late - self.early + 1)
         beside = sum(int(self.alive[c.stage].sum()) * int(tried[c.task]) for c in self.copies)
-        return 1 + fluid + beside
+        return 1 + fluid + beside + TRIES * sum(each.work for each in self.sharp)
 
     def _moved(self, room: Floats, once: Floats, relaxed: _Relaxed) -> tuple[Floats, Floats]:
         """Return multipliers a step along the subgradient of a relaxed solution at others."""
@@ -316,14 +330,16 @@ class StageBound:
         """Remember the best solution, and which arcs a cheaper plan may use."""
         self._best, self.value = relaxed, min(relaxed.value, self.upper)
         most = self.upper * (1.0 + SAFE) - relaxed.constant
-        for stage, arcs in enumerate(relaxed.arcs):
-            through = relaxed.fore[stage][:, None] + arcs + relaxed.back[stage + 1]
-            self.alive[stage] &= through <= most
+        for stage in range(len(self.stages)):
+            self.alive[stage] &= relaxed.through(stage) <= most
+            if self.sharp:
+                self.sharp[stage].keep(self.alive[stage])
 
     def relaxed_at(self, room: Floats, once: Floats) -> _Relaxed:
         """Let stages and tasks beside choose at some multipliers."""
         steps = [self._steps(stage, room[stage]) for stage in range(len(self.stages))]
-        arcs = [self._fluid_arcs(stage, each, room[stage]) for stage, (each, _) in enumerate(steps)]
+        fluid = [self._fluid_arcs(k, each, room[k]) for k, (each, _) in enumerate(steps)]
+        arcs = [self._raised(stage, each, room[stage]) for stage, each in enumerate(fluid)]
         beside = [np.zeros(each.shape) for each in arcs]
         chosen, several = list[tuple[_Copy, Floats, Ints]](), np.zeros(once.size, dtype=bool)
         for copy in self.copies:
@@ -336,7 +352,7 @@ class StageBound:
         load, times = np.zeros(room.shape), np.zeros(once.size)
         relaxed = _Relaxed(float(once[several].sum()), arcs, beside, *_shortest(arcs), load, times)
         if np.isfinite(relaxed.value):
-            self._count_stages(relaxed, steps)
+            self._count_stages(relaxed, steps, fluid)
             self._count_beside(relaxed, room, chosen)
         return relaxed
 
@@ -394,11 +410,18 @@ class StageBound:
             return self.stages[stage].least
         return int((end - begin).min() + self.low[stage + 1] - self.low[stage])
 
-    def _count_stages(self, relaxed: _Relaxed, steps: list[tuple[Steps, Floats]]) -> None:
+    def _count_stages(
+        self, relaxed: _Relaxed, steps: list[tuple[Steps, Floats]], fluid: list[Floats]
+    ) -> None:
         """Take the machines that stages leave to tasks beside from the load."""
         for stage, (begin, end) in enumerate(relaxed.path()):
             a, b = int(self.low[stage]) + begin, int(self.low[stage + 1]) + end
             mine, (every, first) = self.stages[stage], steps[stage]
+            if self.sharp:
+                spare = self.sharp[stage].spare_in(begin, end, fluid[stage][begin, end])
+                if spare is not None:
+                    relaxed.load[stage] -= spare
+                    continue
             amount, cost = every.amount[a:b].ravel(), every.cost[a:b]
             order = np.argsort(cost, axis=None, kind="stable")
             taken = np.empty(order.size)
@@ -429,49 +452,41 @@ class StageBound:
         far = slot >= b + self._paid(copy, room).least
         return np.select([slot < a, slot < b, ~far], [stage - 1, stage, after], beyond)
 
-    def refine(self, table: Floats) -> None:
-        """Replace fluid by separable bounds in arcs of paths below ``upper``, cheapest first."""
-        relaxed = self.relaxed_at(self.room, self.once)
-        if not np.isfinite(relaxed.value):
-            self.value = self.upper
+    def sharpen(self, table: Floats, late: Callable[[], bool] = lambda: False) -> None:
+        """Let tasks choose in the arcs that are left, cheapest paths first, and climb on."""
+        relaxed = self._best
+        if relaxed is None or self.value >= self.upper:
             return
-        done, spent = [np.zeros(each.shape, dtype=bool) for each in relaxed.arcs], 0
-        most = self.upper - relaxed.constant
-        for part in (0.1, 0.2, 0.4, 0.7, 1.0, 1.0, 1.0):
-            limit = (1.0 - part) * relaxed.fore[-1][-1] + part * most
-            for stage in range(len(self.stages)):
-                through = relaxed.fore[stage][:, None] + relaxed.arcs[stage]
-                through = through + relaxed.back[stage + 1]
-                spent += self._refine_stage(
-                    relaxed, stage, (through <= limit) & ~done[stage], table, REFINED - spent
-                )
-                done[stage] |= through <= limit
-            relaxed.fore, relaxed.back = _shortest(relaxed.arcs)
-            self.value = max(self.value, min(relaxed.value, self.upper))
-            if spent >= REFINED:
-                break
+        self.sharp = tuple(
+            self._sharp(stage, relaxed, table, WORK // len(self.stages))
+            for stage in range(len(self.stages))
+        )
+        self._scale = 1.0
+        self._took(self.relaxed_at(self.room, self.once))
+        self.climb(STEPS, late)
 
-    def _refine_stage(
-        self, relaxed: _Relaxed, stage: int, which: Bools, table: Floats, budget: int
-    ) -> int:
-        """Raise some arcs of a stage to their separable bound; return the operations it took."""
-        from downclock.planners.slots.kernels.stages import SEARCHED, separable_arcs
-
-        mine, graph = self.stages[stage], self.index.graph
-        place = np.argwhere(which)
-        arcs = place + self.low[stage : stage + 2]
-        length = arcs[:, 1] - arcs[:, 0]
-        cost = np.cumsum(SEARCHED * mine.tasks.row.size * length**2)
-        good = (length <= table.shape[2]) & (cost <= budget)
-        place, arcs = place[good], np.ascontiguousarray(arcs[good])
-        value = separable_arcs(
-            table, mine.tasks, self.fluid.marginals(graph.price), self.fluid.width,
-            self.room[stage], (graph.machines, mine.rented), mine.wide, mine.need, arcs,
+    def _sharp(self, stage: int, relaxed: _Relaxed, table: Floats, budget: int) -> StageArcs:
+        """Arcs of a stage whose tasks can choose with so many operations."""
+        mine = self.stages[stage]
+        through = relaxed.through(stage)
+        at = np.argwhere(self.alive[stage] & np.isfinite(through))
+        at = at[np.argsort(through[tuple(at.T)], kind="stable")]
+        arcs = at + self.low[stage : stage + 2]
+        cost = np.cumsum((WORTHS + FIRST_TRIES) * operations(mine.tasks, arcs))
+        good = (arcs[:, 1] - arcs[:, 0] <= table.shape[2]) & (cost <= budget)
+        return StageArcs.of(
+            table, (self.fluid.marginals(self.index.graph.price), self.fluid.width), mine.tasks,
+            Room(self.index.graph.machines, mine.rented, self.room[stage]),
+            at[good], np.ascontiguousarray(arcs[good]),
         )  # fmt: skip
-        at = tuple(place.T)
-        value = value + relaxed.beside[stage][at]
-        relaxed.arcs[stage][at] = np.maximum(relaxed.arcs[stage][at], value)
-        return int(cost[-1]) if cost.size else 0
+
+    def _raised(self, stage: int, arcs: Floats, room: Floats) -> Floats:
+        """Costs of arcs as fluids, raised where tasks choose; those of too dear paths need not."""
+        if not self.sharp or self._best is None:
+            return arcs
+        best = self._best
+        other = best.fore[stage][:, None] + best.back[stage + 1] + best.beside[stage]
+        return self.sharp[stage].raise_to(arcs, room, self.upper - best.constant - other)
 
 
 def _barrier_windows(

@@ -14,8 +14,11 @@ from downclock.kernels.compiling import compiled
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-SEARCHED = 11
-"""Steps of the search for the best worth of work in an arc."""
+WORTHS = 40
+"""Values that are tried as the worth of work in an arc."""
+
+TIRED, SHORTER = 5, 0.7
+"""After so many steps without gain in an arc steps become that much shorter."""
 
 
 class Steps(NamedTuple):
@@ -28,11 +31,16 @@ class Steps(NamedTuple):
 
 
 class StageTasks(NamedTuple):
-    """Equal tasks of a stage: row of the table, least slots before and after, how many."""
+    """Equal tasks of a stage: row of the table, least slots before and after, own window, how many.
+
+    The window is the first and the last slot that they may use wherever the stage lies.
+    """
 
     row: Array
     head: Array
     tail: Array
+    release: Array
+    due: Array
     many: Array
 
 
@@ -47,6 +55,22 @@ class Multipliers(NamedTuple):
     after: Array
     beyond: Array
     least: int
+
+
+class Room(NamedTuple):
+    """Machines of a stage; how many of them others may rent, and what these pay (slots,)."""
+
+    machines: int
+    rented: int
+    paid: Array
+
+
+class Climb(NamedTuple):
+    """Multipliers of machines in some arcs (k, slots), how far steps go, and towards what (k,)."""
+
+    multiplier: Array
+    scale: Array
+    target: Array
 
 
 @compiled
@@ -163,70 +187,108 @@ def beside_costs(
 
 
 @compiled
-def _marginal(cost: Array, width: Array, wide: int, need: float, a: int, b: int) -> float:
-    """Return what the last unit of fluid work costs in slots a..b-1 on ``wide`` machines."""
-    each = cost[a:b].ravel()
-    order = np.argsort(each)
-    left = need
-    for k in range(order.size):
-        left -= wide * width[order[k] % width.size]
-        if left <= 0.0:
-            return each[order[k]]
-    return each[order[-1]]
-
-
-@compiled
-def _separate(table: Array, tasks: StageTasks, toll: Array, a: int, b: int) -> float:
-    """Return the sum of the tasks' cheapest intervals in an arc."""
+def _separate(table: Array, tasks: StageTasks, toll: Array, a: int, b: int, held: Array) -> float:
+    """Return the sum of the tasks' cheapest intervals in an arc; add what they hold to ``held``."""
     total = 0.0
     for g in range(tasks.row.size):
-        high = b - 1 - tasks.tail[g]
-        best, _, _ = cheapest(table[tasks.row[g]], toll, a + tasks.head[g], high, high)
+        low, high = (
+            max(a + tasks.head[g], tasks.release[g]),
+            min(b - 1 - tasks.tail[g], tasks.due[g]),
+        )
+        best, first, last = cheapest(table[tasks.row[g]], toll, low, high, high)
         total += tasks.many[g] * best
+        if first >= 0:
+            held[first : last + 1] += tasks.many[g]
     return total
 
 
 @compiled
 def _arc_at(
-    table: Array, tasks: StageTasks, cost: Array, width: Array, paid: Array,
-    room: tuple[int, int], worth: float, a: int, b: int, toll: Array,
-) -> float:  # fmt: skip
-    """Return the separable bound of an arc where a unit of work is worth so much."""
-    machines, rented = room
-    promised = 0.0
+    table: Array, tasks: StageTasks, room: Room, multiplier: Array, a: int, b: int, held: Array
+) -> float:
+    """Return the separable bound of an arc at multipliers of machines, and what tasks hold."""
+    promised, toll = 0.0, np.zeros(multiplier.size + 1)
+    held[a:b] = 0.0
     for t in range(a, b):
-        gain = 0.0
-        for j in range(width.size):
-            gain += max(worth - cost[t, j], 0.0) * width[j]
-        promised += machines * gain + rented * max(paid[t] - gain, 0.0)
-        toll[t + 1] = toll[t] + gain
-    return _separate(table, tasks, toll, a, b) - promised
+        more = max(room.paid[t] - multiplier[t], 0.0)
+        promised += room.machines * multiplier[t] + room.rented * more
+        toll[t + 1] = toll[t] + multiplier[t]
+    return _separate(table, tasks, toll, a, b, held) - promised
 
 
 @compiled
-def separable_arcs(
-    table: Array, tasks: StageTasks, cost: Array, width: Array, paid: Array,
-    room: tuple[int, int], wide: int, need: float, arcs: Array,
-) -> Array:  # fmt: skip
-    """Return the separable bound of a stage in some arcs (k, 2).
+def worth_multipliers(
+    table: Array, tasks: StageTasks, room: Room, cost: Array, width: Array, arcs: Array
+) -> Array:
+    """Return multipliers of machines (k, slots) in some arcs (k, 2), from a worth of fluid work.
 
-    Every task chooses its interval at multipliers of machines that a worth of fluid work makes
-    (see `Fluid.machine_multipliers`); the best worth is looked for. ``room`` are the machines, and
-    how many of them are given back at ``paid`` (slots,) where they are not used.
+    See `Fluid.machine_multipliers`; the best of some values is taken.
     """
-    value, toll = np.empty(len(arcs)), np.zeros(cost.shape[0] + 1)
+    found = np.zeros((len(arcs), room.paid.size))
+    each, held = np.zeros(room.paid.size), np.zeros(room.paid.size)
     for k in range(len(arcs)):
         a, b = arcs[k]
-        worth = _marginal(cost, width, wide, need, a, b)
-        best = _arc_at(table, tasks, cost, width, paid, room, worth, a, b, toll)
-        step = 0.15 * worth
-        for _ in range(SEARCHED):
-            less = _arc_at(table, tasks, cost, width, paid, room, worth - step, a, b, toll)
-            more = _arc_at(table, tasks, cost, width, paid, room, worth + step, a, b, toll)
-            if max(less, more) > best:
-                worth += step if more > less else -step
-                best = max(less, more)
-            else:
-                step *= 0.5
-        value[k] = best
-    return value
+        best, dearest = -np.inf, cost[a:b].max()
+        for part in range(WORTHS):
+            for t in range(a, b):
+                gain = 2.0 * dearest * part / WORTHS - cost[t]
+                each[t] = (np.maximum(gain, 0.0) * width).sum()
+            value = _arc_at(table, tasks, room, each, a, b, held)
+            if value > best:
+                best = value
+                found[k, a:b] = each[a:b]
+    return found
+
+
+@compiled
+def _moved(
+    room: Room, multiplier: Array, held: Array, a: int, b: int, reach: float, spare: Array
+) -> bool:
+    """Move multipliers of an arc towards a value; tell whether there is a way. Count what is spare.
+
+    ``reach`` is how much is to be gained.
+    """
+    steep = 0.0
+    for t in range(a, b):
+        rented = room.rented if room.paid[t] > multiplier[t] else 0
+        spare[t] += rented
+        held[t] += rented - room.machines
+        if multiplier[t] <= 0.0:
+            held[t] = max(held[t], 0.0)
+        steep += held[t] * held[t]
+    if steep == 0.0:
+        return False
+    for t in range(a, b):
+        multiplier[t] = max(multiplier[t] + reach / steep * held[t], 0.0)
+    return True
+
+
+@compiled
+def climb_arcs(
+    table: Array, tasks: StageTasks, room: Room, arcs: Array, climb: Climb, steps: int
+) -> tuple[Array, Array]:
+    """Move the multipliers of some arcs (k, 2) by subgradients towards their targets.
+
+    Return the separable bound of each arc (k,) and the machines that its tasks leave to others on
+    average (k, slots). ``climb`` is changed.
+    """
+    slots = room.paid.size
+    value, spare = np.full(len(arcs), -np.inf), np.zeros((len(arcs), slots))
+    held = np.zeros(slots)
+    for k in range(len(arcs)):
+        a, b = arcs[k]
+        now, failed, count = climb.multiplier[k].copy(), 0, 0
+        while count <= steps:
+            each = _arc_at(table, tasks, room, now, a, b, held)
+            failed += 1
+            if each > value[k]:
+                value[k], failed = each, 0
+                climb.multiplier[k, a:b] = now[a:b]
+            elif failed == TIRED:
+                climb.scale[k], failed = SHORTER * climb.scale[k], 0
+            count += 1
+            reach = climb.scale[k] * (climb.target[k] - each)
+            if value[k] >= climb.target[k] or not _moved(room, now, held, a, b, reach, spare[k]):
+                break
+        spare[k, a:b] /= count
+    return value, spare
