@@ -30,12 +30,12 @@ LIMIT_GB = 2.0
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "million.svg"
 
 RATIOS = {
-    "convert": 20.0,
-    "plan": 4.6,
-    "verify": 1.8,
-    "account": 2.3,
-    "simulate": 22.0,
-    "report": 10.6,
+    "convert": 10.9,
+    "plan": 4.4,
+    "verify": 1.6,
+    "account": 1.7,
+    "simulate": 19.6,
+    "report": 10.4,
 }
 """CPU seconds beside the rival's of a million jobs, when last looked at."""
 
