@@ -33,7 +33,7 @@ def scheduler() -> Iterator[str]:
     """A Dask scheduler with one worker process, on loopback."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+        n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
     ) as cluster:
         yield cluster.scheduler_address
 

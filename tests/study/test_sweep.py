@@ -386,7 +386,7 @@ def engines() -> Iterator[dict[str, list[str]]]:
     """Options of every engine; the Dask scheduler has one worker, on loopback."""
     distributed = pytest.importorskip("distributed")
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address=None
+        n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
     ) as cluster:
         yield {"pool": ["--jobs", "2"], "dask": ["--dask", cluster.scheduler_address]}
 
