@@ -2,11 +2,13 @@
 
     python -m benchmarks.readme_picture
 
-Writes docs/images/example-day.svg; `tests/test_docs.py` holds its numbers against README's sample.
+Planned where nothing was compiled, as a first run is. Writes docs/images/example-day.svg;
+`tests/test_docs.py` holds its numbers against README's sample.
 """
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import matplotlib as mpl
@@ -28,6 +30,7 @@ INK, FAINT = "#1e2328", "#9aa0a6"
 
 
 def main() -> None:
+    os.environ["NUMBA_DISABLE_JIT"] = "1"
     mpl.rcParams.update({"svg.fonttype": "none", "svg.hashsalt": "downclock", "font.size": 10})
     problem = load_problem(DAY / "cluster.toml", DAY / "jobs.csv")
     summary = summarise(problem)
