@@ -108,5 +108,5 @@ class Planner:
 
     def _put_back(self, job: Job, seen: Observed) -> Action:
         task = self.world.as_submitted(job)
-        for_us = job.held and not self.world.owner_holds(task, job, seen)
+        for_us = job.held and not self.world.records.owner_holds(task, job, seen)
         return put_back(self.world, task, replace(job, held=for_us), seen.now_s)

@@ -128,7 +128,7 @@ def _job(row: dict[str, Any]) -> Job:
         partition=_text(row, "partition"),
         comment=_text(row, "comment"),
         states=_states(row.get("job_state")),
-        reason=_text(row, "state_reason"),
+        reason=_text(row, "state_description") or _text(row, "state_reason"),
         held=_number(row, "priority", 1) == 0 and priority is not None,
         submit_s=_number(row, "submit_time", 0.0),
         eligible_s=_number(row, "eligible_time", 0.0),

@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from downclock.adapters.slurm.observed import Job
+
 MOST_BYTES = 1 << 20
 """A larger file is none of the agent's."""
 
@@ -58,6 +60,24 @@ def read_spool(folder: Path) -> list[Measured]:
         except (OSError, ValueError, KeyError, TypeError):
             continue
     return sorted(found, key=lambda each: (each.ended_s, each.job))
+
+
+def ran_already(folder: Path, job: Job, before_s: float) -> bool:
+    """Tell whether a node says that this run of a job ended before some time.
+
+    Earlier runs, and those of another job of the number, started before this one.
+    """
+    for node in job.nodes:
+        name = f"{job.number}-{node}-{job.restarts}"
+        if (folder / f"{name}.json").exists():
+            for file in (folder / f"{name}.json", *folder.glob(f"{name}-*.json")):
+                try:
+                    row = json.loads(file.read_text("utf-8", "replace"))
+                    if job.start_s - 1.0 <= row["started_s"] and row["ended_s"] < before_s:
+                        return True
+                except (OSError, ValueError, KeyError, TypeError):
+                    continue
+    return False
 
 
 def _measured(row: dict[str, Any]) -> Measured:
