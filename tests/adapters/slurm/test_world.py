@@ -186,7 +186,7 @@ def test_a_hold_of_the_owner_is_kept_but_not_one_that_a_controller_forgot(live: 
     live.step()
     live.shown.change(1, held=True)
     live.shown.boot_s = live.shown.now_s + 1.0  # the controller was killed and forgot
-    live.step(2.0)
+    live.step(12.0)
     assert not live.shown.jobs[1].held
     live.step(2.0)
     live.shown.change(2, held=True)
@@ -479,7 +479,7 @@ def test_a_nodes_word_counts_where_nobody_saw_the_end(live: Live, started_s: flo
     assert ("ran=1" in live.shown.jobs[1].comment) == (started_s > 0.0)
 
 
-def test_a_start_that_was_forgotten_is_planned_anew_at_once(live: Live) -> None:
+def test_a_start_that_was_forgotten_is_planned_anew(live: Live) -> None:
     live.shown.submit(1, run="600s", deadline="+13m")
     live.step()
     assert live.shown.start() == [1]
@@ -487,7 +487,8 @@ def test_a_start_that_was_forgotten_is_planned_anew_at_once(live: Live) -> None:
     live.step(30.0)
     waiting = replace(live.shown.jobs[1], states=PENDING, nodes={})
     _forget(live, waiting)
-    live.step(5.0)
+    assert live.step(5.0) == []  # its node may still run it
+    live.step(7.0)
     assert live.shown.freq[1] > slow  # the time that is left wants a faster clock
     assert live.step() == []
     assert live.shown.start() == [1]

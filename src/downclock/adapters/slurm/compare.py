@@ -26,6 +26,10 @@ COMPLETED, FORGOTTEN = "COMPLETED", "FORGOTTEN"
 FINDS_S = 300.0
 """A controller finds out so soon after its start which jobs it takes for running that are not."""
 
+SETTLES_S = 10.0
+"""A controller has heard so soon after its start what nodes run. What it has forgotten is started
+again only then: Slurm drains a node where a job is launched twice."""
+
 
 def differences(world: SlurmWorld, seen: Observed, now_s: float) -> Moment:
     """What has happened since the book was written."""
@@ -60,6 +64,17 @@ def has_run(world: SlurmWorld, tracked: Tracked, job: Job, seen: Observed) -> bo
         return True
     since = FORGOTTEN in known or tracked.ended_s <= seen.boot_s
     return job.waits and since and seen.boot_s <= job.submit_s + 1.0 <= seen.boot_s + FINDS_S
+
+
+def forgotten(world: SlurmWorld, row: Row | None, seen: Observed) -> bool:
+    """Tell whether the controller was started since a job was: it may not know of it."""
+    return row is not None and world.epoch_s + row.began_s < seen.boot_s
+
+
+def settles(world: SlurmWorld, tracked: Tracked, seen: Observed) -> bool:
+    """Tell whether a node may still run a job whose start a killed controller has forgotten."""
+    row = None if tracked.number < 0 else world.book.tasks[tracked.number].running
+    return forgotten(world, row, seen) and seen.now_s < seen.boot_s + SETTLES_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,12 +119,9 @@ class _Look:
             return "gone"
         if not (job.active or job.waits):
             return "+".join(sorted(job.states))
-        known = self._forgotten(row) and ran_already(self.world.site.spool, job, self.seen.boot_s)
+        since = forgotten(self.world, row, self.seen)
+        known = since and ran_already(self.world.site.spool, job, self.seen.boot_s)
         return FORGOTTEN if known else ""
-
-    def _forgotten(self, row: Row | None) -> bool:
-        """Tell whether the controller was started since: it may not know what it was doing."""
-        return row is not None and self.world.epoch_s + row.began_s < self.seen.boot_s
 
     def _tell_end(self, tracked: Tracked, job: Job | None, row: Row | None, ended: str) -> None:
         now_s = self.moment.now_s
@@ -135,7 +147,11 @@ class _Look:
             self.moment.restarts.append((tracked.task.key, job.restarts, job.submit_s))
             if row is not None:
                 self.moment.facts.append(Fact(LOST, number))
-        elif row is not None and (self._forgotten(row) or not self._usable(row.processors)):
+        elif settles(world, tracked, self.seen):
+            return
+        elif row is not None and (
+            forgotten(world, row, self.seen) or not self._usable(row.processors)
+        ):
             self.moment.facts.append(Fact(LOST, number))
         elif row is not None and self.moment.now_s - row.began_s > world.site.grace_s:
             if row.attempt:
