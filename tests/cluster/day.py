@@ -151,6 +151,7 @@ class Day:
             finally:
                 self._stop()
             self.jobs = observe(lambda words: self.cluster.run(*words)).jobs
+            self.records = self.cluster.run("scontrol", "show", "job", "-od")
             self.status = self.cluster.run(*self._words("status", "--format", "json"))
             for node in self.cluster.nodes:
                 self._recover(node)

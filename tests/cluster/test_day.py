@@ -12,7 +12,12 @@ import pytest
 from downclock.adapters.slurm.learn import _at, _grouped, learn
 from downclock.adapters.slurm.log import Log
 from downclock.adapters.slurm.site import read_site
-from tests.cluster.day import Day, drawn
+from downclock.problem.files.files import read_cluster
+from downclock.schedule.account.account import account
+from downclock.study.as_it_ran import as_it_ran
+from downclock.workloads.traces.read import read_trace
+from downclock.workloads.traces.to_problem import converted
+from tests.cluster.day import GPUS, IDLE_W, NODES, Day, drawn
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc compiles the fake NVML")
 
@@ -36,6 +41,26 @@ def test_200_jobs_are_planned_run_at_their_clocks_and_save_energy(folder: Path) 
     assert told["measured_j"] == pytest.approx(used_j)
     assert told["planned_j"] < 0.95 * told["default_j"]
     _first_half_foretells_the_second(day)
+    _as_it_ran_costs_what_its_rows_sum_to(day)
+
+
+def _as_it_ran_costs_what_its_rows_sum_to(day: Day) -> None:
+    """Slurm's records beside what it was seen to do: GPU-seconds at 280 W, the others idle."""
+    (day.folder / "records.txt").write_text(day.records)
+    cluster = read_cluster(day.folder / "site" / "cluster.toml")
+    found = converted(read_trace(day.folder / "records.txt"), cluster)
+    assert len(found.problem.tasks) == len(day.numbers)
+    assert found.placement.placed.all()
+    jobs = [day.job(number) for number in day.numbers]
+    gpu_s = sum(
+        wanted.gpus * (job.end_s - job.start_s)
+        for wanted, job in zip(day.wanted, jobs, strict=True)
+    )
+    took_s = max(job.end_s for job in jobs) - min(job.submit_s for job in jobs)
+    run_j = 280.0 * gpu_s  # of `both`, the mixed one of the library
+    idle_j = IDLE_W * (NODES * GPUS * took_s - gpu_s)
+    bill = account(found.problem, as_it_ran(found))
+    assert bill.total_j == pytest.approx(run_j + idle_j + 200.0 * NODES)  # each is woken once
 
 
 def _first_half_foretells_the_second(day: Day) -> None:
