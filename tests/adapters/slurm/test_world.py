@@ -479,6 +479,20 @@ def test_a_nodes_word_counts_where_nobody_saw_the_end(live: Live, started_s: flo
     assert ("ran=1" in live.shown.jobs[1].comment) == (started_s > 0.0)
 
 
+def test_a_job_that_was_left_to_slurm_does_not_run_twice_either(live: Live) -> None:
+    before = replace(_run(live, 60.0), nodes={"node9": 1})
+    live.shown.jobs[1] = before
+    live.step()
+    assert live.left(1) == "Slurm started it outside the plan"
+    live.shown.change(1, states=DONE, end_s=live.shown.now_s)
+    live.step()
+    _forget(live, before)
+    live.step(2.0)
+    live.step(2.0)
+    assert live.shown.jobs[1].held
+    assert "ran=1" in live.shown.jobs[1].comment
+
+
 def test_a_start_that_was_forgotten_is_planned_anew(live: Live) -> None:
     live.shown.submit(1, run="600s", deadline="+13m")
     live.step()
@@ -487,8 +501,8 @@ def test_a_start_that_was_forgotten_is_planned_anew(live: Live) -> None:
     live.step(30.0)
     waiting = replace(live.shown.jobs[1], states=PENDING, nodes={})
     _forget(live, waiting)
-    assert live.step(5.0) == []  # its node may still run it
-    live.step(7.0)
+    assert live.step(2.0) == []  # its node may still run it
+    live.step(10.0)
     assert live.shown.freq[1] > slow  # the time that is left wants a faster clock
     assert live.step() == []
     assert live.shown.start() == [1]

@@ -26,7 +26,7 @@ COMPLETED, FORGOTTEN = "COMPLETED", "FORGOTTEN"
 FINDS_S = 300.0
 """A controller finds out so soon after its start which jobs it takes for running that are not."""
 
-SETTLES_S = 10.0
+SETTLES_S = 5.0
 """A controller has heard so soon after its start what nodes run. What it has forgotten is started
 again only then: Slurm drains a node where a job is launched twice."""
 
@@ -35,8 +35,11 @@ def differences(world: SlurmWorld, seen: Observed, now_s: float) -> Moment:
     """What has happened since the book was written."""
     moment = Moment(now_s)
     look = _Look(world, seen, moment)
-    for tracked in world.open_jobs():
-        look.compare(tracked, world.job_of(tracked, seen))
+    for tracked in world.tracked.values():
+        if not (tracked.left or tracked.ended):
+            look.compare(tracked, world.job_of(tracked, seen))
+        elif not tracked.ended and tracked.number >= 0:
+            look.note_end(tracked, world.job_of(tracked, seen))
     look.arrivals()
     look.places()
     return moment
@@ -104,7 +107,7 @@ class _Look:
     def compare(self, tracked: Tracked, job: Job | None) -> None:
         """Tell what became of a job that the plan counts with."""
         row = self.world.row_of(tracked, job, self.moment.now_s)
-        ended = self._ended(job, row)
+        ended = self._ended(job)
         if ended:
             self._tell_end(tracked, job, row, ended)
         elif job is not None and job.active:
@@ -113,15 +116,20 @@ class _Look:
         elif job is not None:
             self._compare_waiting(tracked, job)
 
-    def _ended(self, job: Job | None, row: Row | None) -> str:
+    def note_end(self, tracked: Tracked, job: Job | None) -> None:
+        """Tell that a job ended which is left to Slurm."""
+        if job is not None and (ended := self._ended(job)):
+            self.moment.ended.append((tracked.task.key, ended))
+
+    def _ended(self, job: Job | None) -> str:
         """How a job ended, by Slurm or by its node where Slurm has forgotten; empty: not yet."""
         if job is None:
             return "gone"
         if not (job.active or job.waits):
             return "+".join(sorted(job.states))
-        since = forgotten(self.world, row, self.seen)
+        since = job.active and job.start_s < self.seen.boot_s
         known = since and ran_already(self.world.site.spool, job, self.seen.boot_s)
-        return FORGOTTEN if known else ""
+        return FORGOTTEN if known and "COMPLETING" not in job.states else ""
 
     def _tell_end(self, tracked: Tracked, job: Job | None, row: Row | None, ended: str) -> None:
         now_s = self.moment.now_s
