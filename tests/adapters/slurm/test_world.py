@@ -16,6 +16,7 @@ from downclock.adapters.slurm.jobs import Task
 from downclock.adapters.slurm.log import Log
 from downclock.adapters.slurm.moments import Moment
 from downclock.adapters.slurm.observed import Job, Node, Observed
+from downclock.adapters.slurm.planner import Planner
 from downclock.adapters.slurm.site import SlurmSite, read_site
 from downclock.adapters.slurm.world import SlurmWorld
 from downclock.engine.facts import FINISHED, Fact
@@ -477,6 +478,19 @@ def test_a_nodes_word_counts_where_nobody_saw_the_end(live: Live, started_s: flo
     live.step(2.0)
     live.step(2.0)
     assert ("ran=1" in live.shown.jobs[1].comment) == (started_s > 0.0)
+
+
+def test_uninstall_does_not_let_a_job_go_that_ran_already(live: Live) -> None:
+    _forget(live, _run(live, 60.0, states=DONE))
+    live.step(2.0)
+    live.step(2.0)
+    live.log.close()
+    with Planner(live.site, run=live.shown.obey) as planner:
+        action = planner._put_back(live.shown.jobs[1], live.shown.seen())
+    for command in action.commands:
+        live.shown.obey(command)
+    job = live.shown.jobs[1]
+    assert (job.comment, job.held) == ("downclock=app:mixed,run:60s,deadline:+1h", True)
 
 
 def test_a_job_that_was_left_to_slurm_does_not_run_twice_either(live: Live) -> None:
