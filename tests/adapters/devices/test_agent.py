@@ -224,6 +224,7 @@ def test_recover_resets_what_an_ended_job_left_and_spares_a_running_one(node: No
     assert ran.returncode == 0, ran.stderr
     assert [core for core, _, _ in node.locked] == [0, 1005, 0, 0]
     assert node.spooled(7)["gpus"][0]["core_mhz"] == 1005
+    assert node.spooled(7)["by"] == "recover"
     node.job(8, PLAN, restarts=1)  # requeued: the attempt that was locked is over
     node.agent("recover")
     assert node.locked == [FREE] * 4

@@ -16,6 +16,7 @@ from downclock.adapters.slurm.jobs import Task
 from downclock.adapters.slurm.log import Log
 from downclock.adapters.slurm.moments import Moment
 from downclock.adapters.slurm.observed import Job, Node, Observed
+from downclock.adapters.slurm.planner import Planner
 from downclock.adapters.slurm.site import SlurmSite, read_site
 from downclock.adapters.slurm.world import SlurmWorld
 from downclock.engine.facts import FINISHED, Fact
@@ -186,7 +187,7 @@ def test_a_hold_of_the_owner_is_kept_but_not_one_that_a_controller_forgot(live: 
     live.step()
     live.shown.change(1, held=True)
     live.shown.boot_s = live.shown.now_s + 1.0  # the controller was killed and forgot
-    live.step(2.0)
+    live.step(12.0)
     assert not live.shown.jobs[1].held
     live.step(2.0)
     live.shown.change(2, held=True)
@@ -479,7 +480,34 @@ def test_a_nodes_word_counts_where_nobody_saw_the_end(live: Live, started_s: flo
     assert ("ran=1" in live.shown.jobs[1].comment) == (started_s > 0.0)
 
 
-def test_a_start_that_was_forgotten_is_planned_anew_at_once(live: Live) -> None:
+def test_uninstall_does_not_let_a_job_go_that_ran_already(live: Live) -> None:
+    _forget(live, _run(live, 60.0, states=DONE))
+    live.step(2.0)
+    live.step(2.0)
+    live.log.close()
+    with Planner(live.site, run=live.shown.obey) as planner:
+        action = planner._put_back(live.shown.jobs[1], live.shown.seen())
+    for command in action.commands:
+        live.shown.obey(command)
+    job = live.shown.jobs[1]
+    assert (job.comment, job.held) == ("downclock=app:mixed,run:60s,deadline:+1h", True)
+
+
+def test_a_job_that_was_left_to_slurm_does_not_run_twice_either(live: Live) -> None:
+    before = replace(_run(live, 60.0), nodes={"node9": 1})
+    live.shown.jobs[1] = before
+    live.step()
+    assert live.left(1) == "Slurm started it outside the plan"
+    live.shown.change(1, states=DONE, end_s=live.shown.now_s)
+    live.step()
+    _forget(live, before)
+    live.step(2.0)
+    live.step(2.0)
+    assert live.shown.jobs[1].held
+    assert "ran=1" in live.shown.jobs[1].comment
+
+
+def test_a_start_that_was_forgotten_is_planned_anew(live: Live) -> None:
     live.shown.submit(1, run="600s", deadline="+13m")
     live.step()
     assert live.shown.start() == [1]
@@ -487,7 +515,8 @@ def test_a_start_that_was_forgotten_is_planned_anew_at_once(live: Live) -> None:
     live.step(30.0)
     waiting = replace(live.shown.jobs[1], states=PENDING, nodes={})
     _forget(live, waiting)
-    live.step(5.0)
+    assert live.step(2.0) == []  # its node may still run it
+    live.step(10.0)
     assert live.shown.freq[1] > slow  # the time that is left wants a faster clock
     assert live.step() == []
     assert live.shown.start() == [1]

@@ -322,11 +322,6 @@ def test_enumerated_clocks_use_only_clocks_of_the_table(
     assert np.all(GPU_TABLE.allows(schedule.segments.points))
 
 
-def test_refuses_graphs_by_name() -> None:
-    problem = random_problem(0, chip_wide=False, edges=True, slot_s=None)
-    assert "graph" in str(policy("late").objection(problem))
-
-
 @pytest.mark.parametrize("spec", OURS)
 def test_a_lone_task_does_not_wake_a_large_server(spec: str) -> None:
     """Eight processors at 100 W idle, or one: the first of few tasks to come takes the one."""

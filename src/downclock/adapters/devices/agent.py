@@ -282,7 +282,7 @@ def _end(
         if not record.spooled and record.job != MEASURE:
             jobs.setdefault((record.job, record.attempt), []).append((record, energy))
     for rows in jobs.values():
-        _spool(site, rows, time.time() if ended_s is None else ended_s)
+        _spool(site, rows, ended_s)
     for record in records:
         if record.uuid in stuck:
             state.keep(replace(record, spooled=True))
@@ -321,7 +321,7 @@ def _measured(state: State, record: Record, gpu: Device | None) -> tuple[float |
 
 
 def _spool(
-    site: Site, rows: Sequence[tuple[Record, tuple[float | None, str]]], ended_s: float
+    site: Site, rows: Sequence[tuple[Record, tuple[float | None, str]]], ended_s: float | None
 ) -> None:
     """Write what a job attempt used on this node, unless that was written before.
 
@@ -344,7 +344,8 @@ def _spool(
         "user": first.user,
         "job_name": first.job_name,
         "started_s": first.started_s,
-        "ended_s": max(ended_s, first.started_s),
+        "ended_s": max(time.time() if ended_s is None else ended_s, first.started_s),
+        "by": "recover" if ended_s is None else "epilog",
         "gpus": [_told(record, *energy) for record, energy in rows],
         "energy_j": None if None in joules else sum(joule or 0.0 for joule in joules),
         "source": source,

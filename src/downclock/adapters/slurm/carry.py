@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from downclock.adapters.slurm.compare import has_run
+from downclock.adapters.slurm.compare import has_run, settles
 from downclock.adapters.slurm.jobs import Task
 from downclock.adapters.slurm.log import CARRIED
 from downclock.adapters.slurm.moments import RESTORE, Tracked
@@ -64,7 +64,7 @@ def actions(world: SlurmWorld, seen: Observed) -> Iterator[Action]:
         if job is not None and has_run(world, tracked, job, seen):
             if (action := _kept_from_running(world, tracked, job)) is not None:
                 yield action
-        elif job is not None and job.waits:
+        elif job is not None and job.waits and not settles(world, tracked, seen):
             owners = world.records.owner_holds(
                 tracked.task, job, seen
             )  # such holds are not ours to end

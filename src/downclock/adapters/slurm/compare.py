@@ -26,13 +26,20 @@ COMPLETED, FORGOTTEN = "COMPLETED", "FORGOTTEN"
 FINDS_S = 300.0
 """A controller finds out so soon after its start which jobs it takes for running that are not."""
 
+SETTLES_S = 5.0
+"""A controller has heard so soon after its start what nodes run. What it has forgotten is started
+again only then: Slurm drains a node where a job is launched twice."""
+
 
 def differences(world: SlurmWorld, seen: Observed, now_s: float) -> Moment:
     """What has happened since the book was written."""
     moment = Moment(now_s)
     look = _Look(world, seen, moment)
-    for tracked in world.open_jobs():
-        look.compare(tracked, world.job_of(tracked, seen))
+    for tracked in world.tracked.values():
+        if not (tracked.left or tracked.ended):
+            look.compare(tracked, world.job_of(tracked, seen))
+        elif not tracked.ended and tracked.number >= 0:
+            look.note_end(tracked, world.job_of(tracked, seen))
     look.arrivals()
     look.places()
     return moment
@@ -62,6 +69,17 @@ def has_run(world: SlurmWorld, tracked: Tracked, job: Job, seen: Observed) -> bo
     return job.waits and since and seen.boot_s <= job.submit_s + 1.0 <= seen.boot_s + FINDS_S
 
 
+def forgotten(world: SlurmWorld, row: Row | None, seen: Observed) -> bool:
+    """Tell whether the controller was started since a job was: it may not know of it."""
+    return row is not None and world.epoch_s + row.began_s < seen.boot_s
+
+
+def settles(world: SlurmWorld, tracked: Tracked, seen: Observed) -> bool:
+    """Tell whether a node may still run a job whose start a killed controller has forgotten."""
+    row = None if tracked.number < 0 else world.book.tasks[tracked.number].running
+    return forgotten(world, row, seen) and seen.now_s < seen.boot_s + SETTLES_S
+
+
 @dataclass(frozen=True, slots=True)
 class _Look:
     """One look at a cluster, and the moment that it fills."""
@@ -89,7 +107,7 @@ class _Look:
     def compare(self, tracked: Tracked, job: Job | None) -> None:
         """Tell what became of a job that the plan counts with."""
         row = self.world.row_of(tracked, job, self.moment.now_s)
-        ended = self._ended(job, row)
+        ended = self._ended(job)
         if ended:
             self._tell_end(tracked, job, row, ended)
         elif job is not None and job.active:
@@ -98,18 +116,20 @@ class _Look:
         elif job is not None:
             self._compare_waiting(tracked, job)
 
-    def _ended(self, job: Job | None, row: Row | None) -> str:
+    def note_end(self, tracked: Tracked, job: Job | None) -> None:
+        """Tell that a job ended which is left to Slurm."""
+        if job is not None and (ended := self._ended(job)):
+            self.moment.ended.append((tracked.task.key, ended))
+
+    def _ended(self, job: Job | None) -> str:
         """How a job ended, by Slurm or by its node where Slurm has forgotten; empty: not yet."""
         if job is None:
             return "gone"
         if not (job.active or job.waits):
             return "+".join(sorted(job.states))
-        known = self._forgotten(row) and ran_already(self.world.site.spool, job, self.seen.boot_s)
-        return FORGOTTEN if known else ""
-
-    def _forgotten(self, row: Row | None) -> bool:
-        """Tell whether the controller was started since: it may not know what it was doing."""
-        return row is not None and self.world.epoch_s + row.began_s < self.seen.boot_s
+        since = job.active and job.start_s < self.seen.boot_s
+        known = since and ran_already(self.world.site.spool, job, self.seen.boot_s)
+        return FORGOTTEN if known and "COMPLETING" not in job.states else ""
 
     def _tell_end(self, tracked: Tracked, job: Job | None, row: Row | None, ended: str) -> None:
         now_s = self.moment.now_s
@@ -135,7 +155,11 @@ class _Look:
             self.moment.restarts.append((tracked.task.key, job.restarts, job.submit_s))
             if row is not None:
                 self.moment.facts.append(Fact(LOST, number))
-        elif row is not None and (self._forgotten(row) or not self._usable(row.processors)):
+        elif settles(world, tracked, self.seen):
+            return
+        elif row is not None and (
+            forgotten(world, row, self.seen) or not self._usable(row.processors)
+        ):
             self.moment.facts.append(Fact(LOST, number))
         elif row is not None and self.moment.now_s - row.began_s > world.site.grace_s:
             if row.attempt:

@@ -25,6 +25,7 @@ class Measured:
         core_mhz, memory_mhz: clocks that were set; None: the default ones.
         source: how it was measured: counter or trapezoid.
         power_limit_w: limit that was set; None: the default one.
+        timed: it ended then; else its Epilog was lost, and that is when somebody found out.
     """
 
     job: int
@@ -39,6 +40,7 @@ class Measured:
     memory_mhz: float | None
     source: str
     power_limit_w: float | None = None
+    timed: bool = True
 
     @property
     def run_s(self) -> float:
@@ -97,4 +99,5 @@ def _measured(row: dict[str, Any]) -> Measured:
         first.get("memory_mhz"),
         str(row["source"]),
         first.get("power_limit_w"),
+        row.get("by") != "recover",
     )
