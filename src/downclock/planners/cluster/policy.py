@@ -33,7 +33,14 @@ from downclock.engine.view import View
 from downclock.errors import InvalidInput
 from downclock.kernels.least_tree import new_trees
 from downclock.kernels.refusals import NOWHERE
-from downclock.planners.cluster.batch import packing
+from downclock.planners.cluster.batch import (
+    FREE_MOVES,
+    MOVES_PER_S,
+    SMALL,
+    joined,
+    one_kind_each,
+    packing,
+)
 from downclock.planners.cluster.board import (
     Board,
     link,
@@ -48,7 +55,7 @@ from downclock.planners.cluster.kernels.status import DONE, GONE, OPEN, UNTOLD
 from downclock.planners.cluster.price_bound import tariff_of
 from downclock.planners.cluster.price_choice import PriceWatch, latest_s, pays, tariff_for
 from downclock.planners.cluster.refused import why_not
-from downclock.planners.cluster.search import Packing
+from downclock.planners.cluster.search import Batch, Packing
 from downclock.planners.lists.lengths import OneClock
 from downclock.planners.objections import not_continuous
 from downclock.planners.orphans import with_orphans
@@ -144,9 +151,6 @@ class ClusterPolicy:
 
     def decide(self, state: State, view: View, facts: Facts) -> tuple[State, Decisions]:
         """Follow what happened and plan what arrived."""
-        from downclock.planners.cluster.kernels.moment import moment
-        from downclock.planners.cluster.kernels.shared_moment import shared_moment
-
         new = self._learn(state, view, facts)
         self._share(state, view, new, facts.now_s)
         first, state.began = not state.began, True
@@ -156,12 +160,9 @@ class ClusterPolicy:
         cluster = self.cluster(state, view, new.size)
         revoked = _unbegun(state, facts)
         told = _told(state, facts, revoked)
-        packed = self._packed(state, view, new) if first and facts.closed else None
-        if packed is not None:
-            _load(cluster, packed, facts.now_s, new)
-        elif new.size or told.size or facts.now_s >= _next_s(state):
-            happen = shared_moment if state.board.tally["shared"][0] else moment
-            happen(cluster, told, _by_deadline(state, new), facts.now_s)
+        if new.size or told.size or facts.now_s >= _next_s(state):
+            batch = first and facts.closed
+            self._happen(state, view, cluster, told, new, facts.now_s, batch=batch)
         decided = self._decisions(state, view, cluster, new)
         return state, replace(decided, revoke=revoked) if revoked.size else decided
 
@@ -305,11 +306,47 @@ class ClusterPolicy:
         else:
             take_over(self.cluster(state, view, 0), now_s)
 
-    def _packed(self, state: State, view: View, tasks: Ints) -> Packing | None:
-        """Pack all of a batch with care; None: it has to be planned task by task."""
-        if not self.late or state.board.tally["priced"][0] or state.board.tally["shared"][0]:
+    def _happen(
+        self, state: State, view: View, cluster: Cluster, told: Ints, new: Ints, now_s: float, *,
+        batch: bool,
+    ) -> None:  # fmt: skip
+        """Play one moment; all that waits is planned together where many tasks come at once.
+
+        ``batch``: these are all tasks that there are.
+        """
+        from downclock.planners.cluster.kernels.moment import MANY, follow, is_crowd, load, moment
+        from downclock.planners.cluster.kernels.shared_moment import shared_moment
+
+        if state.board.tally["shared"][0]:
+            shared_moment(cluster, told, _by_deadline(state, new), now_s)
+            return
+        batch = batch and self.late and not state.board.tally["priced"][0]
+        worth = new.size >= MANY or bool(new.size and state.board.tally["settled"][0])
+        if batch or (worth and is_crowd(cluster, new.size)):
+            follow(cluster, told, now_s)
+            told, packed = told[:0], self._packed(state, view, new, now_s, batch=batch)
+            if packed is not None:
+                columns = (packed.task, packed.processor, packed.length_s)
+                load(cluster, *columns, np.intersect1d(new, packed.task), batch, now_s)
+                new = np.setdiff1d(new, packed.task)
+        moment(cluster, told, _by_deadline(state, new), now_s)
+
+    def _packed(
+        self, state: State, view: View, new: Ints, now_s: float, *, batch: bool
+    ) -> Packing | None:
+        """Pack what has come with all that waits; None: not all of that would have room."""
+        board = state.board
+        waits = np.flatnonzero(board.tasks["place"] >= 0)
+        task = np.sort(np.concatenate([waits, new[board.kinds[new, 0] >= 0]]))
+        if not task.size or not one_kind_each(view.platform):
             return None
-        return packing(view.platform, state.curves, state.board, tasks, self.effort)
+        given = Batch.of(state.curves, board, task, now_s)
+        if board.tally["settled"][0]:
+            found = joined(given, board.tasks["place"][task])
+        else:
+            free = FREE_MOVES if batch and task.size <= SMALL else 0
+            found = packing(given, int(MOVES_PER_S * self.effort) + free)
+        return found if found is not None and np.all(np.isin(waits, found.task)) else None
 
     def _decisions(self, state: State, view: View, cluster: Cluster, new: Ints) -> Decisions:
         """What a moment, or a run of them, has decided on tasks that are ``new``, and others."""
@@ -427,17 +464,27 @@ class _Run:
             return 0
         self.policy._share(self.state, self.view, self.order, 0.0)
         self.policy._choose(self.state, self.view)
-        packed = self.policy._packed(self.state, self.view, np.sort(self.order))
-        if packed is None:
-            return 0
-        cluster = self.policy.cluster(self.state, self.view, self.order.size)
-        _load(cluster, packed, 0.0, np.sort(self.order))
+        tally = self.state.board.tally
+        return 0 if tally["shared"][0] or tally["priced"][0] else self._step(0, 0.0, batch=True)
+
+    def _step(self, at: int, now_s: float, *, batch: bool = False) -> int:
+        """Play one moment by itself; return the next task to come."""
+        from downclock.planners.cluster.kernels.moment import FREED
+
+        processors = self.state.board.processors
+        leaf = self.ends.shape[1] // 2
+        end_s = self.ends[0, leaf : leaf + len(processors)].copy()
+        done = np.flatnonzero(end_s <= now_s)
+        told = np.column_stack([np.full(done.size, FREED), processors["running"][done], done])
+        new = self._now(self.order[at:], now_s)
+        cluster = self.policy.cluster(self.state, self.view, self.order.size - at)
+        self.policy._happen(self.state, self.view, cluster, told, new, now_s, batch=batch)
         self._collect(cluster)
-        keys = np.full((1, self.view.platform.processor_count), np.inf)
         begun = self.parts[-1].place
-        keys[0, begun.processor] = self._real_s(begun)
-        self.ends = new_trees(keys)
-        return int(self.order.size)
+        end_s[done] = np.inf
+        end_s[begun.processor] = self._real_s(begun)
+        self.ends = new_trees(end_s[None, :])
+        return at + int(new.size)
 
     def _real_s(self, place: Segments) -> Floats:
         """When rows really end."""
@@ -465,20 +512,30 @@ class _Run:
 
         if self._rests_until(at, until_s):
             return at
-        play = run_shared if self.state.board.tally["shared"][0] else run
+        shared = bool(self.state.board.tally["shared"][0])
+        play = run_shared if shared else run
         while True:
             cluster = self._chunk(self.order.size - at)
             at += play(
                 cluster, self.coming.work, self.policy.reserve, self.ends, self.order[at:], until_s
             )
             self._collect(cluster)
-            if not is_full(cluster):
+            if is_full(cluster):
+                continue
+            next_s = self._next_arrival_s(at)
+            if shared or next_s >= until_s:
                 return at
+            at = self._step(at, next_s)  # many come at once
 
     def _rests_until(self, at: int, until_s: float) -> bool:
         """Tell whether nothing can happen before then."""
-        first = self.state.board.tasks["arrival_s"][self.order[at : at + 1]].min(initial=np.inf)
-        return until_s < np.inf and until_s <= min(first, _next_s(self.state), self.ends[0, 1])
+        next_s = min(self._next_arrival_s(at), _next_s(self.state), self.ends[0, 1])
+        return until_s < np.inf and until_s <= next_s
+
+    def _next_arrival_s(self, at: int) -> float:
+        return float(
+            self.state.board.tasks["arrival_s"][self.order[at : at + 1]].min(initial=np.inf)
+        )
 
     def _chunk(self, left: int) -> Cluster:
         queued = int(self.state.board.tally["queued"][0])
@@ -558,16 +615,6 @@ def _by_deadline(state: State, tasks: Ints) -> Ints:
     if tasks.size < 2:
         return tasks
     return tasks[np.lexsort((tasks, state.board.tasks["deadline_s"][tasks]))]
-
-
-def _load(cluster: Cluster, packed: Packing, now_s: float, tasks: Ints) -> None:
-    """Plan a batch as it was packed; what has no room is refused."""
-    from downclock.planners.cluster.kernels.moment import load, refuse_all
-
-    load(cluster, packed.task, packed.processor, packed.length_s, now_s)
-    left = np.setdiff1d(tasks, packed.task)
-    if left.size:
-        refuse_all(cluster, left, now_s)
 
 
 def _told(state: State, facts: Facts, unbegun: Ints) -> Ints:

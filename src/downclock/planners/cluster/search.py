@@ -7,82 +7,89 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from downclock.planners.cluster.columns import CurveTables, awake_w, server_sizes
-from downclock.problem.platform import Platform
-from downclock.units import Floats, Ints
+from downclock.planners.cluster.board import Board
+from downclock.planners.cluster.columns import CurveTables
+from downclock.units import Bools, Floats, Ints
 
 if TYPE_CHECKING:
     from downclock.planners.cluster.kernels.curves import Curves
 
+BELOW_W = np.concatenate([[0.0], np.geomspace(2.0, 1e5, 39), [1e12]])
+"""How much less than idling a second more saves: where run times are tabulated."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Tasks that are all there at time 0, on servers of one kind of processor.
+    """Tasks that wait, and servers as they are at one moment; times count from then.
 
     Attributes:
-        platform, curves: the servers; energy-time curves of every task told.
-        free_s: run time that each row of them wants.
-        deadline_s: when each task must end (n,).
-        slopes, table: slopes of energy over time from idling down (m,), and the run time of every
-            task at them (n, m).
-        size, awake_w, wake_j, ready_s: of each server (s,): processors, power while nothing runs,
-            what it costs to have it awake at all, and when it can be.
-        servers: all of them, what costs least for each processor first, of equals the smallest.
+        task: the tasks (m,); what follows of tasks is in this order.
+        due_s: when each must end (m,).
+        curves: energy-time curves of every task told.
+        row: row of each task and kind there (m, k).
+        table: its run time at each of `BELOW_W` (m, k, b).
+        kind, server, ready_s: of each processor (p,): its kind, its server, when it is free of what
+            runs; infinite: it does not work.
+        first: first processor of each server (s + 1,).
+        size, awake_w, wake_j: of each server (s,): processors that work, power while nothing runs,
+            what it costs to have it awake at all.
+        least_s: until when it is awake anyway, or when it can be (s,).
+        busy: whether something runs or begins there (s,).
     """
 
-    platform: Platform
+    task: Ints
+    due_s: Floats
     curves: Curves
-    free_s: Floats
-    deadline_s: Floats
-    slopes: Floats
+    row: Ints
     table: Floats
+    kind: Ints
+    server: Ints
+    ready_s: Floats
+    first: Ints
     size: Ints
     awake_w: Floats
     wake_j: Floats
-    ready_s: Floats
-    servers: Ints
+    least_s: Floats
+    busy: Bools
 
     @classmethod
-    def of(cls, platform: Platform, tables: CurveTables, deadline_s: Floats, tasks: Ints) -> Batch:
-        """Tabulate the run times, and rank the servers for some tasks."""
+    def of(cls, tables: CurveTables, board: Board, task: Ints, now_s: float) -> Batch:
+        """Tabulate the run times of tasks, and see what is free."""
         from downclock.planners.cluster.kernels.equalise import slope_table
 
-        below = np.concatenate([[0.0], np.geomspace(2.0, 1e5, 39), [1e12]])
-        slopes = float(platform.idle_w[0]) - below
-        rows, curves = _rows(platform, np.arange(deadline_s.size)), tables.for_kernels()
-        table, free_s = slope_table(curves, rows, slopes), tables.rows["free_s"]
-        size, power_w, on = server_sizes(platform), awake_w(platform), platform.initially_on
-        wake_j, ready_s = np.where(on, 0.0, platform.wake_j), np.where(on, 0.0, platform.wake_s)
-        usual_s = float(free_s[_rows(platform, tasks)].mean())
-        cost_j = (power_w * usual_s + wake_j) / size
-        cost_j = np.round(cost_j / max(cost_j.max(), 1e-300), 9)  # rounding makes no difference
-        servers = np.lexsort((size, cost_j))
-        columns = (size, power_w, wake_j, ready_s, servers)
-        return cls(platform, curves, free_s, deadline_s, slopes, table, *columns)
+        kinds, curves = len(tables.kinds), tables.for_kernels()
+        row = task[:, None] * kinds + np.arange(kinds)
+        table = slope_table(curves, row.ravel(), BELOW_W).reshape(task.size, kinds, -1)
+        servers, processors = board.servers, board.processors
+        server, awake = processors["server"], servers["awake"] == 1
+        ready_s = np.where(
+            awake[server], np.maximum(processors["ready_s"] - now_s, 0.0), servers["wake_s"][server]
+        )
+        works = (processors["up"] == 1) & (servers["works"][server] == 1)
+        least_s = np.where(awake, 0.0, servers["wake_s"])
+        np.maximum.at(least_s, server[works], ready_s[works])
+        return cls(
+            task=task,
+            due_s=board.tasks["deadline_s"][task] - now_s,
+            curves=curves,
+            row=row,
+            table=table,
+            kind=processors["kind"],
+            server=server,
+            ready_s=np.where(works, ready_s, np.inf),
+            first=np.append(servers["first"], server.size),
+            size=np.bincount(server[works], minlength=servers.size),
+            awake_w=servers["awake_w"],
+            wake_j=np.where(awake, 0.0, servers["wake_j"]),
+            least_s=least_s,
+            busy=awake & (least_s > 0.0),
+        )
 
     @property
-    def uniform(self) -> bool:
-        """Whether all servers are alike."""
-        columns = (self.size, self.awake_w, self.wake_j, self.ready_s)
-        return all(bool(np.all(column == column[0])) for column in columns)
-
-    def rows(self, tasks: Ints) -> Ints:
-        """Rows of tasks in the curves."""
-        return _rows(self.platform, tasks)
-
-    def wanted_s(self, tasks: Ints) -> Floats:
-        """Run time that each task would have alone."""
-        return np.asarray(self.free_s[self.rows(tasks)])
-
-    def processors(self, servers: Ints) -> Ints:
-        """Processors of servers, in their order."""
-        first = self.platform.first_processor
-        every = [np.arange(first[j], first[j + 1]) for j in servers]
-        return np.concatenate([np.empty(0, np.int64), *every])
-
-
-def _rows(platform: Platform, tasks: Ints) -> Ints:
-    return np.asarray(tasks * len(platform.kinds) + int(platform.kind[0]))
+    def free_s(self) -> Floats:
+        """Run time that each task would have alone, on each kind (m, k); infinite: it cannot."""
+        found: Floats = self.curves.rows["free_s"][self.row]
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -99,16 +106,17 @@ class Search:
     """A packing that can be changed: which task is where, and each server's cost."""
 
     def __init__(self, batch: Batch, place: Ints) -> None:
-        self.batch, self.place, self.server = batch, place, batch.platform.server
-        self.members = _members(place, self.server, batch.size.size)
-        self.cost_j = np.array([self.cost(j, mine)[0] for j, mine in enumerate(self.members)])
+        """Begin with the processor of each task (m,); -1: it is left out."""
+        self.batch, self.place = batch, place
+        self.members: list[list[int]] = [[] for _ in batch.size]
+        for i in np.flatnonzero(place >= 0):
+            self.members[int(batch.server[place[i]])].append(int(i))
+        self.costs_j = np.array([self.cost(j, mine)[0] for j, mine in enumerate(self.members)])
 
-    @classmethod
-    def of(cls, batch: Batch, packing: Packing) -> Search:
-        """Begin at a packing."""
-        place = np.full(batch.deadline_s.size, -1)
-        place[packing.task] = packing.processor
-        return cls(batch, place)
+    @property
+    def cost_j(self) -> float:
+        """What all of it costs."""
+        return float(self.costs_j.sum())
 
     def cost(self, j: int, mine: list[int]) -> tuple[float, Ints, Floats]:
         """Equalise server ``j`` with the tasks ``mine``: (cost, tasks in order, run times)."""
@@ -117,50 +125,84 @@ class Search:
         batch, task = self.batch, np.array(mine, dtype=np.int64)
         if task.size == 0:
             return 0.0, task, np.empty(0)
-        due_s, processor = batch.deadline_s[task] - batch.ready_s[j], self.place[task]
-        rank = np.lexsort((task, due_s, processor))
-        task, processor, due_s = task[rank], processor[rank], due_s[rank]
-        begin = batch.platform.first_processor[j]
-        first = np.searchsorted(processor, np.arange(begin, begin + batch.size[j] + 1))
-        times = np.zeros(task.size)
+        task = task[np.lexsort((task, batch.due_s[task], self.place[task]))]
+        begin, end = batch.first[j], batch.first[j + 1]
+        processor, times = self.place[task], np.zeros(task.size)
+        kind = batch.kind[processor]
         cost = equalise(
-            batch.curves, batch.table[task], batch.slopes, batch.rows(task), due_s, first,
-            batch.awake_w[j], times,
+            batch.curves, batch.table[task, kind], BELOW_W, batch.row[task, kind],
+            batch.due_s[task], np.searchsorted(processor, np.arange(begin, end + 1)),
+            batch.ready_s[begin:end], batch.least_s[j], batch.awake_w[j], times,
         )  # fmt: skip
         return float(cost) + float(batch.wake_j[j]), task, times
 
     def try_places(self, tasks: tuple[int, ...], places: tuple[int, ...]) -> bool:
         """Put tasks at other places; keep that if it costs less."""
-        old = tuple(int(self.place[i]) for i in tasks)
-        servers = {int(self.server[p]) for p in old + places}
-        before = sum(self.cost_j[j] for j in servers)
+        old, server = tuple(int(self.place[i]) for i in tasks), self.batch.server
+        servers = {int(server[p]) for p in old + places}
+        before = sum(self.costs_j[j] for j in servers)
         members = {j: [i for i in self.members[j] if i not in tasks] for j in servers}
         for i, p in zip(tasks, places, strict=True):
             self.place[i] = p
-            members[int(self.server[p])].append(i)
+            members[int(server[p])].append(i)
         costs = {j: self.cost(j, mine)[0] for j, mine in members.items()}
         if sum(costs.values()) < before - 1e-9 * abs(before):
             for j in servers:
-                self.members[j], self.cost_j[j] = members[j], costs[j]
+                self.members[j], self.costs_j[j] = members[j], costs[j]
             return True
         for i, p in zip(tasks, old, strict=True):
             self.place[i] = p
         return False
 
+    def insert(self, i: int) -> None:
+        """Put task ``i``, which has no place, where it adds least; nowhere: it keeps none."""
+        least, best = np.inf, -1
+        for j in self._open():
+            for p in self._places(i, j):
+                self.place[i] = p
+                added = self.cost(j, [*self.members[j], i])[0] - self.costs_j[j]
+                if added < least:
+                    least, best = added, p
+        self.place[i] = best
+        if best >= 0:
+            j = int(self.batch.server[best])
+            self.members[j].append(i)
+            self.costs_j[j] += least
+
+    def _open(self) -> Ints:
+        """Servers with something to do, and one of each sort of the others."""
+        batch = self.batch
+        kind = batch.kind[batch.first[:-1]]
+        idle = np.array([not mine for mine in self.members]) & ~batch.busy
+        sort = np.column_stack([kind, batch.size, batch.awake_w, batch.wake_j, batch.least_s])
+        rest = np.flatnonzero(idle & (batch.size > 0))
+        new = rest[np.unique(sort[rest], axis=0, return_index=True)[1]]
+        return np.sort(np.concatenate([np.flatnonzero(~idle & (batch.size > 0)), new]))
+
+    def _places(self, i: int, j: int) -> list[int]:
+        """Processors of server ``j`` to try: the one done first, the one free first."""
+        batch, mine = self.batch, self.members[j]
+        begin, end = batch.first[j], batch.first[j + 1]
+        if not np.isfinite(batch.free_s[i, batch.kind[begin]]):
+            return []
+        ready_s = batch.ready_s[begin:end]
+        done_s = ready_s.copy()
+        np.add.at(done_s, self.place[mine] - begin, batch.free_s[mine, batch.kind[begin]])
+        return [int(begin + p) for p in {int(np.argmin(done_s)), int(np.argmin(ready_s))}]
+
     def packing(self) -> Packing:
         """The packing as it stands."""
         parts = [self.cost(j, mine) for j, mine in enumerate(self.members) if mine]
-        task = np.concatenate([part[1] for part in parts])
-        length_s = np.concatenate([part[2] for part in parts])
-        return Packing(task, self.place[task], length_s, float(self.cost_j.sum()))
+        task = np.concatenate([np.empty(0, np.int64), *(part[1] for part in parts)])
+        length_s = np.concatenate([np.empty(0), *(part[2] for part in parts)])
+        return Packing(self.batch.task[task], self.place[task], length_s, self.cost_j)
 
 
-def improved(search: Search, moves: int) -> Packing:
-    """Try ``moves`` random moves and swaps, seeded; the result is never worse."""
+def improve(search: Search, servers: Ints, moves: int) -> None:
+    """Try ``moves`` random moves to ``servers`` and swaps, seeded; the result is never worse."""
     rng, batch = np.random.default_rng(0), search.batch
     tasks = np.flatnonzero(search.place >= 0)
-    used = np.isin(batch.servers, search.server[search.place[tasks]])
-    places = batch.processors(batch.servers[: int(np.flatnonzero(used)[-1]) + 2])
+    places = np.flatnonzero(np.isin(batch.server, servers) & np.isfinite(batch.ready_s))
     for _ in range(moves):
         i, other = (int(x) for x in rng.choice(tasks, 2)) if tasks.size > 1 else (tasks[0],) * 2
         if rng.uniform() < 0.5 and search.place[i] != search.place[other]:
@@ -169,11 +211,3 @@ def improved(search: Search, moves: int) -> Packing:
             place = int(places[rng.integers(places.size)])
             if place != search.place[i]:
                 search.try_places((i,), (place,))
-    return search.packing()
-
-
-def _members(place: Ints, server: Ints, servers: int) -> list[list[int]]:
-    members: list[list[int]] = [[] for _ in range(servers)]
-    for i in np.flatnonzero(place >= 0):
-        members[int(server[place[i]])].append(int(i))
-    return members

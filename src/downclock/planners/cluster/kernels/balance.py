@@ -18,31 +18,32 @@ Ints: TypeAlias = NDArray[np.int64]
 @compiled
 def balance(
     curves: Curves,
-    deadline_s: Floats,
+    rows: Ints,
+    due_s: Floats,
     order: Ints,
-    k: int,
+    ready_s: Floats,
     ends: Floats,
     opened: int,
-    most: int,
     chain: Ints,
 ) -> tuple[float, int, int]:
     """Give each task, in order, to the processor free soonest.
 
-    ``ends`` is a tree over ``most`` processors (1, tree): 0 for the first ``opened``, else
-    infinite. A task that would have to be shortened opens another processor, if one is left.
-    Writes ``chain`` (processor of each task; -1: no room); returns (energy above the tasks' best,
-    processors opened, tasks without room).
+    ``rows`` and ``due_s`` are of the tasks; ``ends`` is a tree over the processors (1, tree):
+    when each is free (``ready_s``) for the first ``opened``, else infinite. A task that would
+    have to be shortened opens another processor, if one is left. Writes ``chain`` (processor of
+    each task; -1: no room); returns (energy above the tasks' best, processors opened, tasks
+    without room).
     """
-    kinds = curves.box.shape[0]
     extra, lost = 0.0, 0
     for a in range(order.size):
         i = order[a]
-        row = i * kinds + k
+        row = rows[i]
         p, start = first_at_most(ends, 0, ends[0, 1]), ends[0, 1]
-        if deadline_s[i] - start < curves.rows.free_s[row] and opened < most:
-            p, start = opened, 0.0
+        late = due_s[i] - start < curves.rows.free_s[row]
+        if late and opened < ready_s.size and ready_s[opened] < start:
+            p, start = opened, ready_s[opened]
             opened += 1
-        t = want_s(curves, row, deadline_s[i] - start)
+        t = want_s(curves, row, due_s[i] - start)
         if t < 0.0:
             lost += 1
             continue

@@ -143,13 +143,14 @@ TALLY = record(
     look=int,  # the same, where prices count
     since_replan=int,  # events since all was planned anew
     closed=int,  # 1: nothing more comes
-    settled=int,  # 1: all was planned with care and goes as planned
+    settled=int,  # 1: all was planned together and goes as planned
     unstarted=int,  # 1: tasks may be planned on processors where nothing runs
     priced=int,  # 1: tasks wait for cheap hours
     shared=int,  # 1: gangs have come; tasks have reservations on groups of processors
     items=int,  # items in use or free
     free_item=int,  # first free item; -1: none
     mean_s=float,  # run time that tasks want, on the mean of those that came lately
+    # or, without gangs, of those planned together
     wait_weight=float,  # of waiting for a processor: above 0, the sooner is better
     idle_share=float,  # part of what a server is kept awake longer that will idle
     tight_until_s=float,  # until then tasks are not held back: all hurry

@@ -1,6 +1,6 @@
 """One end for all processors of a server: run times that share idle and energy best.
 
-Given the order of tasks on each processor and that all start together, minimise
+Given the order of tasks on each processor and when it is free for them, minimise
 ``sum of E_i(t_i) - idle × t_i, plus up × F`` with every end before its deadline and before F. It is
 convex: on a processor all tasks that no deadline stops share one slope of energy over time, and
 the slopes of the processors that end at F add up to the power that ends with the server.
@@ -16,7 +16,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from downclock.kernels.compiling import compiled
+from downclock.kernels.compiling import compiled, inner
+from downclock.kernels.least_tree import LARGEST
 from downclock.planners.cluster.kernels.curves import Curves, at_slope_s, energy_j, fill_s
 from downclock.power.kernels.models import LADDER
 
@@ -27,16 +28,19 @@ STEPS = 48
 
 
 @compiled
-def slope_table(curves: Curves, rows: Ints, slopes: Floats) -> Floats:
-    """Return the run time of each row at each slope of energy over time (m, slopes).
+def slope_table(curves: Curves, rows: Ints, below_w: Floats) -> Floats:
+    """Return the run time of each row where energy over time rises by idle power less these (m, n).
 
-    Slopes fall; run times are kept between the shortest and the calmest.
+    ``below_w`` rises from 0; run times are kept between the shortest and the calmest.
     """
-    table = np.empty((rows.size, slopes.size))
+    table = np.full((rows.size, below_w.size), np.inf)
     for a in range(rows.size):
         row = rows[a]
-        for m in range(slopes.size):
-            t = at_slope_s(curves, row, slopes[m])
+        if not curves.rows.short_s[row] < LARGEST:
+            continue
+        idle_w = curves.kinds.idle_w[row % curves.box.shape[0]]
+        for m in range(below_w.size):
+            t = at_slope_s(curves, row, idle_w - below_w[m])
             table[a, m] = min(max(t, curves.rows.short_s[row]), curves.rows.long_s[row])
     return table
 
@@ -76,21 +80,27 @@ def _share(table: Floats, low: int, high: int, room_s: float, times: Floats) -> 
 
 @compiled
 def fit_chain(
-    table: Floats, deadlines: Floats, low: int, high: int, end_s: float, times: Floats
+    table: Floats,
+    deadlines: Floats,
+    low: int,
+    high: int,
+    start_s: float,
+    end_s: float,
+    times: Floats,
 ) -> tuple[float, float]:
-    """Fit a processor's tasks before ``end_s`` and their deadlines.
+    """Fit a processor's tasks between ``start_s`` and ``end_s`` and before their deadlines.
 
     Returns (column of the slope at the end, end); column -1: impossible, 0: nothing presses.
     Solved with the last limit only; the deadline that is missed most then splits the chain.
     """
-    begin, start, column = low, 0.0, 0.0
+    begin, start, column = low, start_s, 0.0
     while begin < high:
         stop, room = high, end_s - start
         while True:
             column = _share(table, begin, stop, room, times)
             if column < 0.0:
                 return -1.0, start
-            late, worst, at = -1, 1e-9 * max(1.0, end_s), start
+            late, worst, at = -1, 1e-9 * max(1.0, room), start
             for a in range(begin, stop):
                 at += times[a]
                 if at - deadlines[a] > worst:
@@ -108,27 +118,41 @@ def fit_chain(
 
 @compiled
 def _pull_w(
-    table: Floats, slopes: Floats, deadlines: Floats, first: Ints, end_s: float, times: Floats
+    table: Floats,
+    below_w: Floats,
+    deadlines: Floats,
+    first: Ints,
+    starts_s: Floats,
+    end_s: float,
+    times: Floats,
 ) -> float:
     """Return how much energy a later end would save per second; infinite: this one is too soon."""
     pull = 0.0
     for c in range(first.size - 1):
         if first[c] < first[c + 1]:
-            at, _ = fit_chain(table, deadlines, first[c], first[c + 1], end_s, times)
+            low, high = first[c], first[c + 1]
+            at, _ = fit_chain(table, deadlines, low, high, starts_s[c], end_s, times)
             if at < 0.0:
                 return np.inf
-            column = min(int(at), slopes.size - 2)
-            slope = slopes[column] + (at - column) * (slopes[column + 1] - slopes[column])
-            pull += slopes[0] - slope
+            column = min(int(at), below_w.size - 2)
+            pull += below_w[column] + (at - column) * (below_w[column + 1] - below_w[column])
     return pull
 
 
 @compiled
-def _snap(curves: Curves, rows: Ints, deadlines: Floats, first: Ints, times: Floats) -> float:
+def _snap(
+    curves: Curves,
+    rows: Ints,
+    deadlines: Floats,
+    first: Ints,
+    starts_s: Floats,
+    least_s: float,
+    times: Floats,
+) -> float:
     """Take enumerated clocks at most as slow as asked, then slow down into gaps; return the end."""
-    end = 0.0
+    end = least_s
     for c in range(first.size - 1):
-        done = 0.0
+        done = starts_s[c] if first[c] < first[c + 1] else 0.0
         for a in range(first[c], first[c + 1]):
             if curves.rows.model[rows[a]] == LADDER:
                 times[a] = fill_s(curves, rows[a], times[a])
@@ -137,7 +161,7 @@ def _snap(curves: Curves, rows: Ints, deadlines: Floats, first: Ints, times: Flo
     for c in range(first.size - 1):
         for a in range(first[c], first[c + 1]):
             if curves.rows.model[rows[a]] == LADDER:
-                gap, at = end, 0.0
+                gap, at = end, starts_s[c]
                 for b in range(first[c], first[c + 1]):
                     at += times[b]
                     if b >= a:
@@ -147,42 +171,57 @@ def _snap(curves: Curves, rows: Ints, deadlines: Floats, first: Ints, times: Flo
     return end
 
 
+@inner
+def _range_s(
+    curves: Curves, rows: Ints, deadlines: Floats, first: Ints, starts_s: Floats, least_s: float
+) -> tuple[float, float]:
+    """Return the soonest and the latest end that a server can have, at least ``least_s``."""
+    low = high = least_s
+    for c in range(first.size - 1):
+        short = long = starts_s[c]
+        for a in range(first[c], first[c + 1]):
+            short += curves.rows.short_s[rows[a]]
+            long = min(long + curves.rows.long_s[rows[a]], deadlines[a])
+        if first[c] < first[c + 1]:
+            low, high = max(low, short), max(high, long)
+    return low, max(low, high)
+
+
 @compiled
 def equalise(
     curves: Curves,
     table: Floats,
-    slopes: Floats,
+    below_w: Floats,
     rows: Ints,
     deadlines: Floats,
     first: Ints,
-    up_w: float,
+    starts_s: Floats,
+    least_s: float,
+    awake_w: float,
     times: Floats,
 ) -> float:
     """Choose run times of one server's chains and its end; return its cost, inf: impossible.
 
-    Chain ``c`` owns tasks ``first[c]:first[c + 1]``; ``slopes[0]`` is the idle power. Cost:
-    energy, less idle power while tasks run, plus ``up_w`` up to the end. Halves the range of
-    the end on the sum of slopes.
+    Chain ``c`` owns tasks ``first[c]:first[c + 1]`` and begins at ``starts_s[c]``; the server is
+    awake until ``least_s`` anyway. Cost: energy, less idle power while tasks run, plus ``awake_w``
+    from then to the end. Halves the range of the end on the sum of slopes (`slope_table`).
     """
-    low = high = 0.0
-    for c in range(first.size - 1):
-        short = long = 0.0
-        for a in range(first[c], first[c + 1]):
-            short += curves.rows.short_s[rows[a]]
-            long = min(long + curves.rows.long_s[rows[a]], deadlines[a])
-        low, high = max(low, short), max(high, long)
+    low, high = _range_s(curves, rows, deadlines, first, starts_s, least_s)
+    if not high < LARGEST:
+        return np.inf
     for _ in range(30):
         middle = 0.5 * (low + high)
-        if _pull_w(table, slopes, deadlines, first, middle, times) > up_w:
+        if _pull_w(table, below_w, deadlines, first, starts_s, middle, times) > awake_w:
             low = middle
         else:
             high = middle
     for c in range(first.size - 1):
-        at, _ = fit_chain(table, deadlines, first[c], first[c + 1], high, times)
+        at, _ = fit_chain(table, deadlines, first[c], first[c + 1], starts_s[c], high, times)
         if at < 0.0:
             return np.inf
-    end = _snap(curves, rows, deadlines, first, times)
-    cost = up_w * end
+    end = _snap(curves, rows, deadlines, first, starts_s, least_s, times)
+    cost = awake_w * (end - least_s)
     for a in range(rows.size):
-        cost += energy_j(curves, rows[a], times[a]) - slopes[0] * times[a]
+        idle_w = curves.kinds.idle_w[rows[a] % curves.box.shape[0]]
+        cost += energy_j(curves, rows[a], times[a]) - idle_w * times[a]
     return cost

@@ -152,11 +152,18 @@ def in_window(c: Cluster) -> int:
 
 
 @inner
-def best_end(c: Cluster, i: int, k: int, now_s: float) -> tuple[int, float, float]:
+def _alone_s(c: Cluster, row: int, most_s: float, alone_w: float) -> float:
+    """Return how long a task should run, at most, that alone keeps a server awake."""
+    return min(most_s, max(at_slope_s(c.curves, row, -alone_w), c.curves.rows.short_s[row]))
+
+
+@inner
+def best_end(c: Cluster, i: int, k: int, new: bool, now_s: float) -> tuple[int, float, float]:
     """Return (processor, cost, length) of the cheapest queue to end, of those awake; -1: none.
 
     The cost: energy above the task's best; waking time added to the server, as far as it will
-    idle; and a little for the gap to the server's end, so that the tightest fit wins.
+    idle; and a little for the gap to the server's end, so that the tightest fit wins. A ``new``
+    task that would keep a server awake hurries, where no others are foreseen.
     """
     curves, row = c.curves, row_of(c, i, k)
     deadline, short = c.tasks.deadline_s[i], curves.rows.short_s[row]
@@ -164,24 +171,25 @@ def best_end(c: Cluster, i: int, k: int, now_s: float) -> tuple[int, float, floa
     smooth = curves.rows.model[row] != LADDER  # any run time: no need to ask which fits
     idle_share, idle_w = c.tally.idle_share[0], curves.kinds.idle_w[k]
     gap_w, wait_weight = TIGHT * idle_w, c.tally.wait_weight[0]
-    kind, up, end_s, last_s = (
-        c.processors.kind,
-        c.processors.up,
-        c.processors.end_s,
-        c.servers.last_s,
-    )
-    best, least, length = -1, np.inf, -1.0
+    kind, up = c.processors.kind, c.processors.up
+    end_s, last_s = c.processors.end_s, c.servers.last_s
+    best, least, length, alone_w, hurried = -1, np.inf, -1.0, -1.0, free
     servers, looked = c.tally.awake[0], in_window(c)
     turn = c.tally.turn[0] % servers if looked < servers else 0
     for a in range(looked):
         j = c.awake_servers[turn + a if turn + a < servers else turn + a - servers]
         last, longer_w = last_s[j], -idle_share * (c.servers.awake_w[j] - idle_w)
+        if new and idle_share > CERTAIN and longer_w != -alone_w:
+            alone_w = -longer_w
+            hurried = _alone_s(c, row, free, alone_w)
         for p in range(c.servers.first[j], c.servers.end[j]):
             ends = end_s[p]
             start_s = max(now_s, ends)
             room = deadline - start_s
             if room < short or kind[p] != k or up[p] == 0:
                 continue
+            if start_s + free > last:  # it would keep the server awake
+                room = min(room, max(hurried, last - start_s))
             t = min(room, free) if smooth else want_s(curves, row, room)
             gap = last - start_s - t
             cost = gap_w * gap if gap >= 0.0 else longer_w * gap
@@ -207,10 +215,12 @@ def _fresh(c: Cluster, i: int, k: int, now_s: float) -> tuple[int, float, float]
     length = want_s(curves, row, room - c.servers.wake_s[j])
     if length < 0.0:
         return -1, np.inf, -1.0
+    alone_w = c.tally.idle_share[0] * max(0.0, c.servers.awake_w[j] - curves.kinds.idle_w[k])
+    if c.tally.idle_share[0] > CERTAIN:
+        length = _alone_s(c, row, length, alone_w)
     cost = energy_j(curves, row, length) - curves.rows.free_j[row] + c.servers.wake_j[j]
     cost += c.servers.sleep_w[j] * max(0.0, now_s - c.servers.last_s[j])
-    alone_w = max(0.0, c.servers.awake_w[j] - curves.kinds.idle_w[k])
-    return j, cost + c.tally.idle_share[0] * alone_w * length, length
+    return j, cost + alone_w * length, length
 
 
 @inner
@@ -259,7 +269,7 @@ def _cheapest(c: Cluster, i: int, now_s: float) -> tuple[int, float, int, bool]:
         if k < 0:
             break
         more = c.curves.rows.free_j[row_of(c, i, k)] - base
-        p, cost, t = best_end(c, i, k, now_s)
+        p, cost, t = best_end(c, i, k, True, now_s)
         if p >= 0 and cost + more < least:
             best, least, length, fresh, ahead = p, cost + more, t, -1, False
         j, cost, t = _fresh(c, i, k, now_s)

@@ -34,13 +34,15 @@ from downclock.planners.cluster.kernels.board import (
     unqueue,
     wake,
 )
-from downclock.planners.cluster.kernels.flat import begin, start
+from downclock.planners.cluster.kernels.flat import CERTAIN, begin, start
 from downclock.planners.cluster.kernels.hurry import hasten, note_no_room
 from downclock.planners.cluster.kernels.replan import (
+    clear,
     compress_for,
     estimate_idle_share,
     improve_plan,
     place_cheapest,
+    queued_tasks,
     refuse,
     relax,
     remember,
@@ -53,6 +55,10 @@ FREED, GONE, RETURNED, CUT, AGAIN, SERVER_GONE, SERVER_BACK, CHANGED = range(8)
 """What a moment is told, rows (what, task, processor or server): a task is done there; a processor
 is down; is back; a task is no longer wanted; needs another place; a server is down; is back; a task
 has another deadline."""
+
+MANY, TIMES = 16, 2
+"""Tasks that come at one moment are planned together with all that waits if they are so many, and
+so many times the awake processors and the tasks that wait."""
 
 
 @inner
@@ -286,6 +292,7 @@ def _moment(c: Cluster, told: Ints, arrived: Ints, now_s: float) -> None:
     """Do everything that happens at ``now_s``."""
     _follow(c, told, now_s)
     if arrived.size > 0:
+        c.tally.settled[0] = 0
         estimate_idle_share(c, arrived.size, now_s)
     for i in arrived:
         if now_s > 0.0 and c.tally.priced[0] == 0:
@@ -299,9 +306,15 @@ def _moment(c: Cluster, told: Ints, arrived: Ints, now_s: float) -> None:
             refuse(c, i, now_s)
     if c.rules.late:
         improve_plan(c, arrived.size, now_s)
-    if c.tally.priced[0] == 0 and c.tally.settled[0] == 0:
+    if c.tally.priced[0] == 0:
         start_idle(c, now_s)
     _attend(c, now_s)
+
+
+@compiled
+def follow(c: Cluster, told: Ints, now_s: float) -> None:
+    """Follow what was told at ``now_s``, as the first part of a moment."""
+    _follow(c, told, now_s)
 
 
 @compiled
@@ -327,14 +340,37 @@ def is_full(c: Cluster) -> bool:
 
 
 @compiled
+def is_crowd(c: Cluster, count: int) -> bool:
+    """Tell whether ``count`` tasks that come now are to be planned together with all that waits.
+
+    So many that little else counts; or few that come to such a plan, if no others are foreseen.
+    """
+    tally = c.tally
+    if not c.rules.late or tally.priced[0] == 1 or count == 0:
+        return False
+    if tally.settled[0] == 1 and tally.idle_share[0] > CERTAIN and count < MANY:
+        return True
+    return count >= max(MANY, TIMES * (tally.processors[0] + tally.queued[0]))
+
+
+@inner
+def _many_come(c: Cluster, arrived: Ints, at: int, now_s: float) -> bool:
+    """Tell whether the tasks of ``arrived`` from ``at`` on that come now are a crowd."""
+    count = 0
+    while at + count < arrived.size and c.tasks.arrival_s[arrived[at + count]] <= now_s:
+        count += 1
+    return is_crowd(c, count)
+
+
+@compiled
 def run(
     c: Cluster, work: Floats, reserve: float, ends: Floats, arrived: Ints, until_s: float
 ) -> int:
     """Play moments while tasks arrive and end, in which nothing else can happen.
 
     ``work`` is actual / estimated work, ``ends`` a tree over the processors with the real end of
-    what runs (1, tree). Stops before ``until_s``, or where the room for decisions may not do;
-    returns how many of ``arrived`` have come.
+    what runs (1, tree). Stops before ``until_s``, where many tasks come at once (`is_crowd`), or
+    where the room for decisions may not do; returns how many of ``arrived`` have come.
     """
     at, told = 0, np.empty((c.processors.kind.size, 3), np.int64)
     while True:
@@ -343,7 +379,7 @@ def run(
         if min(now, own) == np.inf or min(now, own) >= until_s:
             return at
         now, first = min(now, own), at
-        if is_full(c):
+        if is_full(c) or _many_come(c, arrived, at, now):
             return at
         m = 0
         while ends[0, 1] <= now:
@@ -360,15 +396,33 @@ def run(
 
 
 @compiled
-def load(c: Cluster, tasks: Ints, processor: Ints, length_s: Floats, now_s: float) -> None:
-    """Plan rows (m,), by processor and in running order, on an empty board; nothing more comes."""
+def load(
+    c: Cluster,
+    tasks: Ints,
+    processor: Ints,
+    length_s: Floats,
+    new: Ints,
+    closed: bool,
+    now_s: float,
+) -> None:
+    """Plan rows (m,), by processor and in running order, in place of all that waits.
+
+    ``new`` have come now; ``closed``: nothing more comes.
+    """
+    if now_s > 0.0:
+        for i in new:
+            remember(c, i, now_s)
+    clear(c, queued_tasks(c)[0], now_s)
     for a in range(tasks.size):
         j = c.processors.server[processor[a]]
         if c.servers.awake[j] == 0:
             wake(c, j, now_s)
         append(c, processor[a], tasks[a], length_s[a], now_s)
-    c.tally.closed[0] = c.tally.settled[0] = c.tally.unstarted[0] = 1
-    c.tally.idle_share[0] = 1.0
+    c.tally.settled[0] = c.tally.unstarted[0] = 1
+    c.tally.mean_s[0] = length_s.mean()
+    if closed:
+        c.tally.closed[0] = 1
+        c.tally.idle_share[0] = 1.0
     start_idle(c, now_s)
 
 
@@ -385,10 +439,3 @@ def take_over(c: Cluster, now_s: float) -> None:
     for j in range(c.servers.zone.size):
         update(c, j, now_s)
     c.tally.since_replan[0] = c.tally.queued[0]
-
-
-@compiled
-def refuse_all(c: Cluster, tasks: Ints, now_s: float) -> None:
-    """Refuse tasks for which a batch has no room."""
-    for i in tasks:
-        refuse(c, i, now_s)

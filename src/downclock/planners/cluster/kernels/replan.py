@@ -171,7 +171,7 @@ def _place_again(c: Cluster, i: int, k: int, now_s: float) -> bool:
     """Place a task in a plan that is made anew; nothing starts in between."""
     if c.tally.priced[0] == 1:
         return place_waiting(c, i, now_s)
-    p, _, length = best_end(c, i, k, now_s)
+    p, _, length = best_end(c, i, k, False, now_s)
     if p < 0:
         return False
     append(c, p, i, length, now_s)
@@ -215,7 +215,7 @@ def _improve_flat(c: Cluster, now_s: float) -> None:
             continue
         k = c.processors.kind[p]
         i = take_back(c, p)
-        q, _, length = best_end(c, i, k, now_s)
+        q, _, length = best_end(c, i, k, False, now_s)
         if q < 0:
             q = p
             room = c.tasks.deadline_s[i] - c.processors.end_s[p]
@@ -260,7 +260,7 @@ def improve_plan(c: Cluster, arrived: int, now_s: float) -> None:
     """Improve the plan, as far as its size allows; ``arrived`` tasks came now."""
     if c.tally.priced[0] == 1:
         _improve_waiting(c, arrived, now_s)
-    elif c.tally.settled[0] == 0:
+    else:
         _improve_eager(c, now_s)
 
 
@@ -281,6 +281,8 @@ def _improve_eager(c: Cluster, now_s: float) -> None:
         c.tally.idle_share[0] = LEAST_IDLE
         return
     _foresee(c, now_s)
+    if c.tally.settled[0] == 1:
+        return
     _improve_flat(c, now_s)
     c.tally.since_replan[0] += 1
     wait = max(EVERY, (c.tally.processors[0] / SQUARE) ** 2)
@@ -397,6 +399,7 @@ def compress_for(c: Cluster, new: int, now_s: float) -> bool:
     if order.size == 0:
         return False
     clear(c, tasks, now_s)
+    c.tally.settled[0] = 0
     for a in range(order.size):
         _put_hurried(c, order[a], where[a], start_s[a], now_s)
     for p in range(c.processors.kind.size):
@@ -423,8 +426,8 @@ def _put_hurried(c: Cluster, i: int, p: int, start_s: float, now_s: float) -> No
 def estimate_idle_share(c: Cluster, just_arrived: int, now_s: float) -> None:
     """Set the part of an extension that will idle, as tasks come: few against a server's size.
 
-    Where prices count by what waits or runs; else only while too few have come to know a rate,
-    and without late binding nothing is foreseen afterwards.
+    Where prices count by what waits or runs; else only while too few have come to know a rate
+    well, and without late binding nothing is foreseen afterwards.
     """
     tally, size = c.tally, c.processors.kind.size / c.servers.zone.size
     if tally.priced[0] == 1:
@@ -443,40 +446,81 @@ def estimate_idle_share(c: Cluster, just_arrived: int, now_s: float) -> None:
             tasks += 1
         if tasks >= size:
             break
-    tally.idle_share[0] = max(LEAST_IDLE, 1.0 - tasks / size)
+    tally.idle_share[0] = max(LEAST_IDLE, 1.0 - (tasks - 1) / size)
+    if c.rules.late:
+        tally.idle_share[0] = max(tally.idle_share[0], _unneeded(c, just_arrived, now_s))
 
 
 @inner
 def _foresee(c: Cluster, now_s: float) -> None:
-    """Set the part of an extension that will idle: all where nothing more comes.
-
-    Processors that arrivals keep busy, by the last `RECENT` or, where fewer have come lately
-    than chance explains (two standard deviations), by the last 16 or 64.
-    """
-    tally, history = c.tally, c.arrival_history
-    seen = min(tally.arrivals[0], RECENT)
+    """Set the part of an extension that will idle: all where nothing more comes."""
+    tally = c.tally
     if tally.queued[0] >= BACKLOG * c.processors.kind.size:
         tally.idle_share[0] = LEAST_IDLE
-        return
-    if tally.closed[0] == 1:
+    elif tally.closed[0] == 1:
         tally.idle_share[0] = 1.0
-        return
+    elif tally.arrivals[0] < FEW:  # as estimated, or more as time goes by
+        tally.idle_share[0] = max(tally.idle_share[0], _unneeded(c, 0, now_s))
+    else:
+        tally.idle_share[0] = max(LEAST_IDLE, _unneeded(c, 0, now_s))
+
+
+@inner
+def _unneeded(c: Cluster, just_arrived: int, now_s: float) -> float:
+    """Return the part of the awake processors that arrivals do not keep busy, to a power."""
+    tally, history = c.tally, c.arrival_history
+    seen, work = min(tally.arrivals[0], RECENT), 0.0
+    for m in range(seen):
+        work += history[1, m] / seen
+    if seen == 0:
+        work = tally.mean_s[0]
+    if work == 0.0:
+        return 0.0  # nothing to go by
+    excess = max(
+        0.0, 1.0 - _rate(c, seen, just_arrived, now_s) * work / max(tally.processors[0], 1)
+    )
+    return excess**POWER
+
+
+@inner
+def _rate(c: Cluster, seen: int, just_arrived: int, now_s: float) -> float:
+    """Return how many tasks come in a second, by the last ``seen``, and those of this moment.
+
+    By the last 16 or 64 where fewer have come lately than chance explains: two standard
+    deviations; before `FEW` have come, three tasks more.
+    """
+    history, arrivals = c.arrival_history, c.tally.arrivals[0]
     if seen < FEW:
-        return  # as estimated
+        few = seen + just_arrived
+        return (few + 2.0 * np.sqrt(few) + 3.0) / max(now_s, 1e-9)
+    if history[0, (arrivals - FEW) % RECENT] == history[0, (arrivals - 1) % RECENT]:
+        return _burst_rate(c, seen, now_s)
     rate, count = np.inf, 16
     while count <= RECENT:
         some = min(seen, count)
         since = 0.0
-        if tally.arrivals[0] > some:
-            since = history[0, (tally.arrivals[0] - some) % RECENT]
+        if arrivals > some:
+            since = history[0, (arrivals - some) % RECENT]
         doubt = 1.0 if count == RECENT else 1.0 + 2.0 / np.sqrt(some)
         rate = min(rate, doubt * some / max(now_s - since, 1e-9))
         count *= 4
-    work = 0.0
-    for m in range(seen):
-        work += history[1, m] / seen
-    excess = max(0.0, 1.0 - rate * work / max(tally.processors[0], 1))
-    tally.idle_share[0] = max(LEAST_IDLE, excess**POWER)
+    return rate
+
+
+@inner
+def _burst_rate(c: Cluster, seen: int, now_s: float) -> float:
+    """Return how many tasks come in a second where many come at one moment.
+
+    As often as so far; less and less likely, once the usual time between moments has passed.
+    """
+    history, arrivals, moments = c.arrival_history, c.tally.arrivals[0], 1
+    newest = oldest = history[0, (arrivals - 1) % RECENT]
+    for m in range(2, seen + 1):
+        at = history[0, (arrivals - m) % RECENT]
+        if at < oldest:
+            oldest, moments = at, moments + 1
+    usual = (newest - oldest) / (moments - 1) if moments > 1 else newest
+    return seen / moments / usual * np.exp(min(0.0, 1.0 - (now_s - newest) / usual))
 
 
 @inner
