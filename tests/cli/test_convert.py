@@ -75,6 +75,50 @@ def test_a_graph_becomes_a_priced_plan_in_one_command(run, files):
     assert plan["bill"]["money"] == pytest.approx(1e-6 * (2 * (16 * 0.16 + 4 * 0.64) + 15 * 1.12))
     again = json.loads(run("plan", problem, "--format", "json").out)["plan"]
     assert again["bill"]["money"] == plan["bill"]["money"]
+    assert "least-cost   least-cost:objective=energy" in run("plan", problem).out
+
+
+WORKFLOW = """{"name": "two", "schemaVersion": "1.5", "workflow": {
+  "specification": {"tasks": [
+    {"id": "align", "parents": [], "children": ["merge"]},
+    {"id": "sort", "parents": [], "children": ["merge"]},
+    {"id": "merge", "parents": ["align", "sort"], "children": []}]},
+  "execution": {"tasks": [
+    {"id": "align", "runtimeInSeconds": 600},
+    {"id": "sort", "runtimeInSeconds": 0},
+    {"id": "merge", "runtimeInSeconds": 300}]}}}
+"""
+A100 = """[[kind]]
+name = "a100"
+[[server]]
+name = "s"
+wake_s = 60
+processors = [{ kind = "a100", count = 4 }]
+"""
+
+
+@pytest.mark.parametrize("name", ["w.json", "g.stg"])
+def test_a_graph_becomes_jobs_of_a_cluster_and_a_plan(run, files, name):
+    """Its longest path is 900 s (6 hours in the other file): twice that and a wake are there."""
+    graph = files.write(name, WORKFLOW if name == "w.json" else HOURS)
+    cluster, problem = files.write("a100.toml", A100), files.path("p.json")
+    ran = run("convert", graph, "--cluster", cluster, "--plan", "-o", problem, "--format", "json")
+    assert ran.code == 0, ran.err
+    data = json.loads(ran.out)
+    assert data["plan"]["done"] == data["tasks"] >= 3
+    tasks = json.loads(Path(problem).read_text())["tasks"]
+    assert {row["deadline_s"] for row in tasks} == {60 + 2 * (900 if name == "w.json" else 21600)}
+    late = run("convert", graph, "--cluster", cluster, "--deadline", "70", "-o", problem)
+    assert late.code == 0
+    assert json.loads(run("plan", problem, "--format", "json").out)["plan"]["done"] < data["tasks"]
+
+
+def test_a_graph_on_a_cluster_has_no_slots_and_without_either_is_refused(run, files):
+    graph, cluster = files.write("w.json", WORKFLOW), files.write("a100.toml", A100)
+    ran = run("convert", graph, "--cluster", cluster, "--slot", "1h", "-o", files.path("p.json"))
+    assert (ran.code, "do not go with --cluster" in ran.err) == (2, True)
+    ran = run("convert", graph, "-o", files.path("p.json"))
+    assert (ran.code, "or the --cluster that runs it" in ran.err) == (2, True)
 
 
 @pytest.mark.parametrize(

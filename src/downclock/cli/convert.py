@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ Examples:
   downclock convert robot.stg --cores 8 --output robot.json
   downclock plan robot.json
   downclock convert montage.json --cores 8 --slot 15m --prices day.csv --plan -o m.json
+  downclock convert montage.json --cluster cluster.toml --plan -o montage-here.json
   sacct -aXP -S now-7days --format \\
     JobID,Submit,Start,End,ElapsedRaw,AllocTRES,Partition,NodeList > week.txt
   downclock convert week.txt --cluster cluster.toml -o week.parquet --ran ran.parquet
@@ -43,7 +45,8 @@ least energy is faster than both; a task that begins again after a failure may b
     callback=options.finite,
     metavar="SECONDS",
     help="Of all tasks. [default: the time of all work on one core at clock 1; in slots, what any"
-    " list schedule needs]",
+    " list schedule needs; on a cluster, a wake and --deadline-factor times the longest path"
+    " or the work spread over all processors]",
 )
 @click.option("--per-core", is_flag=True, help="A clock per core, not one for the chip.")
 @click.option(
@@ -84,7 +87,7 @@ least energy is faster than both; a task that begins again after a failure may b
 @options.file(
     "--prices",
     "--price",
-    help="Prices and CO2 intensity (CSV), with --slot; the problem starts at the first row.",
+    help="Prices and CO2 intensity (CSV), with --slot or --cluster.",
 )
 @click.option(
     "--columns",
@@ -115,18 +118,29 @@ def command(
     and told; rows left out are counted, malformed ones named. Alibaba's list of nodes becomes a
     cluster (.toml).
 
-    A task graph (with --cores): the Standard Task Graph format (.stg) and WfFormat 1.5 (.json), on
-    one chip or on machines in slots, by one deadline. Clock 1 does one unit of the file's work
-    (cycle or second) a second. On one chip all clocks are possible. With --slot there are five,
-    tasks start and end on slots and may pause, and what is left of a task's last slot is waste;
-    the prices become part of the problem. Without a deadline there is time for every list schedule
-    at clock 1.
+    A task graph: the Standard Task Graph format (.stg) and WfFormat 1.5 (.json), by one deadline;
+    with --cluster on that cluster, a unit of the file's work being a second at default clocks; with
+    --cores on one chip or on machines in slots. There clock 1 does one unit of work (cycle or
+    second) a second. On one chip all clocks are possible. With --slot there are five, tasks start
+    and end on slots and may pause, and what is left of a task's last slot is waste; the prices
+    become part of the problem, which starts at their first row. Without a deadline there is time
+    for every list schedule at clock 1.
     """
-    if source.lower().endswith(".stg") and cores is None:
-        raise click.UsageError("Missing option '--cores': a task graph needs it")
     if cores is not None:
-        return _graph(session, source, cores, output, form, **asked)
-    return _trace(session, source, trace, ran, output, form)
+        make = _on_chip if asked["slot_s"] is None else _in_slots
+        return _graph(session, source, make, output, form, cores=cores, **asked)
+    if not _is_graph(source):
+        return _trace(session, source, trace, ran, output, form)
+    if trace["cluster"] is None:
+        rule = "a task graph needs it, or the --cluster that runs it"
+        raise click.UsageError(f"Missing option '--cores': {rule}")
+    return _graph(session, source, _on_cluster, output, form, trace=trace, **asked)
+
+
+def _is_graph(source: str) -> bool:
+    from downclock.workloads.wfformat import is_wfformat
+
+    return source.lower().endswith(".stg") or is_wfformat(source)
 
 
 def _trace(
@@ -187,7 +201,7 @@ def _nodes(
 def _graph(
     session: options.Session,
     source: str,
-    cores: int,
+    make: Callable[..., options.Problem],
     output: str,
     form: options.Form,
     *,
@@ -207,8 +221,7 @@ def _graph(
             raise InvalidInput("has no work", source=source)
         if asked["columns"] is not None and asked["prices"] is None:
             raise click.UsageError("--columns is about the price file: give it with --prices")
-        make = _on_chip if asked["slot_s"] is None else _in_slots
-        problem = make(read, cores, **asked)
+        problem = make(read, **asked)
         write_problem(problem, output)
     session.wrote(output)
     if planned:
@@ -220,7 +233,7 @@ def _graph(
     return 0
 
 
-def _on_chip(graph: TaskGraph, cores: int, *, per_core: bool, **asked: Any) -> options.Problem:
+def _on_chip(graph: TaskGraph, *, cores: int, per_core: bool, **asked: Any) -> options.Problem:
     from downclock.power.points import ClockRange
     from downclock.workloads.chip import chip_problem
 
@@ -241,7 +254,23 @@ def _on_chip(graph: TaskGraph, cores: int, *, per_core: bool, **asked: Any) -> o
     )
 
 
-def _in_slots(graph: TaskGraph, cores: int, *, slot_s: float, **asked: Any) -> options.Problem:
+def _on_cluster(graph: TaskGraph, *, trace: dict[str, Any], **asked: Any) -> options.Problem:
+    from downclock.workloads.workflow import workflow_problem
+
+    if asked["slot_s"] is not None or asked["per_core"] or asked["c2"] or asked["c3"]:
+        raise click.UsageError("--slot, --per-core, --c2 and --c3 do not go with --cluster")
+    return workflow_problem(
+        graph,
+        trace["cluster"],
+        deadline_s=asked["deadline"],
+        deadline_factor=trace["deadline_factor"],
+        archetype=trace["archetype"],
+        prices=asked["prices"],
+        price_columns=asked["columns"],
+    )
+
+
+def _in_slots(graph: TaskGraph, *, cores: int, slot_s: float, **asked: Any) -> options.Problem:
     from downclock.problem.files.read_prices import zone_prices
     from downclock.workloads.gerhards import Machines, slotted_workflow
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from downclock.workloads.traces.trace import Trace
 
 FORMATS = (
-    *("philly", "philly-slo", "alibaba", "eagle", "helios", "sacct", "sacct-json", "swf"),
-    "batsim",
+    *("philly", "philly-slo", "alibaba", "eagle", "helios", "sacct", "sacct-json"),
+    *("slurm-records", "swf", "batsim"),
 )
 
 
@@ -38,7 +38,7 @@ def read_duration(ctx: click.Context, param: click.Parameter, text: str | None) 
 
 
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    options.file("--cluster", help="Where the trace ran. [default: as many servers as hold it]"),
+    options.file("--cluster", help="Where it runs. [default: as many servers as hold it]"),
     click.option(
         "--trace-format", type=click.Choice(FORMATS), metavar="NAME",
         help=f"One of {', '.join(FORMATS)}. [default: found by the columns]",

@@ -204,7 +204,7 @@ class Kernel:
         }
         try:
             jit = numba.njit(cache=folder is not None, **options)
-            return jit(self.py_func)
+            return _once_for_all_numbers(jit(self.py_func))
         finally:
             numba.config.CACHE_DIR = before
 
@@ -294,6 +294,20 @@ def _numba() -> Any:
 
     event.register("numba:compile", Heard())  # type: ignore[no-untyped-call]
     return numba
+
+
+def _once_for_all_numbers(dispatcher: Any) -> Any:
+    """Let a kernel be compiled by types alone: numba makes a copy for each constant it is given.
+
+    Constants are handed on to what a kernel calls, so two of five loops were such copies.
+    """
+    unliteral, ask = _numba().types.unliteral, dispatcher.get_call_template
+
+    def asked(args: Any, named: Any) -> Any:
+        return ask(tuple(map(unliteral, args)), {k: unliteral(v) for k, v in named.items()})
+
+    dispatcher.get_call_template = asked
+    return dispatcher
 
 
 def _likely() -> int:

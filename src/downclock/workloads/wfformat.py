@@ -35,6 +35,14 @@ def read_wfformat(path: str | Path) -> TaskGraph:
         raise error.located(path) from None
 
 
+def is_wfformat(path: str | Path) -> bool:
+    """Tell whether a file looks like a workflow instance, whatever may be wrong in it."""
+    if Path(path).suffix.lower() != ".json":
+        return False
+    text = read_text(path)
+    return '"schemaVersion"' in text and '"workflow"' in text
+
+
 def _checked(document: Any) -> Mapping[str, Any]:
     if not isinstance(document, dict):
         raise InvalidInput("is not a JSON object")

@@ -4,7 +4,7 @@ A task that runs for t at power P(t) within its window costs at least P(t) M(t),
 of a watt over the cheapest span of that length. P falls and M rises with t, so between two lengths
 no run costs less than P at the longer times M at the shorter: cells are halved until that is near
 a run that exists (`TIGHTNESS`). Where clocks may change on the way or runs may pause, work is a
-liquid that buys time at its price; the bound is the Lagrangian dual over the hull of clocks.
+fluid that buys time at its price; the bound is the Lagrangian dual over the hull of clocks.
 Idle, host, sleep and wake energy cost nothing here, as values are never negative.
 """
 
@@ -169,7 +169,7 @@ def price_bound(problem: Problem, objective: Objective, *, actual: bool = False)
         whole = kind.clock == "locked" and kind.interrupt == "none"
         for z in np.unique(zone[platform.kind == k]):
             window = (tasks.arrival_s[rows], to_s[rows])
-            bound = _one_run if whole else _liquid
+            bound = _one_run if whole else _fluid
             best[rows] = np.minimum(best[rows], bound(tariff, int(z), frontier, rows, window))
     best[tasks.scale == 0.0] = 0.0
     return np.asarray(best * tasks.processors)
@@ -254,7 +254,7 @@ def _lengths(
     return np.asarray(np.minimum(bound, upper))
 
 
-def _liquid(
+def _fluid(
     tariff: Tariff, z: int, frontier: Frontier, rows: Ints, window: tuple[Floats, Floats]
 ) -> Floats:
     """Clocks change and runs pause as they like."""

@@ -124,7 +124,7 @@ def busy_day(
     edges = _workflows(rng, count) if workflows else Edges()
     if workflows:
         tasks = _one_window(tasks, edges)
-    day = _prices(rng) if prices else Prices()
+    day = day_prices(rng) if prices else Prices()
     return Problem(
         tasks, library(rng, 10, used), Platform.build(used, specs), edges, day, name=f"day-{seed}"
     )
@@ -155,7 +155,7 @@ def _one_window(tasks: Tasks, edges: Edges) -> Tasks:
     )
 
 
-def _prices(rng: np.random.Generator) -> Prices:
+def day_prices(rng: np.random.Generator) -> Prices:
     """Hourly prices of three days that fall at noon, with noise."""
     hour = np.arange(96)
     price = 0.10 - 0.05 * np.cos((hour - 1) * np.pi / 12 * 2) + rng.normal(0, 0.01, hour.size)

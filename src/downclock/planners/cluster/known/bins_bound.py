@@ -18,7 +18,7 @@ import numpy as np
 
 from downclock.planners.cluster.known.hulls import Hulls, hulls
 from downclock.planners.cluster.known.program import Program
-from downclock.planners.cluster.known.question import KnownQuestion
+from downclock.planners.cluster.known.question import KnownQuestion, lead_of, sizes_of
 from downclock.units import Floats, Ints
 
 if TYPE_CHECKING:
@@ -59,15 +59,19 @@ def bins_of(question: Question, count: int) -> Bins:
     length_s = np.diff(edge_s)
     if finite.size < jobs.size:
         edge_s, length_s = np.append(edge_s, np.inf), np.append(length_s, np.inf)
+    return Bins(edge_s, length_s, least_rates(tariff, edge_s))
+
+
+def least_rates(tariff: Floats, edge_s: Floats) -> Floats:
+    """Least value of a joule between edges (zones, h)."""
     first = np.searchsorted(tariff[0], edge_s[:-1], side="right") - 1
     last = np.searchsorted(tariff[0], edge_s[1:], side="left") - 1
-    rate = np.array(
+    return np.array(
         [
             [zone[max(0, a) : max(a, b) + 1].min() for a, b in zip(first, last, strict=True)]
             for zone in tariff[1::2]
         ]
     )
-    return Bins(edge_s, length_s, rate)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,8 +94,8 @@ class Pairs:
 
 def pairs_of(question: Question, bins: Bins, hull: Hulls) -> Pairs:
     """Pairs and cells."""
-    lead = question.servers[question.alike[question.groups.first]]
-    many = (question.groups.end - question.groups.first)[:, None] * _sizes(question)
+    lead = lead_of(question)
+    many = (question.groups.end - question.groups.first)[:, None] * sizes_of(question)
     job, group, kind = np.nonzero((question.curve[:, None, :] >= 0) & (many[None] >= 1))
     jobs = question.jobs
     ready_s = np.where(lead.begins_on, 0.0, lead.wake_s)
@@ -105,11 +109,6 @@ def pairs_of(question: Question, bins: Bins, hull: Hulls) -> Pairs:
     )
     pair, at = np.nonzero(room_s > 0.0)
     return Pairs(job, group, kind, pair, at, room_s[pair, at])
-
-
-def _sizes(question: Question) -> Ints:
-    """Processors of each kind on a server of each group."""
-    return np.asarray(question.capacity[question.alike[question.groups.first]])
 
 
 def bins_bound(asked: KnownQuestion, *, count: int = 96) -> float:
@@ -138,7 +137,7 @@ class _Model:
     @classmethod
     def of(cls, question: Question, bins: Bins, pairs: Pairs, hull: Hulls) -> _Model:
         program = Program()
-        lead = question.servers[question.alike[question.groups.first]]
+        lead = lead_of(question)
         rate = bins.rate[lead.zone]
         counts = (question.groups.end - question.groups.first)[:, None]
         length = np.broadcast_to(bins.length_s, rate.shape)
@@ -159,15 +158,11 @@ class _Model:
         cell_pair = np.arange(pairs.job.size) if flat else pairs.pair
         cell_bin = np.zeros(cell_pair.size, np.int64) if flat else pairs.bin
         curve = question.curve[pairs.job, pairs.kind][cell_pair]
-        size = np.diff(hull.first)[curve]
-        cell = np.repeat(np.arange(curve.size), size)
-        corner = np.arange(cell.size) + np.repeat(
-            hull.first[curve] - (np.cumsum(size) - size), size
-        )
+        cell, corner = hull.corners(curve)
         pair = cell_pair[cell]
         job, group = pairs.job[pair], pairs.group[pair]
         gang, scale = question.jobs.gang[job], question.jobs.scale[job]
-        lead = question.servers[question.alike[question.groups.first]]
+        lead = lead_of(question)
         time_s = hull.time_s[corner] * scale
         own_w = lead.shared_w[group] - question.kinds.idle_w[pairs.kind[pair]]
         joules = hull.energy_j[corner] * scale + own_w * time_s
@@ -182,7 +177,7 @@ class _Model:
     def _capacity(self) -> None:
         """Awake servers hold what runs on them."""
         pairs, program, bins = self.pairs, self.program, self.bins.length_s.size
-        sizes = _sizes(self.question)
+        sizes = sizes_of(self.question)
         groups, kinds = sizes.shape
         holds = program.rows(groups * kinds * bins, 0.0).reshape(groups, kinds, bins)
         every = np.broadcast_to(self.awake[:, None, :], holds.shape)
@@ -194,7 +189,7 @@ class _Model:
     def _wakes(self, rate: Floats, counts: Ints, share: tuple[Ints, Ints]) -> Ints:
         """Servers awake at edges and waking in bins; return the columns of wakes."""
         question, pairs, program, bins = self.question, self.pairs, self.program, self.bins
-        lead = question.servers[question.alike[question.groups.first]]
+        lead = lead_of(question)
         groups, h = rate.shape
         early = np.maximum(
             0, np.searchsorted(bins.edge_s, bins.edge_s[:-1] - lead.wake_s.max()) - 1
@@ -234,7 +229,7 @@ class _Model:
     ) -> None:
         """A server sleeps before its last task whenever it is neither awake nor waking."""
         question, pairs, program, bins = self.question, self.pairs, self.program, self.bins
-        lead = question.servers[question.alike[question.groups.first]]
+        lead = lead_of(question)
         if not np.any(lead.sleep_w > 0.0):
             return
         groups, h = rate.shape
@@ -291,5 +286,5 @@ def cells_per_bin(asked: KnownQuestion) -> float:
     jobs = question.jobs
     end_s = jobs.to_s[np.isfinite(jobs.to_s)].max(initial=1.0)
     part = np.minimum((jobs.to_s - jobs.from_s) / end_s, 1.0)
-    pairs = (question.curve[:, None, :] >= 0) & (_sizes(question) > 0)
+    pairs = (question.curve[:, None, :] >= 0) & (sizes_of(question) > 0)
     return max(1e-9, float(part @ pairs.sum(axis=(1, 2))))

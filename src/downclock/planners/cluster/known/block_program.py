@@ -17,11 +17,12 @@ import numpy as np
 
 from downclock.planners.cluster.known.hulls import Hulls, hulls
 from downclock.planners.cluster.known.program import Program
-from downclock.planners.cluster.known.question import KnownQuestion
+from downclock.planners.cluster.known.question import KnownQuestion, lead_of, sizes_of
+from downclock.planners.cluster.known.retime import in_turn
 from downclock.units import Floats, Ints
 
 if TYPE_CHECKING:
-    from downclock.planners.cluster.known.kernels.model import Question, Records
+    from downclock.planners.cluster.known.kernels.model import Placement, Question, Records
 
 UNIT_S = 3600.0
 """The program counts in hours, and in hundredths of the value of a plan."""
@@ -31,21 +32,25 @@ SAFE = 2e-7
 
 
 def block_bound(
-    asked: KnownQuestion, value: float, *, seconds: float, nodes: int, chained: bool = False
-) -> float:
-    """Least value of any schedule that does every job of the question.
+    asked: KnownQuestion, value: float, *, nodes: int, chained: bool = False
+) -> tuple[float, Placement | None]:
+    """Least value of any schedule that does every job of the question, and a plan near it.
 
     Args:
         asked: the jobs, none of which may be interrupted; a joule is always worth the same.
         value: of a plan that exists: the search for a better one is cut off there.
-        seconds: to spend at most.
-        nodes: of the search tree to look at, at most; with enough seconds the bound repeats.
-        chained: say which job follows which on a processor; for jobs of one processor only.
+        nodes: of the search tree to look at, at most.
+        chained: say which job follows which on a processor; for jobs of one processor only. There
+            is a plan only then.
     """
     model = _Model.of(asked.columns, value)
-    if chained:
-        model.chain()
-    return model.bound(seconds, nodes)
+    chain = model.chain() if chained else None
+    found = model.program.solve(nodes=nodes)
+    least = found.mip_dual_bound
+    bound = 0.0 if least is None else max(0.0, float(least) * model.scale * (1.0 - SAFE))
+    if chain is None or found.x is None:
+        return bound, None
+    return bound, model.read(found.x, chain)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,6 +85,16 @@ class _Ways:
     whole: Floats
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Chain:
+    """Columns of the start of each job (n,), and of one job following another (p,)."""
+
+    start: Ints
+    before: Ints
+    after: Ints
+    follows: Ints
+
+
 @dataclass(slots=True)
 class _Model:
     """The program with its columns by name."""
@@ -99,7 +114,7 @@ class _Model:
 
     @classmethod
     def of(cls, question: Question, value: float) -> _Model:
-        lead = question.servers[question.alike[question.groups.first]]
+        lead = lead_of(question)
         blocks = _blocks_of(question, lead)
         ways = _ways_of(question, lead, blocks, hulls(question))
         end_s, scale = _end_s(question), value / 100.0
@@ -159,7 +174,7 @@ class _Model:
         late = self.end_s / UNIT_S - to_s[ways.member] + time_s
         program.put(starts[ways.member], self.runs, -late)
         self._with_name(from_s, to_s)
-        sizes = question.capacity[question.alike[question.groups.first]][blocks.group]
+        sizes = sizes_of(question)[blocks.group]
         holds = program.rows(sizes.size, 0.0).reshape(sizes.shape)
         program.put(
             holds, np.repeat(self.length[:, None], sizes.shape[1], axis=1), sizes.astype(float)
@@ -233,7 +248,7 @@ class _Model:
         program.put(rows[of], self.length[mine], 1.0)
         program.put(rows[of], self.opened[mine], lead.wake_s[blocks.group[mine]] / UNIT_S)
 
-    def chain(self) -> None:
+    def chain(self) -> _Chain:
         """Say which job follows which on a processor of a block, and when each begins."""
         program, blocks, jobs = self.program, self.blocks, self.question.jobs
         start = program.columns(np.zeros(jobs.size), (self.end_s - jobs.shortest_s) / UNIT_S)
@@ -246,7 +261,7 @@ class _Model:
         rows = program.rows(blocks.job.size, 0.0)
         program.put(rows, self.joins, 1.0)
         program.put(rows, first, -1.0)
-        sizes = self.question.capacity[self.question.alike[self.question.groups.first]]
+        sizes = sizes_of(self.question)
         rows = program.rows(blocks.name.size, 0.0)
         program.put(rows, self.opened, sizes.sum(axis=1)[blocks.group].astype(float))
         program.put(rows[blocks.block], first, -1.0)
@@ -258,8 +273,8 @@ class _Model:
         self._in_turn(start, before, after, follows)
         self._together(before, after, follows)
         none = np.empty(0, np.int64)
-        into = np.repeat(np.arange(jobs.size), jobs.before_end - jobs.before_first)
-        self._in_turn(start, self.question.before, into, none)
+        self._in_turn(start, self.question.before, _into(self.question), none)
+        return _Chain(start, before, after, follows)
 
     def _inside(self, start: Ints) -> None:
         """Jobs begin and end within their blocks, and by their latest ends."""
@@ -313,11 +328,48 @@ class _Model:
             joins = self.joins[member[other[pair[both]], block[both]]]
             program.put(rows[both], joins, 1.0)
 
-    def bound(self, seconds: float, nodes: int) -> float:
-        """Solve as far as allowed."""
-        found = self.program.solve(seconds=seconds, nodes=nodes)
-        least = found.mip_dual_bound
-        return 0.0 if least is None else max(0.0, float(least) * self.scale * (1.0 - SAFE))
+    def read(self, x: Floats, chain: _Chain) -> Placement | None:
+        """The plan; None where servers are too few for its blocks."""
+        from downclock.planners.cluster.known.kernels.model import Placement, new_placement
+
+        question, blocks = self.question, self.blocks
+        jobs, place = question.jobs, new_placement(question.jobs)
+        held = self._servers(x)
+        joins = np.flatnonzero((x[self.joins] > 0.5) & (held[blocks.block] >= 0))
+        if joins.size < jobs.size:
+            return None
+        place.held[jobs.held_first[blocks.job[joins]]] = held[blocks.block[joins]]
+        share, job = x[self.runs], blocks.job[self.ways.member]
+        most = np.argsort(share, kind="stable")  # the last of a job is what it does most
+        place.runs.kind[job[most]], place.runs["count"] = self.ways.kind[most], 1
+        length_s = np.bincount(job, share * self.ways.time_s, jobs.size).astype(float)
+        follows = x[chain.follows] > 0.5
+        edges = question.before, _into(question)
+        links = [
+            np.append(a[follows], b)
+            for a, b in zip((chain.before, chain.after), edges, strict=True)
+        ]
+        runs = in_turn(
+            question, place.runs, x[chain.start] * UNIT_S, length_s, (links[0], links[1])
+        )
+        return None if runs is None else Placement(runs, place.held)
+
+    def _servers(self, x: Floats) -> Ints:
+        """A server for each block that is open (b,), first come first served; -1: none is free."""
+        groups, held = self.question.groups, np.full(self.blocks.name.size, -1)
+        free_s = np.zeros(self.question.servers.size)
+        begin_s = x[self.begin] * UNIT_S
+        for block in np.argsort(begin_s, kind="stable"):
+            g = self.blocks.group[block]
+            if x[self.opened[block]] > 0.5:
+                mine = self.question.alike[groups[g].first : groups[g].end]
+                first = mine[np.argmin(free_s[mine])]
+                if free_s[first] <= begin_s[block] + 1.0:
+                    held[block] = first
+                    free_s[first] = (
+                        begin_s[block] + x[self.length[block]] * UNIT_S + self.lead[g].wake_s
+                    )
+        return held
 
 
 def _end_s(question: Question) -> float:
@@ -339,7 +391,7 @@ def _slowest_s(question: Question, job: int) -> float:
 
 def _blocks_of(question: Question, lead: Records) -> _Blocks:
     """Blocks and members: jobs so far apart that a server would sleep between them share none."""
-    jobs, sizes = question.jobs, question.capacity[question.alike[question.groups.first]]
+    jobs, sizes = question.jobs, sizes_of(question)
     order = np.argsort(jobs.from_s, kind="stable")
     group: list[int] = []
     name: list[int] = []
@@ -363,7 +415,7 @@ def _blocks_of(question: Question, lead: Records) -> _Blocks:
 
 def _ways_of(question: Question, lead: Records, blocks: _Blocks, hull: Hulls) -> _Ways:
     """Corners of every member on every kind of its servers, cut off at its window."""
-    sizes = question.capacity[question.alike[question.groups.first]]
+    sizes = sizes_of(question)
     parts: list[tuple[int, int, Floats, Floats, bool]] = []
     for m, (block, job) in enumerate(zip(blocks.block, blocks.job, strict=True)):
         group, spec = blocks.group[block], question.jobs[job]
@@ -394,6 +446,12 @@ def _cut(time_s: Floats, energy_j: Floats, room_s: float, whole: bool) -> tuple[
     return np.append(time_s[fits], room_s), np.append(
         energy_j[fits], np.interp(room_s, time_s, energy_j)
     )
+
+
+def _into(question: Question) -> Ints:
+    """The job that each of ``Question.before`` is before."""
+    jobs = question.jobs
+    return np.repeat(np.arange(jobs.size), jobs.before_end - jobs.before_first)
 
 
 def _followers(question: Question) -> tuple[Ints, Ints]:

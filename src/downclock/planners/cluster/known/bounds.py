@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from downclock.planners.cluster import price_bound
@@ -21,18 +24,25 @@ from downclock.problem.problem import Problem
 from downclock.schedule.schedule import DONE, Schedule
 from downclock.units import Bools
 
+if TYPE_CHECKING:
+    from downclock.planners.cluster.known.kernels.model import Placement
+
 BINS, FEWEST, CELLS = 96, 12, 4_000
 """Bins of time, the fewest that say anything, and the most cells of a program."""
 
-COLUMNS, CLOSE = 8_000, 0.01
-"""Most columns of the program over starts, at an effort of a second, and the gap it is tried at."""
+COLUMNS, CLOSE, PRICED = 8_000, 0.01, 2.0
+"""Most columns of the program over starts, at an effort of a second, and the gap it is tried at;
+where prices change it is several times as large, and gets no more than this effort."""
 
-BLOCKS, CHAINED, A_SECOND = 24, 14, 12
-"""Jobs up to which blocks are enumerated, up to which their processors are, and, of these, how many
-a second of effort is enough for."""
+BLOCKS, A_SECOND = 24, 12
+"""Jobs up to which blocks are enumerated, and how many of them a second of effort is enough for."""
 
-NODES, SECONDS = 200, 4.0
-"""Nodes of the search tree, and seconds, that a second of effort stands for."""
+MEMBERS, CHAINED = 300, 110
+"""Pairs of a block and a job it may hold, at an effort of a second, up to which blocks are
+enumerated, and up to which their processors are too."""
+
+NODES = 200
+"""Nodes of the search tree that a second of effort stands for."""
 
 
 def energy_bound_j(problem: Problem, done: Bools) -> float | None:
@@ -59,24 +69,43 @@ def _remember(problem: Problem, objective: Objective, done: Bools, bound: float)
     return known[key]
 
 
-def prove(
-    problem: Problem, objective: Objective, best: Judged, effort: float
-) -> tuple[float, bool]:
-    """Return a bound on schedules of the tasks done, and whether more tasks can be done at all.
+@dataclass(frozen=True, slots=True, eq=False)
+class Proof:
+    """What is proven of a plan.
 
-    It is remembered where plans see the prices of bills.
+    Attributes:
+        bound: no schedule of the tasks it does is worth less.
+        more: more tasks might be done.
+        better: a plan that the proof came by; None where there is none.
     """
+
+    bound: float
+    more: bool
+    better: Placement | None = None
+
+
+def prove(problem: Problem, objective: Objective, best: Judged, effort: float) -> Proof:
+    """Prove what can be proven of a plan, once; it is remembered where plans see bills' prices."""
+    asked = ("proof", objective, best.done.tobytes(), best.value, effort)
+    return problem.once(asked, lambda: _prove(problem, objective, best, effort))
+
+
+def _prove(problem: Problem, objective: Objective, best: Judged, effort: float) -> Proof:
     asked = ask(problem, objective, best.done)
     more = bool(np.any(~best.done & ~ask(problem, objective).hopeless))
-    bound = _bins(asked)
-    if asked.task.size and _whole_runs(problem, asked):
-        bound = _blocks(asked, best.value, bound, effort)
-        if best.value - bound > CLOSE * best.value:
-            bound = max(bound, start_bound(asked, columns=int(COLUMNS * effort)))
+    seen = objective.foreseen(problem.prices)
+    bound = _proven(problem).get((objective, best.done.tobytes()), 0.0) if seen else 0.0
+    better = None
+    if best.value - bound > PROVEN * best.value:
+        bound = max(bound, _relaxed(problem, asked, effort))
+        if is_flat(asked) and asked.task.size and _whole_runs(problem):
+            bound, better = _blocks(asked, best.value, bound, effort)
+            if best.value - bound > CLOSE * best.value:
+                bound = max(bound, start_bound(asked, columns=int(COLUMNS * effort)))
     bound = min(bound, best.value)
-    if objective.foreseen(problem.prices):
+    if seen:
         bound = _remember(problem, objective, best.done, bound)
-    return bound, more
+    return Proof(bound, more, better)
 
 
 def prove_plan(
@@ -88,7 +117,22 @@ def prove_plan(
         prove(problem, by, judged(problem, by, schedule), effort)
     elif objection(problem, by, actual=True) is None:
         done = schedule.outcomes.status == DONE
-        _remember(problem, by, done, _bins(ask(problem, by, done, actual=True)))
+        asked = ask(problem, by, done, actual=True)
+        _remember(problem, by, done, _relaxed(problem, asked, effort))
+
+
+def is_flat(asked: KnownQuestion) -> bool:
+    """Tell whether a joule is always worth the same."""
+    return bool(asked.columns.tariff.shape[1] == 1)
+
+
+def _relaxed(problem: Problem, asked: KnownQuestion, effort: float) -> float:
+    """A linear program: over starts where prices change and no job may pause, else over bins."""
+    if asked.task.size and not is_flat(asked) and _whole_runs(problem):
+        bound = start_bound(asked, columns=int(COLUMNS * min(effort, PRICED)))
+        if bound > 0.0:
+            return bound
+    return _bins(asked)
 
 
 def _bins(asked: KnownQuestion) -> float:
@@ -99,21 +143,38 @@ def _bins(asked: KnownQuestion) -> float:
     return bins_bound(asked, count=count) if count >= FEWEST else 0.0
 
 
-def _whole_runs(problem: Problem, asked: KnownQuestion) -> bool:
-    """Tell whether no job may be interrupted, and a joule is always worth the same."""
-    pauses = any(kind.interrupt != "none" for kind in problem.platform.kinds)
-    return not pauses and asked.columns.tariff.shape[1] == 1
+def _whole_runs(problem: Problem) -> bool:
+    """Tell whether no job may be interrupted."""
+    return all(kind.interrupt == "none" for kind in problem.platform.kinds)
 
 
-def _blocks(asked: KnownQuestion, value: float, bound: float, effort: float) -> float:
-    """The integer program over blocks, where it is small."""
-    count, nodes = asked.task.size, max(1, int(NODES * effort))
-    alone = bool(np.all(asked.columns.jobs.gang == 1))
-    if count > min(BLOCKS, A_SECOND * effort):
-        return bound
+def is_small(problem: Problem, asked: KnownQuestion, effort: float) -> bool:
+    """Tell whether an integer program can better a plan, not only prove it."""
+    able = is_flat(asked) and _whole_runs(problem) and not problem.platform.limits
+    return able and 0 < asked.task.size <= A_SECOND * effort and _chains(asked)
+
+
+def _chains(asked: KnownQuestion) -> bool:
+    """Tell whether processors of blocks can be enumerated: single jobs, few blocks."""
+    return _members(asked) <= CHAINED and bool(np.all(asked.columns.jobs.gang == 1))
+
+
+def _members(asked: KnownQuestion) -> int:
+    """Pairs of a block and a job it may hold, at most."""
+    count = int(asked.task.size)
+    return count * (count + 1) // 2 * int(asked.columns.groups.size)
+
+
+def _blocks(
+    asked: KnownQuestion, value: float, bound: float, effort: float
+) -> tuple[float, Placement | None]:
+    """The integer program over blocks, where it is small; a plan where that is better."""
+    nodes, better = max(1, int(NODES * effort)), None
+    if asked.task.size > min(BLOCKS, A_SECOND * effort) or _members(asked) > MEMBERS * effort:
+        return bound, None
     for chained in (False, True):
-        if value - bound <= PROVEN * value or (chained and not (alone and count <= CHAINED)):
+        if value - bound <= PROVEN * value or (chained and not _chains(asked)):
             break
-        found = block_bound(asked, value, seconds=SECONDS * effort, nodes=nodes, chained=chained)
+        found, better = block_bound(asked, value, nodes=nodes, chained=chained)
         bound = max(bound, found)
-    return bound
+    return bound, better

@@ -24,6 +24,12 @@ class Hulls:
     time_s: Floats
     energy_j: Floats
 
+    def corners(self, curve: Ints) -> tuple[Ints, Ints]:
+        """All corners of some curves (m,): place of the curve among them, and the corner."""
+        size = np.diff(self.first)[curve]
+        place = np.repeat(np.arange(curve.size), size)
+        return place, np.arange(place.size) + (self.first[curve] - (np.cumsum(size) - size))[place]
+
 
 def hulls(question: Question) -> Hulls:
     """Corners such that no clock, and no mix of clocks, is below the lines between them.

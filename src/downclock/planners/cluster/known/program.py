@@ -50,9 +50,7 @@ class Program:
         self.column.append(column.ravel())
         self.value.append(np.broadcast_to(np.asarray(value, float), row.shape).ravel())
 
-    def solve(
-        self, *, seconds: float = np.inf, nodes: int | None = None, interior: bool = False
-    ) -> Any:
+    def solve(self, *, nodes: int | None = None, interior: bool = False) -> Any:
         """Minimise the cost; the answer of `scipy.optimize.milp`.
 
         ``interior``: by an interior point, of the program without whole numbers.
@@ -69,7 +67,6 @@ class Program:
         if interior:
             return _by_interior_point(cost, upper, matrix, least, most)
         options: dict[str, float] = {"mip_rel_gap": 1e-7}
-        options |= {} if np.isinf(seconds) else {"time_limit": seconds}
         options |= {} if nodes is None else {"node_limit": nodes}
         return solve_integer(
             cost,

@@ -117,6 +117,16 @@ def ask(
     return KnownQuestion(columns, task, windows.hopeless, windows.soonest_s)
 
 
+def lead_of(question: Question) -> Records:
+    """A server of each group of equal ones."""
+    return question.servers[question.alike[question.groups.first]]
+
+
+def sizes_of(question: Question) -> Ints:
+    """Processors of each kind on a server of each group (g, k)."""
+    return np.asarray(question.capacity[question.alike[question.groups.first]])
+
+
 def tariff_columns(
     problem: Problem, objective: Objective, *, actual: bool = False
 ) -> tuple[Floats, float]:

@@ -129,21 +129,38 @@ class _Times:
         from downclock.planners.cluster.known.kernels.model import Placement
 
         question, runs = self.question, self.board.place.runs.copy()
-        length_s = np.bincount(self._owner(), x[self.mixed] * self.time_s, runs.size)
-        before: dict[int, list[int]] = {}
-        for a, b in zip(*self.links, strict=True):
-            before.setdefault(int(b), []).append(int(a))
+        length_s = np.bincount(self._owner(), x[self.mixed] * self.time_s, runs.size).astype(float)
         start_s = np.zeros(runs.size)
         start_s[self.placed] = x[self.start[self.placed]] * UNIT_S
-        for job in self.placed[np.argsort(start_s[self.placed], kind="stable")]:
-            spec = question.jobs[job]
-            ends_s = [runs[i].end_s for i in before.get(int(job), ())]
-            at_s = max([start_s[job], spec.from_s, *ends_s])
-            runs[job].start_s, runs[job].end_s = at_s, min(at_s + length_s[job], spec.to_s)
-            shortest_s = self.time_s[self.first[job]]
-            if runs[job].end_s - at_s < shortest_s * (1.0 - 1e-9):
-                return None
-        return Placement(runs, self.board.place.held)
+        runs = in_turn(question, runs, start_s, length_s, self.links)
+        return None if runs is None else Placement(runs, self.board.place.held)
+
+
+def in_turn(
+    question: Question, runs: Records, start_s: Floats, length_s: Floats, links: tuple[Ints, Ints]
+) -> Records | None:
+    """Runs with times (n,) that keep what a program keeps nearly; None where one gets too short.
+
+    Args:
+        question: the jobs.
+        runs: where they run; what is not placed stays so.
+        start_s: wanted.
+        length_s: wanted.
+        links: (before, after) jobs, the second of which begins when the first has ended.
+    """
+    before: dict[int, list[int]] = {}
+    for a, b in zip(*links, strict=True):
+        before.setdefault(int(b), []).append(int(a))
+    for job in np.argsort(start_s, kind="stable"):
+        if runs[job].kind < 0:
+            continue
+        spec, curve = question.jobs[job], question.curves[question.curve[job, runs[job].kind]]
+        at_s = max([start_s[job], spec.from_s, *(runs[i].end_s for i in before.get(int(job), ()))])
+        runs[job].start_s, runs[job].end_s = at_s, min(at_s + length_s[job], spec.to_s)
+        shortest_s = question.entries[curve.first].time_s * spec.scale
+        if runs[job].end_s - at_s < shortest_s * (1.0 - 1e-9):
+            return None
+    return runs
 
 
 def _held(question: Question, board: Board) -> tuple[Ints, Ints]:

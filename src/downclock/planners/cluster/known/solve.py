@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from downclock.kernels.compiling import at_once
-from downclock.planners.cluster.known.bounds import prove
+from downclock.planners.cluster.known.bounds import is_small, prove
 from downclock.planners.cluster.known.judge import Judged, judged
 from downclock.planners.cluster.known.question import (
     ENERGY,
@@ -70,10 +70,10 @@ def solve_known(
     negative prices as 0.
     """
     best = search_known(problem, objective, effort=effort, seed=seed, start=start)
-    bound, more = prove(problem, objective, best, effort)
-    status: Status = "feasible" if more else status_of(best.value, bound)
+    proof = prove(problem, objective, best, effort)
+    status: Status = "feasible" if proof.more else status_of(best.value, proof.bound)
     unit = "J" if objective == ENERGY else objective.unit(problem.prices.currency)
-    return Result(best.schedule, best.value, bound, status, best.schedule.policy, unit)
+    return Result(best.schedule, best.value, proof.bound, status, best.schedule.policy, unit)
 
 
 def search_known(
@@ -106,7 +106,13 @@ def search_known(
     found = judged(problem, objective, search.schedule())
     if given and not verify(problem, found.schedule).ok:
         found = given[0]
-    return min([*given, found], key=lambda each: each.rank)
+    best = min([*given, found], key=lambda each: each.rank)
+    if is_small(problem, asked, effort) and np.all(best.done | asked.hopeless):
+        better = prove(problem, objective, best, effort).better
+        schedule = None if better is None else search.adopted(better)
+        if schedule is not None and verify(problem, schedule).ok:
+            best = min(best, judged(problem, objective, schedule), key=lambda each: each.rank)
+    return best
 
 
 class Searching:
@@ -153,6 +159,13 @@ class Searching:
     def schedule(self) -> Schedule:
         """The plan as it stands."""
         return written(self.problem, self.asked, self.search.board, NAME)
+
+    def adopted(self, place: Placement) -> Schedule:
+        """The best plan, after one that was given is looked at too."""
+        self._begin(place)
+        self._retime()
+        self._begin(self.search.best)
+        return self.schedule()
 
     def _begin(self, place: Placement) -> None:
         from downclock.planners.cluster.known.kernels.search import search_on

@@ -4,7 +4,8 @@ Look at a schedule every so many seconds, from a first moment that is drawn: on 
 seen as often as it is long, each awake server as often as it is awake, and wakes in between are at
 least what is awake more. A job is seen in a row of moments. So the average of all that can be seen
 solves a program with a column for each first moment and number of moments of a job, in which what
-is awake holds what is seen. Jobs that run in pieces are not bound by it.
+is awake holds what is seen, and no job is seen before those ahead of it have been. Between two
+steps of the price a joule counts at the lower. Jobs that run in pieces are not bound by it.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from downclock.planners.cluster.known.bins_bound import least_rates
 from downclock.planners.cluster.known.hulls import Hulls, hulls
 from downclock.planners.cluster.known.program import Program
-from downclock.planners.cluster.known.question import KnownQuestion
+from downclock.planners.cluster.known.question import KnownQuestion, lead_of, sizes_of
 from downclock.units import Floats, Ints
 
 if TYPE_CHECKING:
-    from downclock.planners.cluster.known.kernels.model import Question, Records
+    from downclock.planners.cluster.known.kernels.model import Question
 
 STEPS_S = (300.0, 450.0, 600.0, 900.0, 1200.0, 1800.0, 2700.0, 3600.0)
 """Seconds between two looks; the first that makes few enough columns is used."""
@@ -33,7 +35,7 @@ def start_bound(asked: KnownQuestion, *, columns: int) -> float:
     """Least value of any schedule that does every job of the question, none interrupted.
 
     Args:
-        asked: the jobs, each with a deadline; a joule is always worth the same.
+        asked: the jobs, each with a deadline.
         columns: most columns of the program; 0 is returned where there would be more.
     """
     question, hull = asked.columns, hulls(asked.columns)
@@ -89,51 +91,42 @@ class _Pairs:
         return int(np.sum((most - least + 1) * (end - first + 1 - (least + most) / 2)))
 
 
-def lead_of(question: Question) -> Records:
-    """A server of each group of equal ones."""
-    return question.servers[question.alike[question.groups.first]]
-
-
-def sizes_of(question: Question) -> Ints:
-    """Processors of each kind on a server of each group (g, k)."""
-    return np.asarray(question.capacity[question.alike[question.groups.first]])
-
-
 class _Model:
-    """The program."""
+    """The program; what a joule is worth is ``rate`` (groups, moments)."""
 
     def __init__(self, question: Question, hull: Hulls, pairs: _Pairs, step_s: float) -> None:
         self.question, self.pairs, self.step_s = question, pairs, step_s
         self.program, self.lead = Program(), lead_of(question)
-        self.rate = question.tariff[1 + 2 * self.lead.zone, 0]
         moments = int(np.ceil(question.jobs.to_s.max() / step_s))
+        edge_s = step_s * np.arange(moments + 1.0)
+        self.rate = least_rates(question.tariff, edge_s)[self.lead.zone]
         counts = (question.groups.end - question.groups.first).astype(float)
         # a server sleeps before its last job whenever it is neither awake nor waking
         awake_w = self.lead.up_w - self.lead.sleep_w
-        shape = np.ones((1, moments))
-        self.awake = self.program.columns(
-            (awake_w * self.rate * step_s)[:, None] * shape, counts[:, None] * shape
-        )
+        limit = np.repeat(counts[:, None], moments, axis=1)
+        self.awake = self.program.columns(awake_w[:, None] * self.rate * step_s, limit)
         wakes = self._servers(counts)
-        ways = self._runs(hull)
-        self._hold(ways)
+        ways = self._ways()
+        self._runs(hull, ways, self._hold(ways))
         self._wake_for(ways, wakes, np.where(self.lead.begins_on, counts, 0.0))
+        self._in_turn(ways)
 
     def _servers(self, counts: Floats) -> Ints:
         """Awake servers were woken, and are needed until their last job; return the wakes."""
         program, lead, awake = self.program, self.lead, self.awake
-        shape = np.ones((1, awake.shape[1]))
-        wake_j = lead.wake_j - lead.sleep_w * lead.wake_s
-        wakes = program.columns((wake_j * self.rate)[:, None] * shape)
-        before = np.where(lead.begins_on, counts, 0.0)
-        rows = program.rows(counts.size, -before)
+        reach = 1 + int(np.ceil(lead.wake_s.max() / self.step_s))
+        least = np.array(
+            [self.rate[:, max(0, k - reach) : k + 1].min(1) for k in range(awake.shape[1])]
+        ).T
+        wakes = program.columns((lead.wake_j - lead.sleep_w * lead.wake_s)[:, None] * least)
+        rows = program.rows(counts.size, -np.where(lead.begins_on, counts, 0.0))
         program.put(rows, wakes[:, 0], 1.0)
         program.put(rows, awake[:, 0], -1.0)
         rows = program.rows(awake[:, 1:].size, 0.0).reshape(awake[:, 1:].shape)
         for columns, value in ((wakes[:, 1:], 1.0), (awake[:, 1:], -1.0), (awake[:, :-1], 1.0)):
             program.put(rows, columns, value)
         if np.any(lead.sleep_w > 0.0):
-            needed = program.columns((lead.sleep_w * self.rate * self.step_s)[:, None] * shape)
+            needed = program.columns(lead.sleep_w[:, None] * self.rate * self.step_s)
             for later in (awake, needed[:, 1:]):
                 now = needed[:, : later.shape[1]]
                 rows = program.rows(now.size, 0.0).reshape(now.shape)
@@ -141,44 +134,26 @@ class _Model:
                 program.put(rows, later, -1.0)
         return wakes
 
-    def _runs(self, hull: Hulls) -> Ints:
-        """Every job is done, for as long as it is seen; return its ways to be seen (p, 2)."""
-        question, pairs, program = self.question, self.pairs, self.program
-        jobs, curve = question.jobs, question.curve[pairs.job, pairs.kind]
-        size = np.diff(hull.first)[curve]
-        pair = np.repeat(np.arange(curve.size), size)
-        corner = np.arange(pair.size) + np.repeat(
-            hull.first[curve] - (np.cumsum(size) - size), size
-        )
-        scale, gang = jobs.scale[pairs.job[pair]], jobs.gang[pairs.job[pair]]
-        own_w = self.lead.shared_w[pairs.group] - question.kinds.idle_w[pairs.kind]
-        time_s = hull.time_s[corner] * scale
-        joules = hull.energy_j[corner] * scale + own_w[pair] * time_s
-        share = program.columns(gang * joules * self.rate[pairs.group[pair]])
-        once = program.rows(jobs.size, 1.0, 1.0)
-        program.put(once[pairs.job[pair]], share, 1.0)
-        same, long = program.rows(curve.size, 0.0, 0.0), program.rows(curve.size, 0.0, 0.0)
-        program.put(same[pair], share, -1.0)
-        program.put(long[pair], share, -time_s / self.step_s)
-        ways = self._ways()
-        seen = program.columns(np.zeros(len(ways)))
-        program.put(same[ways[:, 0]], seen, 1.0)
-        program.put(long[ways[:, 0]], seen, ways[:, 2].astype(float))
-        return np.column_stack([ways, seen])
-
     def _ways(self) -> Ints:
-        """Rows (pair, first moment, moments)."""
+        """Ways to see a job (w, 4): its pair, first moment, number of moments, and the column.
+
+        One that is not seen at all runs between two moments; its first is the second of these.
+        """
         found = []
         for p, (first, end, least, most) in enumerate(
             zip(*self.pairs.looks(self.step_s), strict=True)
         ):
             for count in range(least, most + 1):
-                at = np.arange(first, end - count + 1) if count else np.array([first])
+                at = np.arange(first, end - count + 1)
                 found.append(np.column_stack([np.full(at.size, p), at, np.full(at.size, count)]))
-        return np.concatenate(found).astype(np.int64)
+        ways = np.concatenate(found).astype(np.int64)
+        return np.column_stack([ways, self.program.columns(np.zeros(len(ways)))])
 
-    def _hold(self, ways: Ints) -> None:
-        """What is awake holds each job that is seen, and all of them."""
+    def _hold(self, ways: Ints) -> tuple[Ints, Ints, Ints]:
+        """What is awake holds what is seen; return (pair, moment) of cells and how full they are.
+
+        Each job alone, as what is awake may be part of a server, and all of them.
+        """
         program, pairs, question = self.program, self.pairs, self.question
         groups, moments = self.awake.shape
         row = np.repeat(np.arange(len(ways)), ways[:, 2])
@@ -201,6 +176,28 @@ class _Model:
             holds, np.repeat(self.awake[:, None], kinds, 1), sizes[:, :, None].astype(float)
         )
         program.put(holds[group, pairs.kind[pair], at], there, -gang[pair].astype(float))
+        return pair, at, there
+
+    def _runs(self, hull: Hulls, ways: Ints, cells: tuple[Ints, Ints, Ints]) -> None:
+        """Every job is done, in the time that it is seen: in each cell, where prices change."""
+        question, pairs, program = self.question, self.pairs, self.program
+        jobs, (pair, at, there) = question.jobs, cells
+        if question.tariff.shape[1] == 1:
+            pair, at = np.arange(pairs.job.size), np.zeros(pairs.job.size, np.int64)
+        cell, corner = hull.corners(question.curve[pairs.job, pairs.kind][pair])
+        of = pair[cell]
+        scale, gang = jobs.scale[pairs.job[of]], jobs.gang[pairs.job[of]]
+        own_w = self.lead.shared_w[pairs.group] - question.kinds.idle_w[pairs.kind]
+        time_s = hull.time_s[corner] * scale
+        joules = hull.energy_j[corner] * scale + own_w[of] * time_s
+        share = program.columns(gang * joules * self.rate[pairs.group[of], at[cell]])
+        once = program.rows(jobs.size, 1.0, 1.0)
+        program.put(once[pairs.job[of]], share, 1.0)
+        same, long = program.rows(pairs.job.size, 0.0, 0.0), program.rows(pair.size, 0.0, 0.0)
+        program.put(same[of], share, -1.0)
+        program.put(same[ways[:, 0]], ways[:, 3], 1.0)
+        program.put(long[cell], share, -time_s / self.step_s)
+        program.put(long[cells[0]] if pair.size < there.size else long, there, 1.0)
 
     def _wake_for(self, ways: Ints, wakes: Ints, on: Floats) -> None:
         """A server of a job is awake when its window begins, or wakes within it."""
@@ -216,9 +213,60 @@ class _Model:
         moment = np.arange(pair.size) + np.repeat(first - (np.cumsum(size) - size), size)
         program.put(rows[pair], wakes[pairs.group[pair], moment], 1.0)
 
+    def _in_turn(self, ways: Ints) -> None:
+        """A job that was seen by a moment has those ahead of it seen no more from then on."""
+        program, question, pairs = self.program, self.question, self.pairs
+        if not question.before.size:
+            return
+        jobs, (first, end, *_) = question.jobs, pairs.looks(self.step_s)
+        spans = _Spans.of(pairs.job, first - 1, end + 1)
+        job, last = pairs.job[ways[:, 0]], ways[:, 1] + ways[:, 2] - 1
+        begun = spans.sums(program, job, ways[:, 1], ways[:, 3])
+        ended = spans.sums(program, job, last, ways[:, 3])
+        after = np.repeat(np.arange(jobs.size), jobs.before_end - jobs.before_first)
+        for a, b in zip(question.before, after, strict=True):
+            at = np.arange(max(spans.first[[a, b]]), min(spans.end[[a, b]]))
+            rows = program.rows(at.size, -1.0)
+            program.put(rows, begun[spans.place(b, at + 1)], -1.0)
+            program.put(rows, ended[spans.place(a, at)], 1.0)
+            program.put(rows, ended[spans.place(a, spans.end[a])], -1.0)
+
     def bound(self) -> float:
         """Solve it."""
         if np.any(self.lead.wake_j < self.lead.sleep_w * self.lead.wake_s):
             return 0.0
         found = self.program.solve(interior=True)
         return 0.0 if found.x is None else max(0.0, float(found.fun) * (1.0 - SAFE))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Spans:
+    """Moments of each job's window (n,), and where sums over them are kept."""
+
+    first: Ints
+    end: Ints
+
+    @classmethod
+    def of(cls, job: Ints, first: Ints, end: Ints) -> _Spans:
+        """Windows of jobs that hold those of their pairs."""
+        low, high = np.full(job.max() + 1, first.max()), np.zeros(job.max() + 1, np.int64)
+        np.minimum.at(low, job, first)
+        np.maximum.at(high, job, end)
+        return cls(low, high)
+
+    def place(self, job: Ints, moment: Ints) -> Ints:
+        """Where the sum over the moments before one is kept."""
+        size = self.end - self.first + 1
+        begin = np.cumsum(size) - size - self.first
+        return np.asarray(begin[job] + np.clip(moment, self.first[job], self.end[job]))
+
+    def sums(self, program: Program, job: Ints, moment: Ints, column: Ints) -> Ints:
+        """Add columns that are the sums of others over the moments before each."""
+        begins = np.zeros(int(np.sum(self.end - self.first + 1)), np.bool_)
+        begins[self.place(np.arange(self.first.size), self.first)] = True
+        sums = program.columns(np.zeros(begins.size), np.where(begins, 0.0, 1.0))
+        rows = program.rows(begins.size, 0.0, 0.0)
+        program.put(rows, sums, 1.0)
+        program.put(rows[~begins], sums[~begins] - 1, -1.0)
+        program.put(rows[self.place(job, moment + 1)], column, -1.0)
+        return sums

@@ -10,9 +10,9 @@ from downclock.planners.cluster.known.kernels.luck import draw, draw_below
 from downclock.planners.cluster.known.kernels.model import Board, Ints, Question, Search
 from downclock.planners.cluster.known.kernels.repair import take_out
 
-BESIDE, BLOCK, MEANWHILE, ANYWHERE, KIN, FOR_LOST = 0, 1, 2, 3, 4, 5
+BESIDE, BLOCK, MEANWHILE, ANYWHERE, KIN, RIVALS, FOR_LOST = 0, 1, 2, 3, 4, 5, 6
 """Around a job on its server; what its server runs until it idles; at its time on any server; from
-anywhere; along the edges of its workflow; where a lost job could run."""
+anywhere; along the edges of its workflow; where it, or a lost job, could run."""
 
 
 @inner
@@ -50,7 +50,7 @@ def _time_around(
     """Return the time in which a way looks for neighbours of a job."""
     runs = board.place.runs
     start_s, end_s = runs[job].start_s, runs[job].end_s
-    if way == FOR_LOST:
+    if way >= RIVALS:
         return question.jobs[job].from_s, question.jobs[job].to_s
     if way == BESIDE:
         reach_s = (end_s - start_s) * (0.1 + 3.0 * draw(board.tally))
@@ -126,7 +126,7 @@ def take_some(question: Question, search: Search, way: int, most: int) -> None:
     else:
         server = _server_for(question, board, job)
         start_s, end_s = _time_around(question, board, job, server, way)
-        where = -1 if way == MEANWHILE else server
+        where = -1 if way in (MEANWHILE, RIVALS) else server
         count = _list_near(question, board, where, start_s, end_s, near)
     left = count
     for i in range(min(most, count) + 1):

@@ -156,7 +156,8 @@ def _between(
     if until_s - since_s < entries[curve.first].time_s * job.scale * (1.0 - ROUNDING):
         return offer
     profile, time_s, used = board.profiles[place], board.time_s, board.used
-    idle_w, gang, trials = question.kinds[ask.kind].idle_w, job.gang, 0
+    idle_w, gang = question.kinds[ask.kind].idle_w - board.tally[0].hurry_w, job.gang
+    trials = 0
     host_w = ask.wake_share * server.up_w / gang
     count, edges = _anchors(tariff, board, profile, since_s, until_s)
     anchors_s = board.anchor_s

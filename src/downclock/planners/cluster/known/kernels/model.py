@@ -83,6 +83,7 @@ TALLY: dict[str, type] = {
     "luck": int,  # state of the draws
     "value": float,  # of the whole plan
     "touched": int,  # jobs of the move
+    "hurry_w": float,  # what it counts a processor that runs for, beside what that draws
     "best_lost": int,
     "best_value": float,
     "since": int,  # moves since then

@@ -11,6 +11,7 @@ from downclock.planners.cluster.known.kernels.destroy import (
     ANYWHERE,
     FOR_LOST,
     KIN,
+    RIVALS,
     take_some,
 )
 from downclock.planners.cluster.known.kernels.luck import draw, draw_below
@@ -28,6 +29,9 @@ MOST = 24
 
 HEAT = 0.5
 """Worse plans are accepted by up to this part of what a job is worth, at first."""
+
+HURRY = 4.0
+"""Parts of a server that a move counts a running processor for beside its own, at most."""
 
 RETURN = 400
 """Moves without a better plan after which the search goes back to the best one."""
@@ -137,7 +141,15 @@ def _way(question: Question, search: Search) -> int:
         return FOR_LOST
     if question.before.size and draw(tally) < 0.3:
         return KIN
+    if question.tariff.shape[1] > 1 and draw(tally) < 0.3:
+        return RIVALS
     return draw_below(tally, ANYWHERE + 1)
+
+
+@inner
+def _awake_w(question: Question) -> float:
+    """Return what a processor's part of an awake server draws, on average."""
+    return question.servers.up_w.sum() / question.capacity.sum()
 
 
 @inner
@@ -152,6 +164,8 @@ def _move(question: Question, search: Search, slack: float) -> bool:
     most = int(part * part * min(MOST, question.jobs.size))
     take_some(question, search, _way(question, search), most)
     wake_share = draw(tally) if draw(tally) < 0.5 else 1.0
+    if question.tariff.shape[1] > 1:  # cheap hours are scarce: who runs fast leaves room
+        tally[0].hurry_w = max(0.0, HURRY * (2.0 * draw(tally) - 1.0)) * _awake_w(question)
     settle_all(question, search, _order(question, search), wake_share)
     same = tally[0].lost == lost and tally[0].value <= value + slack
     better = False
@@ -182,6 +196,7 @@ def _begin_with(question: Question, search: Search, place: Placement, order: Int
     """Make the plan one that was given, with what it lacks placed in an order that keeps edges."""
     _load(question, search, place)
     _shed(question, search)
+    search.board.tally[0].hurry_w = 0.0
     for job in range(question.jobs.size):
         if search.board.place.runs[job].kind < 0:
             take_out(question, search, job, True)
