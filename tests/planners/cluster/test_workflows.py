@@ -23,6 +23,7 @@ from downclock.simulate.chances import Chances
 from downclock.simulate.simulate import simulate
 from downclock.workloads import mei
 from tests.generated import random_problem
+from tests.golden.problems import problems, realised
 from tests.laws.test_engine import same
 
 GRAPHS = {"edges": True, "slot_s": None, "chip_wide": False}
@@ -169,6 +170,13 @@ def test_failures_overruns_and_repairs_are_followed_in_graphs(seed):
     verdict = verify(problem, run.realised)
     assert verdict.ok, str(verdict)
     assert np.all(np.isin(run.realised.outcomes.status, (DONE, REJECTED, FAILED)))
+
+
+def test_tasks_of_no_length_to_speak_of_that_are_too_late_end_after_they_start():
+    problem = problems()["chip-local-7"]
+    schedule = realised(problem, policy("late:reserve=0.2"), "rough")
+    assert verify(problem, schedule).ok
+    assert np.all(schedule.segments.end_s >= schedule.segments.start_s)
 
 
 @pytest.mark.parametrize("per_server", [4, 8])

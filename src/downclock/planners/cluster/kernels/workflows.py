@@ -289,6 +289,7 @@ def _place_open(c: Cluster, order: Ints, now_s: float) -> None:
 @inner
 def _place_late(c: Cluster, i: int, now_s: float) -> None:
     """Reserve for an accepted task, outside of its window if need be; or say that nothing works."""
+    c.tasks.deadline_s[i] = min(c.tasks.deadline_s[i], c.tasks.latest_s[i])
     if not reserve_anyhow(c, i, now_s):
         say_no(c, i, now_s)
         c.refusals.why[c.tally.refusals[0] - 1] = NOWHERE
