@@ -135,12 +135,12 @@ def days(count: int, first: int, effort: float) -> None:
     known = (each for each in drawn if each.tasks.deadline_s.max() <= 96 * 3600.0)  # as are prices
     for i, problem in enumerate(islice(known, count)):
         plan, seconds = timed(problem, effort, "cost")
-        blind, _ = timed(problem, effort)
-        first = dc.account(problem, dc.plan(problem, "known:objective=cost,effort=0")).money
+        blind = dc.account(problem, dc.plan(problem, chosen_policy(problem))).money
+        greedy = dc.account(problem, dc.plan(problem, "known:objective=cost,effort=0")).money
         money, gap = plan.bill.money, plan.value.gap if plan.value else np.nan
         print(
             f"day {i}: {plan.done} of 175 done for {money:.3f} in {seconds:.1f} s, gap"
-            f" {100 * gap:.1f} %; job by job {first:.3f}, blind to prices {blind.bill.money:.3f}",
+            f" {100 * gap:.1f} %; job by job {greedy:.3f}, blind to prices {blind:.3f}",
             flush=True,
         )
 

@@ -1,6 +1,6 @@
 """Prices and carbon on GPU clusters: `thrifty` beside its price-blind rivals and its bound.
 
-    python -m benchmarks.price_clusters money carbon de-carbon sites speed
+    python -m benchmarks.price_clusters money carbon de-carbon sites swings forty speed
 
 The papers' day (U_off 0.4 + U_on 1.6, u(.15,.85)) under the seven days of DE-LU, 10 to 16 June
 2024; the week is turned so that each day comes first. GB carbon intensity, 8 to 14 January 2024,
@@ -30,8 +30,9 @@ from downclock.problem.price import Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
 from downclock.schedule.account.bill import Bill
+from downclock.schedule.schedule import DONE
 from downclock.schedule.verify.verify import verify
-from downclock.units import Floats
+from downclock.units import Bools, Floats
 from downclock.workloads import mei
 
 HOUR_S = 3600.0
@@ -205,6 +206,68 @@ def _at_sites(base: Problem, curves: tuple[Curve, ...], spec: str) -> float:
     return float(billed(problem, spec)[0].carbon_kg or 0.0)
 
 
+def swings(seed: int, sizes: tuple[int, ...], days: tuple[int, ...]) -> None:
+    """Prices that swing by a fifth and by a half over the day, beside the price-aware bound."""
+    for size in sizes:
+        for swing in (0.2, 0.5):
+            gaps = []
+            for day in days:
+                problem = a_day(seed + day, size, ZonePrices(price=swinging(swing, 6.0)))
+                bound = float(price_bound(problem, Objective(cost=1.0)).sum())
+                cost = [float(billed(problem, way)[0].money or 0.0) for way in WAYS[2:]]
+                gaps.append([100.0 * (each / bound - 1.0) for each in cost])
+            blind, ours = np.mean(gaps, axis=0)
+            print(
+                f"swing {100 * swing:.0f} % l={size}: thrifty {ours:.2f} % above the bound, late"
+                f" {blind:.2f} %, on average of {len(gaps)} days",
+                flush=True,
+            )
+
+
+def swinging(swing: float, dearest_h: float) -> Curve:
+    """Four days of hourly prices around 0.1."""
+    hour = np.arange(96)
+    price = 0.1 * (1.0 + swing * np.cos((hour + 0.5 - dearest_h) * np.pi / 12.0))
+    return Curve(hour * HOUR_S, price, hour.size * HOUR_S)
+
+
+def forty(seed: int, _: tuple[int, ...], __: tuple[int, ...]) -> None:
+    """40 days of 1,023 tasks: half at real prices, half with little room; beside late."""
+    prices, lost, worse = week("de"), 0, []
+    for i in range(40):
+        rng = np.random.default_rng([seed + i, 40])
+        curve = swinging(rng.uniform(0.0, 0.6), rng.uniform(0.0, 24.0))
+        zone = ZonePrices(price=from_day(prices, i % 7) if i % 2 else curve)
+        size = (1, 2, 4, 8, 16)[i % 5]
+        pairs = 512 if i % 4 < 2 else int(rng.choice([96, 112, 128, 160, 192, 256]))
+        cluster = mei.Cluster(pairs=pairs, per_server=size)
+        drawn = mei.online(seed + i, utilisation=0.4, initial_utilisation=0.1, cluster=cluster)
+        problem = replace(drawn, prices=Prices((("default", zone),)))
+        done, cost = zip(*(_done(problem, way) for way in WAYS[2:]), strict=True)
+        dropped = int(np.sum(done[0] & ~done[1]))
+        lost += dropped
+        worse.append(100.0 * (cost[1] / cost[0] - 1.0) if np.array_equal(*done) else np.nan)
+        print(
+            f"day {i} l={size} pairs {pairs}: thrifty {worse[-1]:+.2f} % beside late, done"
+            f" {done[1].sum()} and {done[0].sum()}, dropped {dropped}",
+            flush=True,
+        )
+    print(
+        f"forty: {lost} jobs that late keeps dropped; most above late {np.nanmax(worse):.2f} % of"
+        f" {np.sum(np.isfinite(worse))} days with the same jobs, mean {np.nanmean(worse):.2f} %"
+    )
+
+
+def _done(problem: Problem, spec: str) -> tuple[Bools, float]:
+    """Which tasks are done, and what it costs."""
+    schedule = plan(problem, policy(spec))
+    verdict = verify(problem, schedule)
+    if not verdict.ok:
+        raise SystemExit(f"{problem.name} {spec}: {verdict}")
+    bill = account(problem, schedule)
+    return np.asarray(schedule.outcomes.status == DONE), float(bill.money_clipped or 0.0)
+
+
 def speed(seed: int, sizes: tuple[int, ...], _: tuple[int, ...]) -> None:
     """Growth: CPU seconds for a half, one and two days of arrivals, compiling not counted."""
     prices = np.tile(week("de"), 2)
@@ -226,6 +289,8 @@ PARTS: dict[str, Callable[[int, tuple[int, ...], tuple[int, ...]], None]] = {
     "carbon": carbon,
     "de-carbon": german_carbon,
     "sites": sites,
+    "swings": swings,
+    "forty": forty,
     "speed": speed,
 }
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from downclock.files import write_text_atomically
-from downclock.quantities import count, duration, money, percent, prefixed
+from downclock.quantities import count, duration, percent, prefixed
 from downclock.report.converted import coverage_line, malformed_notes, row_records
 from downclock.report.page.write import asset, card_html, energy_bars, filled
 from downclock.report.tables import Page, Table
@@ -125,7 +125,7 @@ def _cards(asked: WhatIf) -> list[tuple[str, str, str]]:
     found = []
     told: tuple[tuple[str, str, Callable[[float], str]], ...] = (
         ("Energy saved", "energy_j", _wh),
-        ("Money saved", "money", lambda amount: money(amount, _currency(asked))),
+        ("Money saved", "money", lambda amount: f"{amount:,.2f} {_currency(asked)}"),
         ("CO2 saved", "carbon_kg", _mass),
     )
     for title, what, words in told:

@@ -44,8 +44,8 @@ from downclock.units import Bools, Floats, Ints, Names, slack
 from downclock.workloads.traces.to_problem import Choices, Converted, due
 from downclock.workloads.traces.trace import Trace
 
-SLACK = (1.25, 1.5, 3.0, 5.0)
-SHARES = (0.75, 0.5, 0.25, 0.0)
+SLACK = (1.25, 3.0, 5.0)
+SHARES = (0.5, 0.0)
 ERRORS = (0.2, 0.5)
 
 TIME, SLEEP, CLOCKS = "time that jobs have", "servers", "jobs that may be slowed down"

@@ -70,6 +70,17 @@ def test_at_one_price_any_problem_costs_what_the_price_blind_plan_costs(seed: in
     assert money(problem, ours) <= money(problem, blind) * (1 + 1e-9)
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_where_room_is_scarce_nothing_waits_and_no_job_is_lost_for_it(seed: int) -> None:
+    """Tasks that need 0.77 of all processors: who waits leaves no room for those to come."""
+    drawn = a_day(seed, 4, 0.1 * (1.0 + 0.5 * WAVE))
+    scarce = replace(drawn, platform=mei.Cluster(pairs=20, per_server=4).platform())
+    assert is_worth_it(drawn)
+    assert not is_worth_it(scarce)
+    kept = [plan(scarce, policy(name)).outcomes.status == DONE for name in ("late", "thrifty")]
+    assert np.all(kept[1] | ~kept[0])
+
+
 @pytest.mark.parametrize("size", [4, 16])
 def test_a_ripple_is_worth_waiting_for_only_where_processors_sleep_alone(size: int) -> None:
     """A best hour 1.5 % below the mean: less than the ends of a shared server cost in idling."""

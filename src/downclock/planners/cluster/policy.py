@@ -229,7 +229,9 @@ class ClusterPolicy:
         state.board.tasks["arrival_s"][tasks] = arrival_s
         state.board.tasks["deadline_s"][tasks] = state.board.tasks["due_s"][tasks] = latest
         state.board.tasks["latest_s"][tasks] = latest
-        state.board.tasks["gang"][tasks] = view.tasks.processors[tasks]
+        all_and_one = view.platform.processor_count + 1  # so many are never there
+        gang = np.minimum(view.tasks.processors[tasks], all_and_one)
+        state.board.tasks["gang"][tasks] = gang
         state.board.kinds[tasks] = state.curves.preferred(view.platform, tasks)
 
     def cluster(self, state: State, view: View, arrived: int, starts: int = 0) -> Cluster:

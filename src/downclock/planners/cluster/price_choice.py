@@ -37,6 +37,10 @@ beforehand keep what they promise."""
 MARGIN = 1.25
 """The saving must be so many times the loss: both are estimates, and a change of plans costs."""
 
+SCARCE = 0.55
+"""Part of the processors that must be busy from which on nothing waits: jobs that come later would
+find cheap hours full and be rejected."""
+
 TIE = 1e-3
 """Weight of energy where it costs nothing, as a part of its mean value: no burning for nothing."""
 
@@ -127,7 +131,7 @@ def pays(
     from downclock.planners.cluster.kernels.price_choice import shifted
 
     rows, width_s = _typical(view, board, known)
-    if rows.size == 0:
+    if rows.size == 0 or must_be_busy(view, curves, board, known, now_s) > SCARCE:
         return False
     until_s, tariff = known_until_s(view, objective), tariff_for(view, objective).tariff
     length_s, joules = (float(curves.rows[name][rows].mean()) for name in ("free_s", "free_j"))
@@ -154,6 +158,22 @@ def spread_j(platform: Platform, awake_w: Floats, length_s: float) -> float:
     size = np.diff(platform.first_processor)
     idle_j = awake_w * length_s * (size - 1) / (2.0 * (size + 1))
     return float(np.mean((idle_j + platform.wake_j) / size))
+
+
+def must_be_busy(view: View, curves: CurveTables, board: Board, known: Ints, now_s: float) -> float:
+    """Part of all processors that tasks of the last day need, spread over their windows, at most.
+
+    Each at full speed on the kind that suits it.
+    """
+    tasks = board.tasks[known]
+    recent = (board.kinds[known, 0] >= 0) & (tasks["deadline_s"] > now_s - AHEAD_S)
+    some, tasks = known[recent], tasks[recent]
+    short_s = curves.rows["short_s"][some * board.kinds.shape[1] + board.kinds[some, 0]]
+    part = tasks["gang"] * short_s / (tasks["deadline_s"] - tasks["arrival_s"])
+    at_s = np.concatenate([tasks["deadline_s"], tasks["arrival_s"]])
+    step = np.concatenate([-part, part])
+    busy = np.cumsum(step[np.lexsort((step, at_s))])
+    return float(busy.max(initial=0.0)) / view.platform.processor_count
 
 
 def _typical(view: View, board: Board, known: Ints) -> tuple[Ints, Floats]:

@@ -127,12 +127,11 @@ def is_flat(asked: KnownQuestion) -> bool:
 
 
 def _relaxed(problem: Problem, asked: KnownQuestion, effort: float) -> float:
-    """A linear program: over starts where prices change and no job may pause, else over bins."""
-    if asked.task.size and not is_flat(asked) and _whole_runs(problem):
+    """A linear program: over starts where prices and edges count and no job may pause, or bins."""
+    bound = 0.0
+    if asked.columns.before.size and not is_flat(asked) and _whole_runs(problem):
         bound = start_bound(asked, columns=int(COLUMNS * min(effort, PRICED)))
-        if bound > 0.0:
-            return bound
-    return _bins(asked)
+    return bound or _bins(asked)
 
 
 def _bins(asked: KnownQuestion) -> float:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from downclock.kernels.compiling import at_once
-from downclock.planners.cluster.known.bounds import is_small, prove
+from downclock.planners.cluster.known.bounds import is_flat, is_small, prove
 from downclock.planners.cluster.known.judge import Judged, judged
 from downclock.planners.cluster.known.question import (
     ENERGY,
@@ -135,24 +135,25 @@ class Searching:
         from downclock.planners.cluster.known.kernels.model import new_placement
 
         jobs = self.asked.task.size
-        trials = int(effort * _trials_a_second(jobs)) // ROUNDS
+        rounds = ROUNDS if self._retimes() else 1
+        trials = int(effort * _trials_a_second(jobs)) // rounds
         if not jobs:
             return
-        with at_once() if trials * ROUNDS > PATIENCE else nullcontext():
+        with at_once() if trials * rounds > PATIENCE else nullcontext():
             self._begin(new_placement(self.asked.columns.jobs))
             for each in given:
                 self._begin(placement_of(self.problem, self.asked, each))
-            for turn in range(ROUNDS):
-                self._round(trials, turn, progress)
+            for turn in range(rounds):
+                self._round(trials, turn, rounds, progress)
                 self._retime()
             self._begin(self.search.best)
 
-    def _round(self, trials: int, turn: int, progress: Progress | None) -> None:
+    def _round(self, trials: int, turn: int, rounds: int, progress: Progress | None) -> None:
         """Search from the best plan on; end with the best."""
         self._begin(self.search.best)
         for done in range(0, trials, SLICE):
             if progress is not None:
-                progress("searching for a better plan", turn * trials + done, ROUNDS * trials)
+                progress("searching for a better plan", turn * trials + done, rounds * trials)
             self._advance(min(SLICE, trials - done), done / trials)
         self._begin(self.search.best)
 
@@ -178,15 +179,21 @@ class Searching:
         go_on = np.empty(0, np.int64)
         search_on(self.asked.columns, self.search, self.search.best, go_on, trials, cooled)
 
+    def _retimes(self) -> bool:
+        """Whether times can be chosen together: a joule is always worth the same, no limit is set.
+
+        If not, to pause would only mean to heat up again.
+        """
+        few = self.asked.task.size <= MOST_RETIMED
+        return few and is_flat(self.asked) and not self.problem.platform.limits
+
     def _retime(self) -> None:
-        """Choose all times together, where a joule is always worth the same and no limit is set."""
+        """Choose all times together."""
         from downclock.planners.cluster.known.retime import retimed
 
+        if not self._retimes():
+            return
         question = self.asked.columns
-        if question.tariff.shape[1] > 1 or self.asked.task.size > MOST_RETIMED:
-            return
-        if self.problem.platform.limits:
-            return
         rows = processors_of(self.problem, question, self.search.board.place)
         better = retimed(question, self.search.board, *rows)
         if better is not None:
