@@ -220,6 +220,7 @@ class Day:
             for number in self.numbers
             if (job := self.jobs.get(int(number))) is not None
             and job.restarts
+            and not _ran(job.comment)
             and job.submit_s > due_s[number] - NEEDED_S
         ]
 

@@ -441,6 +441,16 @@ def test_a_job_that_completed_is_held_where_a_controller_has_forgotten(
     assert all(live.world.book.up)
 
 
+def test_a_requeue_that_slurm_refuses_keeps_no_word_from_the_owner(live: Live) -> None:
+    """It refuses while a job is being requeued already."""
+    _forget(live, _run(live, 60.0, states=DONE))
+    live.step(2.0)
+    (tracked,) = live.world.tracked.values()
+    tracked.refusals = 30
+    live.step(2.0)
+    assert "ran=1" in live.shown.jobs[1].comment
+
+
 def test_an_owner_who_requeues_a_job_has_it_run_again(live: Live) -> None:
     before = _run(live, 60.0, states=DONE)
     live.shown.boot_s = live.shown.now_s + 1.0
