@@ -205,7 +205,7 @@ class Day:
         job = self.job(number)
         if "COMPLETED" in job.states:
             return job.end_s
-        return max((end_s for _, end_s in self.runs(number)), default=float("inf"))
+        return min((end_s for _, end_s in self.runs(number)), default=float("inf"))
 
     def forgotten(self) -> list[str]:
         """Jobs that Slurm took for running until it was too late, and started again only then.
@@ -220,6 +220,7 @@ class Day:
             for number in self.numbers
             if (job := self.jobs.get(int(number))) is not None
             and job.restarts
+            and not _ran(job.comment)
             and job.submit_s > due_s[number] - NEEDED_S
         ]
 
@@ -244,14 +245,16 @@ class Day:
         return [number for number in self._whole_again() if number not in self.unseen()]
 
     def unseen(self) -> list[str]:
-        """Such jobs of whose first run nobody is left who knew: neither an agent nor the watch."""
+        """Such jobs of whose first end nobody knew: killed were the watch, and the controller or
+        the agent before one could ask the other."""
         again, log = self._whole_again(), Log(self.folder / "site" / "downclock.db", dry=True)
         ends = [
             (key.split(".")[0], at_s)
             for _, at_s, kind, entry in log.rows()
             for key, _ in (entry["ended"] if kind == MOMENT else ())
         ]
-        ends += [(str(each.job), each.ended_s) for each in self.measured]
+        files = [json.loads(path.read_text()) for path in (self.folder / "energy").glob("*.json")]
+        ends += [(row["job"], row["ended_s"]) for row in files if row["by"] == "epilog"]
         return [
             number
             for number, (first_s, next_s) in again.items()

@@ -392,6 +392,31 @@ def test_the_spool_of_a_job_that_was_told_is_not_written_again(node: Node) -> No
     assert node.spooled(7) == {"mine": 1}
 
 
+@pytest.mark.parametrize(
+    ("how", "completed"),
+    [
+        ({"state": "COMPLETING"}, True),
+        ({"state": "COMPLETING", "restarts": 1}, False),  # it is requeued
+        ({"state": "RUNNING"}, None),  # a controller that has forgotten
+        ({"state": "COMPLETING", "name": "x Reboot=0 ExitCode=1:0 RunTime="}, False),
+    ],
+)
+def test_the_spool_says_whether_slurm_knew_that_the_job_completed(
+    node: Node, how: dict[str, object], completed: bool | None
+) -> None:
+    node.job(7, PLAN)
+    node.agent("prolog", 7, "0")
+    until(lambda: begun(node))
+    node.job(7, PLAN, **how)
+    node.agent("epilog", 7, "0")
+    until(lambda: not list(node.state.glob("gpu-*")))
+    if completed is None:
+        time.sleep(0.5)
+        assert node.spooled(7)["completed"] is None
+    else:
+        until(lambda: node.spooled(7)["completed"] is completed)
+
+
 def test_a_run_ends_where_its_epilog_begins(node: Node) -> None:
     """However long the drivers take to answer, and Python to start."""
     node.job(7, PLAN)

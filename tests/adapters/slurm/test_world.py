@@ -441,6 +441,16 @@ def test_a_job_that_completed_is_held_where_a_controller_has_forgotten(
     assert all(live.world.book.up)
 
 
+def test_a_requeue_that_slurm_refuses_keeps_no_word_from_the_owner(live: Live) -> None:
+    """It refuses while a job is being requeued already."""
+    _forget(live, _run(live, 60.0, states=DONE))
+    live.step(2.0)
+    (tracked,) = live.world.tracked.values()
+    tracked.refusals = 30
+    live.step(2.0)
+    assert "ran=1" in live.shown.jobs[1].comment
+
+
 def test_an_owner_who_requeues_a_job_has_it_run_again(live: Live) -> None:
     before = _run(live, 60.0, states=DONE)
     live.shown.boot_s = live.shown.now_s + 1.0
@@ -464,11 +474,16 @@ def test_a_site_may_cancel_or_run_again_what_was_forgotten(
     assert live.shown.jobs[1].states == {state}
 
 
-@pytest.mark.parametrize("started_s", [1.2, -4.0])
-def test_a_nodes_word_counts_where_nobody_saw_the_end(live: Live, started_s: float) -> None:
+@pytest.mark.parametrize(
+    ("started_s", "completed"), [(1.2, True), (1.2, None), (1.2, False), (-4.0, True)]
+)
+def test_a_nodes_word_counts_where_nobody_saw_the_end(
+    live: Live, started_s: float, completed: bool | None
+) -> None:
     """Not what it says of an earlier run, which a controller has forgotten and ended."""
     before = _run(live, 60.0)
-    row = {"started_s": BEGIN_S + started_s, "ended_s": live.shown.now_s + 0.5}
+    row = {"started_s": BEGIN_S + started_s, "ended_s": live.shown.now_s + 0.5,
+           "completed": completed, "by": "epilog"}  # fmt: skip
     live.site.spool.mkdir()
     (node,) = before.nodes
     (live.site.spool / f"1-{node}-0.json").write_text(json.dumps(row))
@@ -477,7 +492,7 @@ def test_a_nodes_word_counts_where_nobody_saw_the_end(live: Live, started_s: flo
     _forget(live, before)
     live.step(2.0)
     live.step(2.0)
-    assert ("ran=1" in live.shown.jobs[1].comment) == (started_s > 0.0)
+    assert ("ran=1" in live.shown.jobs[1].comment) == (started_s > 0.0 and completed is not False)
 
 
 def test_uninstall_does_not_let_a_job_go_that_ran_already(live: Live) -> None:

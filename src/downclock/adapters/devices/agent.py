@@ -206,14 +206,26 @@ def _with(record: Record, setting: Setting, before_w: float | None) -> Record:
 def epilog(
     site: Site, environment: Mapping[str, str], say: Callable[[str], None], ended_s: float
 ) -> None:
-    """Reset the GPUs of a job and spool its energy."""
+    """Reset the GPUs of a job and spool its energy, and whether Slurm says that it completed.
+
+    A controller that is killed may forget that: it is asked at once, the spool does not forget.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
     job, state = job_of(environment), State.opened(site.state)
+    known = any(each.job == job.job for each in state.records())
+    asked = ThreadPoolExecutor(1).submit(job_record, site.scontrol, job.job) if known else None
     # Drivers may be slow: they are asked before others are kept from their work.
-    gpus = _present(say) if any(each.job == job.job for each in state.records()) else None
+    gpus = _present(say) if known else None
     with state.held():
         records = [record for record in state.records() if record.job == job.job]
         if records:
             _end(site, state, records, _present(say) if gpus is None else gpus, say, ended_s)
+    if records and asked is not None:
+        completed, path = asked.result().completed(records[0].attempt), _spooled(site, records[0])
+        if completed is not None and path.exists():
+            told = {**json.loads(path.read_text()), "completed": completed}
+            write_text_atomically(path, json.dumps(told, allow_nan=False) + "\n")
 
 
 def recover(site: Site, say: Callable[[str], None], *, everything: bool = False) -> list[Record]:
@@ -320,20 +332,22 @@ def _measured(state: State, record: Record, gpu: Device | None) -> tuple[float |
     return (used_j, "") if used_j >= 0.0 else (None, "the energy counter was reset meanwhile")
 
 
+def _spooled(site: Site, record: Record) -> Path:
+    """The file of a job attempt on this node; a forgotten start and the next have one number."""
+    path = Path(site.spool) / f"{record.job}-{record.node}-{record.attempt}.json"
+    if path.exists() and f'"started_s": {record.started_s!r},' not in path.read_text():
+        return path.with_name(f"{path.stem}-{record.started_s:.0f}.json")
+    return path
+
+
 def _spool(
     site: Site, rows: Sequence[tuple[Record, tuple[float | None, str]]], ended_s: float | None
 ) -> None:
-    """Write what a job attempt used on this node, unless that was written before.
-
-    A controller that has forgotten a start gives the next one the same number.
-    """
-    first, folder = rows[0][0], Path(site.spool)
-    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
-    path = folder / f"{first.job}-{first.node}-{first.attempt}.json"
+    """Write what a job attempt used on this node, unless that was written before."""
+    first, path = rows[0][0], _spooled(site, rows[0][0])
+    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     if path.exists():
-        if f'"started_s": {first.started_s!r},' in path.read_text():
-            return
-        path = path.with_name(f"{path.stem}-{first.started_s:.0f}.json")
+        return
     joules = [energy_j for _, (energy_j, _) in rows]
     trapezoid = any(record.counter_j is None for record, _ in rows)
     source: Source = "trapezoid" if trapezoid else "counter"
@@ -349,6 +363,7 @@ def _spool(
         "gpus": [_told(record, *energy) for record, energy in rows],
         "energy_j": None if None in joules else sum(joule or 0.0 for joule in joules),
         "source": source,
+        "completed": None,
     }
     write_text_atomically(path, json.dumps(told, allow_nan=False) + "\n")
 

@@ -26,6 +26,7 @@ _COMMENT = re.compile(rb" Comment=downclock(?=\s|$)((?: [a-z_]+=[^\s|]{1,40})*)"
 _NUMBER = re.compile(rb"[0-9]{1,6}(?:\.[0-9]{1,6})?")
 _STATE = re.compile(rb" JobState=([A-Z_]{1,40}) Reason=")
 _RESTARTS = re.compile(rb" Requeue=[0-9]+ Restarts=([0-9]{1,6}) BatchFlag=")
+_EXIT = re.compile(rb" Reboot=[0-9] ExitCode=([0-9]{1,5}:[0-9]{1,5}) RunTime=")
 _NAME = re.compile(rb" JobName=(.*?) UserId=", re.DOTALL)
 
 
@@ -83,6 +84,18 @@ class JobRecord:
         """How often it was requeued; 0 where text of its owner makes that ambiguous."""
         found = set(_RESTARTS.findall(self.text))
         return int(found.pop()) if len(found) == 1 else 0
+
+    def completed(self, attempt: int) -> bool | None:
+        """Whether this attempt has ended well, asked from its Epilog.
+
+        None where nobody says: a controller that takes it for running has forgotten its end. A job
+        that is requeued is shown as one that ends, but for its `attempt`.
+        """
+        states, exits = set(_STATE.findall(self.text)), set(_EXIT.findall(self.text))
+        if not self.text or (states == {b"RUNNING"} and self.attempt == attempt):
+            return None
+        ends = len(states) == 1 and states <= {b"COMPLETING", b"COMPLETED"}
+        return ends and exits == {b"0:0"} and self.attempt == attempt
 
     @property
     def running(self) -> bool | None:

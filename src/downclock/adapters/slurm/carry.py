@@ -33,6 +33,9 @@ from downclock.errors import AdapterError
 from downclock.workloads.traces.hosts import hosts_of
 
 MINUTE_S = 60.0
+REFUSALS = 20
+"""Slurm is asked so often to requeue a job that ran already; it refuses while one ends."""
+
 WAITS = 3.0
 """A job waits so many times its run time for GPUs of others, if its deadline is lost anyway."""
 
@@ -176,7 +179,7 @@ def _kept_from_running(world: SlurmWorld, tracked: Tracked, job: Job) -> Action 
     """
     how, number = world.site.forgotten, str(job.number)
     told = RAN in our_part(job.comment).split()
-    if how == "run" or tracked.refusals >= 5 or (job.waits and told):
+    if how == "run" or (told if job.waits else tracked.refusals >= REFUSALS):
         return None
     why = "ran already, which Slurm's controller has forgotten"
     if how == "cancel":

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from downclock.adapters.slurm.world import SlurmWorld
 
 COMPLETED, FORGOTTEN = "COMPLETED", "FORGOTTEN"
-"""How a job ended: as Slurm told it, or as a node did where Slurm has forgotten it."""
+"""How a job ended; the second word where a node says so and Slurm has forgotten it."""
 
 FINDS_S = 300.0
 """A controller finds out so soon after its start which jobs it takes for running that are not."""
@@ -58,8 +58,8 @@ def has_run(world: SlurmWorld, tracked: Tracked, job: Job, seen: Observed) -> bo
     Such a one shows the job as it was before its end, or has requeued it by now because no node
     runs it. An owner who requeues a job at any other time wants it run again.
     """
-    known = {COMPLETED, FORGOTTEN} & {*tracked.ended.split("+")}
-    if not known or not (job.active or job.waits):
+    known = tracked.ended.split("+")
+    if COMPLETED not in known or not (job.active or job.waits):
         return False
     if (job.restarts, job.submit_s) == (tracked.restarts, tracked.submit_s):
         return "COMPLETING" not in job.states
@@ -129,13 +129,13 @@ class _Look:
             return "+".join(sorted(job.states))
         since = job.active and job.start_s < self.seen.boot_s
         known = since and ran_already(self.world.site.spool, job, self.seen.boot_s)
-        return FORGOTTEN if known and "COMPLETING" not in job.states else ""
+        return f"{COMPLETED}+{FORGOTTEN}" if known and "COMPLETING" not in job.states else ""
 
     def _tell_end(self, tracked: Tracked, job: Job | None, row: Row | None, ended: str) -> None:
         now_s = self.moment.now_s
         self.moment.ended.append((tracked.task.key, ended))
         began = row is not None and row.began_s < math.inf
-        done = began and bool({"gone", COMPLETED, FORGOTTEN} & {*ended.split("+")})
+        done = began and bool({"gone", COMPLETED} & {*ended.split("+")})
         known = job is not None and not (job.active or job.waits)
         end_s = job.end_s - self.world.epoch_s if known and job is not None else now_s
         at_s = np.nan if row is None else float(np.clip(end_s, row.began_s, now_s))

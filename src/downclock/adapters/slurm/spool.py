@@ -65,7 +65,7 @@ def read_spool(folder: Path) -> list[Measured]:
 
 
 def ran_already(folder: Path, job: Job, before_s: float) -> bool:
-    """Tell whether a node says that this run of a job ended before some time.
+    """Tell whether the Epilog of this run of a job ran before some time, and no word against it.
 
     Earlier runs, and those of another job of the number, started before this one.
     """
@@ -75,7 +75,8 @@ def ran_already(folder: Path, job: Job, before_s: float) -> bool:
             for file in (folder / f"{name}.json", *folder.glob(f"{name}-*.json")):
                 try:
                     row = json.loads(file.read_text("utf-8", "replace"))
-                    if job.start_s - 1.0 <= row["started_s"] and row["ended_s"] < before_s:
+                    this = job.start_s - 1.0 <= row["started_s"] and row["ended_s"] < before_s
+                    if this and row["by"] == "epilog" and row["completed"] is not False:
                         return True
                 except (OSError, ValueError, KeyError, TypeError):
                     continue
