@@ -15,12 +15,10 @@ test: lint
 # Policies that between them use all compiled loops, the slowest to compile first.
 EVERY := known least-cost late graph thrifty edl bin replan
 
-# Against a real Slurm on loopback (packages slurmctld slurmd slurm-client munge, as root). It keeps
-# real time: what fails beside other tests has a second go by itself, which counts.
+# Against a real Slurm on loopback (packages slurmctld slurmd slurm-client munge, as root).
 cluster-test: export DOWNCLOCK_CLUSTER = 1
 cluster-test: .venv/ready
-	$(BIN)/python -m pytest -n 3 --dist loadfile tests/cluster || \
-	  $(BIN)/python -m pytest --last-failed tests/cluster
+	$(BIN)/python -m pytest -n 3 --dist loadfile tests/cluster
 
 lint: .venv/ready
 	$(BIN)/ruff format --check .

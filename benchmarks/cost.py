@@ -6,7 +6,8 @@
 Parts: ``small`` (quality and certificates up to 32 tasks), ``exact`` (proofs), ``tiny`` (printed
 and corrected program, brute force and ours on 200 cases), ``levels`` (uneven clocks and static
 power), ``large`` (1,000 tasks on every curve), ``huge`` (10,000), ``barrier`` (fork-join) and
-``near-barrier`` (public workflows, and 100 graphs of joins with 1 to 25 tasks beside).
+``near-barrier`` (public workflows and 100 graphs of joins with 1 to 25 tasks beside, on 2 to 12
+machines).
 Seconds are CPU seconds of one thread, so that a busy computer does not change the picture. Real
 curves are read from the folder that DOWNCLOCK_DATA names, and left out without it.
 """
@@ -317,32 +318,29 @@ def large(
     )
 
 
-def near_barriers(seed: int, rounds: int) -> None:
+def near_barriers(seed: int, rounds: int, draws: int) -> None:
     """Certified gaps on workflows and on joins with tasks beside, after so many orders."""
     rows, known = [], curves()
     for path in sorted(Path(os.environ.get("DOWNCLOCK_DATA", "none"), "wfformat").glob("*.json")):
         graph = read_wfformat(path)
-        for machines in (2, 4, 8, 16):
-            for curve in ("epex-2016", "de-2024"):
-                rows.append((path.stem, *certified(graph, machines, 20.0, known[curve], rounds)))
-        summed(path.stem, [row for row in rows if row[0] == path.stem])
+        for machines in range(2, 13):
+            curve = ("epex-2016", "de-2024")[machines % 2]
+            rows.append(certified(path.stem, graph, machines, 20.0, curve, rounds))
+        summed(path.stem, rows[-11:])
     if rows:
         summed("workflows", rows)
     drawn = []
-    for draw in range(seed, seed + 100):
+    for draw in range(seed, seed + draws):
         random = np.random.default_rng(draw)
         stages, width, beside = (int(random.integers(*span)) for span in ((2, 8), (4, 40), (1, 26)))
         graph = near_barrier_graph(stages=stages, width=width, beside=beside, seed=draw)
-        machines = int(random.choice([2, 3, 4, 6, 8, 12, 16]))
         name, percent = list(known)[draw % len(known)], (5.0, 20.0, 50.0)[draw % 3]
-        drawn.append((name, *certified(graph, machines, percent, known[name], rounds)))
-    for name in known:
-        summed(name, [row for row in drawn if row[0] == name])
+        drawn.append(certified(f"draw {draw}", graph, 2 + draw % 11, percent, name, rounds))
     summed("near-barriers", drawn)
 
 
 def certified(
-    graph: TaskGraph, machines: int, percent: float, curve: Callable[[int], Floats], rounds: int
+    name: str, graph: TaskGraph, machines: int, percent: float, curve: str, rounds: int
 ) -> tuple[float, float, int]:
     """Return the gap, CPU seconds and the tasks of a graph that needs `SLOTS` slots at least."""
     slot_s = max(graph.critical_path, graph.total_work / machines) / SLOTS
@@ -350,20 +348,26 @@ def certified(
     plain = as_slot_question(problem, Objective(energy=1.0)).graph
     first, makespan = shortest_schedule(plain, tries=50)
     none = np.empty(0, dtype=np.int64)
-    price = curve(int(makespan * (1.0 + percent / 100.0) + 1e-9))
+    price = curves()[curve](int(makespan * (1.0 + percent / 100.0) + 1e-9))
     begun = time.process_time()
     priced = replace(plain, price=price, release=none, due=none)
     found = solve_slots(priced, start=first, rounds=rounds)
-    return found.gap, time.process_time() - begun, len(plain)
-
-
-def summed(name: str, rows: list[tuple]) -> None:  # type: ignore[type-arg]
-    gap, seconds = np.array([row[1:3] for row in rows]).T
+    seconds = time.process_time() - begun
     print(
-        f"{name:40s} {len(rows):3d} cases, {min(row[3] for row in rows)} to"
-        f" {max(row[3] for row in rows)} tasks: certified gap {100 * gap.mean():.2f} %"
-        f" (worst {100 * gap.max():.2f} %, above 5 %: {100 * np.mean(gap > 0.05):.0f} % of cases);"
-        f" {np.median(seconds):.1f} s (most {seconds.max():.1f} s)",
+        f"  {name}, {curve}, {percent:g} %, M={machines}: {len(plain)} tasks x {priced.slots}"
+        f" slots, gap {100 * found.gap:.2f} %, {seconds:.1f} s",
+        flush=True,
+    )
+    return found.gap, seconds, len(plain)
+
+
+def summed(name: str, rows: list[tuple[float, float, int]]) -> None:
+    gap, seconds, tasks = np.array(rows).T
+    print(
+        f"{name:40s} {len(rows):3d} cases, {tasks.min():.0f} to {tasks.max():.0f} tasks: certified"
+        f" gap {100 * gap.mean():.2f} % (worst {100 * gap.max():.2f} %, above 5 %:"
+        f" {100 * np.mean(gap > 0.05):.0f} % of cases); {np.median(seconds):.1f} s"
+        f" (most {seconds.max():.1f} s)",
         flush=True,
     )
 
@@ -371,6 +375,7 @@ def summed(name: str, rows: list[tuple]) -> None:  # type: ignore[type-arg]
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="orders, for near-barrier")
+    parser.add_argument("--draws", type=int, default=100, help="graphs, for near-barrier")
     parser.add_argument("--graphs", type=int, default=1, help="graphs per curve, size, machines")
     parser.add_argument("--proof", type=float, default=20.0, help="seconds for each proof")
     parser.add_argument("--seed", type=int, default=7000)
@@ -395,7 +400,7 @@ def main() -> None:
                 large(1000, 16, 5.0, "random", seed, name, "middle")
                 large(1000, 16, 5.0, "layered", seed, name)
     elif given.part == "near-barrier":
-        near_barriers(given.seed, given.rounds)
+        near_barriers(given.seed, given.rounds, given.draws)
     elif given.part == "huge":
         large(10_000, 64, 20.0, "random", given.seed)
     else:

@@ -89,10 +89,11 @@ def near_barriers(seed: int) -> WorkGraph:
     return WorkGraph.of(np.array(work), Edges(before, after))
 
 
-def workflows() -> list[WorkGraph]:
-    """The ten public workflows, or none where the data are absent."""
-    graphs = [read_wfformat(path) for path in sorted((SHARED / "wfformat").glob("*.json"))]
-    return [WorkGraph.of(graph.work, graph.edges) for graph in graphs]
+def workflows() -> dict[str, WorkGraph]:
+    """The ten public workflows by name, or none where the data are absent."""
+    paths = sorted((SHARED / "wfformat").glob("*.json"))
+    graphs = {path.stem: read_wfformat(path) for path in paths}
+    return {name: WorkGraph.of(graph.work, graph.edges) for name, graph in graphs.items()}
 
 
 def stg(path: Path) -> WorkGraph:
@@ -202,24 +203,26 @@ def barriers() -> None:
         "workflows and graphs of near-barriers: certified gap in energy, chip-wide, 2 to 12 cores"
     )
     search(layered(50, 5, 3, 0), 4, how=SearchEffort(effort=0.01))
-    sets = {"workflows": workflows(), "near-barriers": [near_barriers(k) for k in range(100)]}
-    for name, graphs in sets.items():
+    drawn = {f"draw {k}": near_barriers(k) for k in range(100)}
+    for name, graphs in {"workflows": workflows(), "near-barriers": drawn}.items():
         rows = []
-        for graph in graphs:
-            for cores in range(2, 13) if name == "workflows" else (2 + len(rows) % 11,):
+        for k, (title, graph) in enumerate(graphs.items()):
+            for cores in range(2, 13) if name == "workflows" else (2 + k % 11,):
                 placed, seconds = timed(search, graph, cores)
                 least, more = timed(weighted_bound, graph, cores)
                 reached = weighted_makespan(placed.parallelism(graph))
                 rows.append(((reached / least) ** 3 - 1.0, seconds, more))
+                gap = f"gap {100 * rows[-1][0]:.2f} %, {seconds:.2f} + {more:.2f} s"
+                print(f"  {title}, M={cores}: {len(graph)} tasks, {gap}", flush=True)
         if rows:
-            gap, seconds, more = np.array(rows).T
+            gaps, seconds, more = np.array(rows).T
             print(
-                f"  {name:<14} {len(rows)} cases: gap {100 * gap.mean():.2f} %"
-                f" (worst {100 * gap.max():.1f}, {(gap > 0.1).sum()} above 10),"
+                f"  {name:<14} {len(rows)} cases: gap {100 * gaps.mean():.2f} %"
+                f" (worst {100 * gaps.max():.1f}, {(gaps > 0.1).sum()} above 10),"
                 f" search {seconds.mean():.2f} s (most {seconds.max():.2f}), bound most"
-                f" {more.max():.2f} s"
+                f" {more.max():.2f} s",
+                flush=True,
             )
-            sys.stdout.flush()
 
 
 def large() -> None:

@@ -3,7 +3,8 @@
 Six workflow instances (WfCommons) whose tasks are drawn from 25 measured A100 applications, on
 4 × 4 GPUs with host, idle and wake energy, arriving over eight hours with deadlines of their own,
 under day-ahead prices. What one could do by hand stands beside: a window for each task, slack
-shared along paths in proportion to natural length, and a policy for single jobs (`by_hand`).
+shared along paths in proportion to natural length, and a policy for single jobs (`by_hand`). With
+``--online`` policies that hear of a workflow when it comes are compared instead.
 
 Data are read from the folder that DOWNCLOCK_DATA names (else ../shared/data).
 """
@@ -45,6 +46,7 @@ WORKFLOWS = (
     "srasearch-chameleon-10a-001",
 )
 
+ONLINE = ("race", "edl", "late", "prompt", "thrifty")
 BY_HAND = ("race", "late", "prompt", "thrifty", "edl", "static-cap")
 
 
@@ -124,13 +126,33 @@ def best_by_hand(problem: Problem) -> tuple[int, float, str]:
     return min(found)
 
 
+def online(problem: Problem) -> None:
+    """Print what policies make of the day that learn of workflows when they come."""
+    judge, parts = Judge.of(problem, objective=parse_objective("cost")), []
+    for name in ONLINE:
+        start = time.process_time()
+        plan = judge.planned(dc.policy(with_objective(name, "cost")))
+        seconds = time.process_time() - start
+        money, joules = float(plan.bill.money or 0.0), plan.bill.total_j
+        parts.append(
+            f"{name} {len(problem.tasks) - plan.done} lost {money:.4f} {joules / 1e6:.2f} MJ"
+            f" ({seconds:.1f} s)"
+        )
+    print(f"{problem.name}: " + "; ".join(parts), flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--days", type=int, default=6)
     parser.add_argument("--seed", type=int, default=9000, help="the first day's")
     parser.add_argument("--effort", type=float, default=5.0)
+    parser.add_argument("--online", action="store_true")
     asked = parser.parse_args()
     measured = measured_a100(folder() / "dvfs" / "a100")
+    if asked.online:
+        for seed in range(asked.seed, asked.seed + asked.days):
+            online(workflow_day(seed, measured))
+        return
     saved, gaps = [], []
     for seed in range(asked.seed, asked.seed + asked.days):
         problem = workflow_day(seed, measured)

@@ -1,8 +1,10 @@
-"""Traces: a million rows converted, and the Philly jobs planned online on their virtual clusters.
+"""Traces: rows converted, Philly planned online on its virtual clusters, every public file.
 
-Run ``python -m benchmarks.traces [rows]``. The second part needs the public trace: DOWNCLOCK_DATA
-names the folder with ``traces/philly/philly_jobs_elasticflow_pollux.csv`` in it. Times are those of
-the processor; each is also told in times that Python's csv module takes to read the same rows.
+Run ``python -m benchmarks.traces [rows N] [philly] [week] [files]``; all of it when nothing is
+named. ``week`` asks `whatif` of a week of Philly; ``files`` takes every public trace through
+`convert`, `plan`, `verify` and `report`. All but the rows need public data: DOWNCLOCK_DATA names
+the folder with ``traces`` in it. Times are those of the processor; those of rows are also told in
+times that Python's csv module takes to read them.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from typing import TypeVar
 import numpy as np
 
 import downclock as dc
+from benchmarks.million import measured
 from downclock.study.as_it_ran import as_it_ran
 from downclock.workloads.traces.read import read_trace
 from downclock.workloads.traces.to_problem import converted
@@ -87,13 +90,66 @@ def plan_philly(path: Path) -> None:
         )
 
 
+FILES = {
+    "philly/philly_jobs_elasticflow_pollux.csv": [],
+    "philly/chronus_trace_job_Philly_SLO.csv": [],
+    "alibaba_v2023/openb_pod_list_default.csv": ["--fractions", "pack"],
+    "swf/NASA-iPSC-1993-3.1-cln.swf.gz": [],
+    "swf/hpc2n_sample.swf": [],
+    "nrel_eagle/sample_eagle_data.csv": ["--count", "nodes"],
+}
+"""Every public trace, and how it is read."""
+
+
+def every_file(traces: Path) -> None:
+    """Take each file through the commands; one that fails ends the run."""
+    print("\nCPU s of                                       convert    plan  verify  report")
+    for name, how in FILES.items():
+        with tempfile.TemporaryDirectory() as folder:
+            problem, plan, page = (
+                str(Path(folder, each)) for each in ("p.parquet", "s.parquet", "r.html")
+            )
+            commands = (
+                ["convert", str(traces / name), *how, "-o", problem, "-q"],
+                ["plan", problem, "--policy", "late", "-o", plan, "-q"],
+                ["verify", problem, plan, "-q"],
+                ["report", problem, plan, "-o", page, "-q"],
+            )  # fmt: skip
+            took = [measured(Path(folder), "-m", "downclock", *words)[0] for words in commands]
+        print(f"  {name:43s}" + "".join(f"{seconds:8.1f}" for seconds in took), flush=True)
+    nodes = str(traces / "alibaba_v2023" / "openb_node_list_gpu_node.csv")
+    with tempfile.TemporaryDirectory() as folder:
+        words = ["convert", nodes, "-o", str(Path(folder, "cluster.toml")), "-q"]
+        print(f"  its list of nodes: {measured(Path(folder), '-m', 'downclock', *words)[0]:.1f} s")
+
+
+def philly_week(path: Path) -> None:
+    """What would we have saved in the week from 2017-10-09, with flat prices."""
+    with tempfile.TemporaryDirectory() as folder:
+        words = ["whatif", str(path), "--begin", "2017-10-09", "--length", "7d"]
+        words += ["--flat-price", "0.2", "--flat-carbon", "380", "-o", str(Path(folder, "w.html"))]
+        cpu_s, peak_gb = measured(Path(folder), "-m", "downclock", *words)
+    print(
+        f"\nwhatif of a Philly week: {cpu_s:.1f} CPU s (at most 60), {peak_gb:.2f} GB", flush=True
+    )
+
+
 def main() -> None:
-    convert_rows(int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000)
+    asked = sys.argv[1:] or ["rows", "philly", "week", "files"]
     folder = Path(os.environ.get("DOWNCLOCK_DATA", Path(__file__).parents[2] / "shared" / "data"))
-    if (folder / PHILLY).exists():
-        plan_philly(folder / PHILLY)
-    else:
-        print("the Philly trace is absent: set DOWNCLOCK_DATA")
+    traces, philly = folder / "traces", folder / PHILLY
+    if "rows" in asked:
+        convert_rows(next((int(word) for word in asked if word.isdigit()), 1_000_000))
+    if not philly.exists():
+        print(f"the rest is skipped: no {philly} (DOWNCLOCK_DATA names its folder)")
+        return
+    for part, go, where in (
+        ("philly", plan_philly, philly),
+        ("week", philly_week, philly),
+        ("files", every_file, traces),
+    ):
+        if part in asked:
+            go(where)
 
 
 if __name__ == "__main__":

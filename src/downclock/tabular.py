@@ -310,7 +310,7 @@ def read_parquet(path: str | Path) -> Table:
     import pyarrow.parquet as pq
 
     try:
-        stored = pq.read_table(pa.BufferReader(read_bytes(path)))
+        stored = pq.ParquetFile(pa.BufferReader(read_bytes(path))).read()
         stored.validate(full=True)
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0]

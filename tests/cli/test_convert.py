@@ -75,6 +75,7 @@ def test_a_graph_becomes_a_priced_plan_in_one_command(run, files):
     assert plan["bill"]["money"] == pytest.approx(1e-6 * (2 * (16 * 0.16 + 4 * 0.64) + 15 * 1.12))
     again = json.loads(run("plan", problem, "--format", "json").out)["plan"]
     assert again["bill"]["money"] == plan["bill"]["money"]
+    assert "least-cost   least-cost:objective=energy" in run("plan", problem).out
 
 
 WORKFLOW = """{"name": "two", "schemaVersion": "1.5", "workflow": {

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from downclock.papers.pages import read_rows
+
 PAPERS = ("mei2021", "mei2017", "gerards", "gerhards", "liu")
 
 
@@ -48,6 +50,8 @@ def test_the_page_is_written_and_quiet_says_nothing(run, tmp_path):
     ran = run("papers", "gerards", "--item", "example1", "--page", str(page), "--quiet")
     assert (ran.code, ran.out, ran.err) == (0, "", "")
     assert "## gerards" in page.read_text()
+    sample = read_rows(tmp_path / "papers-sample.csv")
+    assert [row.ours for row in sample] == [row.ours for row in read_rows(tmp_path / "papers.csv")]
 
 
 @pytest.mark.parametrize(

@@ -23,18 +23,23 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import numpy as np
+
 from downclock.adapters.devices.fakes.nvml import FakeGpus
-from downclock.adapters.slurm.log import DECIDED, Log
+from downclock.adapters.slurm.learn import _at, _grouped, learn
+from downclock.adapters.slurm.log import DECIDED, MOMENT, Log
 from downclock.adapters.slurm.observed import Job
 from downclock.adapters.slurm.read import observe
+from downclock.adapters.slurm.site import read_site
 from downclock.adapters.slurm.spool import Measured, read_spool
+from downclock.adapters.slurm.words import RAN, our_part
 from tests.cluster.loopback import Loopback, wait_for
 from tests.conftest import ROOT
 
 NODES, GPUS = 8, 4
 IDLE_W = 45.0
-SAVES_S = 6.0
-"""A controller saves its state about so often."""
+LIVES_S = 12.0
+"""A controller lives for so long before it is killed, at any moment: it saves every 5 s."""
 
 NEEDED_S = 40.0
 """What the longest job needs at full speed, with all that is held in reserve."""
@@ -124,7 +129,8 @@ class Day:
 
     Attributes:
         numbers, sent_s: Slurm's numbers of the jobs, in the order of submission, and when that was.
-        killed, controller_killed_s: what was killed, and when; the controller since 1970.
+        names: of the jobs, by number: a controller that is killed may give a number twice.
+        killed: what was killed, and when.
     """
 
     folder: Path
@@ -135,15 +141,15 @@ class Day:
     seed: int = 1
     numbers: list[str] = field(default_factory=list)
     sent_s: dict[str, float] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
     killed: list[str] = field(default_factory=list)
-    controller_killed_s: list[float] = field(default_factory=list)
 
     def run(self, longest_s: float) -> Day:
         """Submit all jobs at their times, and wait until all have ended."""
         self._prepare()
         with self.cluster:
             self._watch()
-            self.began_s = time.time()
+            self.began_s = self._booted_s = time.time()
             try:
                 self._submit(self._moments_of_kills())
                 wait_for(self._over, longest_s, "jobs are left")
@@ -151,6 +157,7 @@ class Day:
             finally:
                 self._stop()
             self.jobs = observe(lambda words: self.cluster.run(*words)).jobs
+            self.records = self.cluster.run("scontrol", "show", "job", "-od")
             self.status = self.cluster.run(*self._words("status", "--format", "json"))
             for node in self.cluster.nodes:
                 self._recover(node)
@@ -171,25 +178,34 @@ class Day:
     def accepted(self) -> set[str]:
         """Numbers of the jobs whose deadline was accepted."""
         log = Log(self.folder / "site" / "downclock.db", dry=True)
+        names: dict[str, str] = {}
         keys: set[str] = set()
         refused: set[str] = set()  # and planned all the same, for later than asked
         for _, _, kind, entry in log.rows():
-            if kind == DECIDED:
+            if kind == MOMENT:
+                names |= {task["key"]: task["name"] for task in entry["told"]}
+            elif kind == DECIDED:
                 told = {*entry.get("accept", ()), *(row[0] for row in entry.get("place", ()))}
                 keys |= told - refused
                 refused |= {row[0] for row in entry.get("reject", ())} - keys
-        return {key.split(".")[0] for key in keys}
+        found = {names[key] for key in keys}
+        return {number for number in self.numbers if self.names[number] in found}
 
     def late(self) -> list[str]:
         """Accepted jobs that ended after their deadline."""
-        found, accepted = [], self.accepted()
+        found, accepted = [], self.accepted() - {*self.forgotten()}
         for number, wanted in zip(self.numbers, self.wanted, strict=True):
-            job = self.jobs.get(int(number))
-            due_s = self.sent_s[number] + wanted.deadline_s
-            late_s = float("inf") if job is None else job.end_s - due_s
-            if number in accepted - {*self.forgotten()} and late_s > 1.0:  # in whole seconds
+            late_s = self._end_s(number) - self.sent_s[number] - wanted.deadline_s
+            if number in accepted and late_s > 1.0:  # in whole seconds
                 found.append(f"{number} by {late_s:.0f} s")
         return found
+
+    def _end_s(self, number: str) -> float:
+        """When a job ended, by Slurm; by itself where Slurm has forgotten."""
+        job = self.job(number)
+        if "COMPLETED" in job.states:
+            return job.end_s
+        return max((end_s for _, end_s in self.runs(number)), default=float("inf"))
 
     def forgotten(self) -> list[str]:
         """Jobs that Slurm took for running until it was too late, and started again only then.
@@ -207,35 +223,61 @@ class Day:
             and job.submit_s > due_s[number] - NEEDED_S
         ]
 
+    def runs(self, number: str) -> list[tuple[float, float]]:
+        """Starts and ends of a job, as it wrote them itself; infinite: it was ended."""
+        name, ends = self.names[number], {}
+        for word, process, at_s in self._written("done"):
+            ends[word, process] = float(at_s)
+        begun = [(word, process, float(at_s)) for word, process, at_s in self._written("ran")]
+        return sorted(
+            (at_s, ends.get((word, process), float("inf")))
+            for word, process, at_s in begun
+            if word == name
+        )
+
+    def _written(self, file: str) -> list[list[str]]:
+        path = self.folder / file
+        return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
+
     def twice(self) -> list[str]:
-        """Jobs that ran more than once, and no killed controller had forgotten their start."""
-        again = self._ran_again()
-        return [number for number in again if number not in self.rerun()]
+        """Jobs that ran to their end more than once."""
+        return [number for number in self._whole_again() if number not in self.unseen()]
 
-    def rerun(self) -> list[str]:
-        """Jobs that Slurm started again: a controller was killed before it had saved what it knew.
-
-        One that has forgotten an end requeues the job; nobody else does.
-        """
+    def unseen(self) -> list[str]:
+        """Such jobs of whose first run nobody is left who knew: neither an agent nor the watch."""
+        again, log = self._whole_again(), Log(self.folder / "site" / "downclock.db", dry=True)
+        ends = [
+            (key.split(".")[0], at_s)
+            for _, at_s, kind, entry in log.rows()
+            for key, _ in (entry["ended"] if kind == MOMENT else ())
+        ]
+        ends += [(str(each.job), each.ended_s) for each in self.measured]
         return [
             number
-            for number, first_s in self._ran_again().items()
-            if self.job(number).restarts
-            or any(-SAVES_S <= first_s - at_s <= 1.0 for at_s in self.controller_killed_s)
+            for number, (first_s, next_s) in again.items()
+            if not any(key == number and first_s - 5.0 < at_s < next_s for key, at_s in ends)
         ]
 
-    def _ran_again(self) -> dict[str, float]:
-        """First starts of jobs that started more than once."""
-        starts: dict[str, list[float]] = {}
-        for line in (self.folder / "ran").read_text().splitlines():
-            number, at_s = line.split()
-            starts.setdefault(number, []).append(float(at_s))
-        return {number: min(times) for number, times in starts.items() if len(times) > 1}
+    def _whole_again(self) -> dict[str, tuple[float, float]]:
+        """First end, and the start after it, of jobs that ran to their end more than once."""
+        found = {}
+        for number in self.numbers:
+            whole = [run for run in self.runs(number) if run[1] < float("inf")]
+            if len(whole) > 1:
+                found[number] = (whole[0][1], whole[1][0])
+        return found
+
+    def again(self) -> list[str]:
+        """Jobs that were ended and started again: a killed controller had forgotten their start."""
+        return [number for number in self.numbers if len(self.runs(number)) > 1]
+
+    def held(self) -> list[str]:
+        """Jobs that ran to their end, which Slurm has forgotten: they are kept from running."""
+        return [number for number in self.numbers if _ran(self.job(number).comment)]
 
     def broken(self) -> dict[str, list[str]]:
         """What must not be: jobs not done, late or run twice, and clocks still locked."""
-        states = {number: self.job(number).states for number in self.numbers}
-        lost = [number for number, words in states.items() if "COMPLETED" not in words]
+        lost = [number for number in self.numbers if self._end_s(number) == float("inf")]
         all_of_it = {
             "lost": lost,
             "late": self.late(),
@@ -331,9 +373,17 @@ class Day:
         spool = ["--spool", str(self.folder / "energy")]
         self.cluster.run(sys.executable, "-m", "downclock", *words, *spool, more=gpus.environment)
 
+    def _resume(self) -> None:
+        """Bring nodes back that Slurm drained because a job was launched twice, as people do."""
+        for line in self.cluster.run("sinfo", "-h", "-N", "-o", "%N %T %E").splitlines():
+            node, state, why = line.split(maxsplit=2)
+            if state.startswith("drain") and why == "Duplicate jobid":
+                self.cluster.run("scontrol", "update", f"NodeName={node}", "State=RESUME")
+
     def _over(self) -> bool:
         try:
-            return not self.cluster.run("squeue", "-h")
+            self._resume()
+            return all(map(_ran, self.cluster.run("squeue", "-h", "-o", "%k").splitlines()))
         except (OSError, RuntimeError, ValueError):
             return False
 
@@ -341,25 +391,36 @@ class Day:
         for wanted in self.wanted:
             self._kill_until(moments, wanted.at_s)
             time.sleep(max(self.began_s + wanted.at_s - time.time(), 0.0))
-            self.numbers.append(self._sent(wanted))
-            self.sent_s[self.numbers[-1]] = time.time()
+            self.numbers.append(self._sent(wanted, f"{len(self.numbers)}.0"))
         self._kill_until(moments, float("inf"))
 
-    def _sent(self, wanted: Wanted) -> str:
+    def _send_again(self) -> None:
+        """Submit jobs again that a killed controller took and forgot, as people do."""
+        wait_for(lambda: bool(self.cluster.states()), 30.0, "the controller does not answer")
+        known = {*self.cluster.run("squeue", "-h", "-t", "all", "-o", "%j").splitlines()}
+        for k, number in enumerate(self.numbers):
+            name, _, count = self.names[number].partition(".")
+            if f"{name}.{count}" not in known:
+                self.numbers[k] = self._sent(self.wanted[k], f"{name}.{int(count) + 1}")
+
+    def _sent(self, wanted: Wanted, name: str) -> str:
         """Submit a job; a controller that is away is asked again, as people do."""
         tag = f"app:{wanted.application},run:{wanted.run_s:.2f}s,deadline:+{wanted.deadline_s:.0f}s"
         fake = FakeGpus(self.library, self.folder / "gpus" / "$SLURMD_NODENAME")
         script = (
             f"export LD_LIBRARY_PATH={self.library} FAKE_NVML={fake.state}\n"
-            f"echo $SLURM_JOB_ID $(date +%s.%N) >> {self.folder}/ran\n"
-            f"exec {fake.job} {wanted.application} {wanted.run_s:.3f}"
+            f"echo {name} $$ $(date +%s.%N) >> {self.folder}/ran\n"
+            f"{fake.job} {wanted.application} {wanted.run_s:.3f} || exit 1\n"
+            f"echo {name} $$ $(date +%s.%N) >> {self.folder}/done"
         )
         for _ in range(30):
             try:
-                return self.cluster.submit(
+                number = self.cluster.submit(
                     "-H", f"--gres=gpu:{wanted.gpus}", "-t", "5", f"--comment=downclock={tag}",
-                    script=script,
+                    "-J", name, script=script,
                 )  # fmt: skip
+                self.sent_s[number], self.names[number] = time.time(), name
+                return number
             except OSError:
                 time.sleep(1.0)
         raise TimeoutError("the controller does not take jobs")
@@ -378,6 +439,8 @@ class Day:
 
     def _kill(self, k: int) -> None:
         """Kill one after the other, and start again what would be started again."""
+        with suppress(OSError):
+            self._resume()
         what = ("watch", "slurmctld", random.Random(k).choice(self.cluster.nodes), "agent")[k % 4]
         agents = self._any_agent() if what == "agent" else []
         for number in agents:
@@ -392,14 +455,16 @@ class Day:
 
     def _kill_daemon(self, what: str) -> None:
         if what == "slurmctld":
-            self.cluster.saved()
-            self.controller_killed_s.append(time.time())
+            time.sleep(max(self._booted_s + LIVES_S - time.time(), 0.0))
+            self._booted_s = time.time()
         self.cluster.kill(what)
         if what == "watch":
             self._watch()
         else:
             time.sleep(0.5)
             self.cluster.start(what)
+        if what == "slurmctld":
+            self._send_again()
 
     def _agents(self) -> list[int]:
         """Agents at work."""
@@ -424,10 +489,33 @@ class Day:
         return []
 
 
+def _ran(comment: str) -> bool:
+    """Tell whether a job is held because it has run."""
+    return RAN in our_part(comment).split()
+
+
+def foretold(day: Day) -> dict[str, tuple[int, float, float]]:
+    """What the first half of the measured jobs says of the second, by application.
+
+    Returns how many there were, and the mean relative errors of their times and energies.
+    """
+    site, measured = read_site(day.folder / "site" / "site.toml"), day.measured
+    log = Log(site.log, dry=True)
+    half = len(measured) // 2
+    library, _ = learn(site, log, measured[:half])
+    found = {}
+    for (name, _, kind), runs in _grouped(site, log, measured[half:]).items():
+        time_s, power_w = _at(site, library, name, kind, runs)
+        times = np.abs(runs.time_s / time_s - 1.0)
+        energies = np.abs(runs.time_s * runs.power_w / (time_s * power_w) - 1.0)
+        found[name] = (times.size, float(times.mean()), float(energies.mean()))
+    log.close()
+    return found
+
+
 def report(day: Day, title: str) -> float:
     """Print what came of a day; return the energy of its jobs."""
-    ran = [day.jobs.get(int(number)) for number in day.numbers]
-    done = sum(job is not None and "COMPLETED" in job.states for job in ran)
+    done = len(day.numbers) - len(day.broken().get("lost", ()))
     total_j = sum(each.energy_j for each in day.measured)
     exact = [_as_planned(day, each) for each in day.measured]
     print(f"{title}: {done} of {len(day.numbers)} jobs done in {day.took_s:.0f} s")
@@ -435,8 +523,10 @@ def report(day: Day, title: str) -> float:
           f" Slurm too late {day.forgotten()}")  # fmt: skip
     print(f"  measured {len(day.measured)}, energy {total_j:.0f} J, clocks as planned"
           f" {sum(exact)} of {len(exact)}")  # fmt: skip
-    print(f"  ran twice: {day.twice()}, again by Slurm: {day.rerun()}, requeued:"
-          f" {[job.number for job in ran if job is not None and job.restarts]}")  # fmt: skip
+    print(f"  ran twice: {day.twice()}, and nobody knew: {day.unseen()}, started again:"
+          f" {day.again()}, kept from running again: {day.held()}")  # fmt: skip
+    for name, (count, times, energies) in foretold(day).items():
+        print(f"  foretold of {name}: {count} jobs, time {times:.2%}, energy {energies:.2%}")
     print(f"  locked at the end: {day.locked()}; killed: {len(day.killed)} {day.killed}")
     return total_j
 

@@ -163,16 +163,6 @@ class Loopback:
             daemon.kill()
             daemon.wait(10)
 
-    def saved(self, seconds: float = 8.0) -> None:
-        """Wait until the controller has just saved its state, which it does every five seconds.
-
-        Killed before, it forgets what it has acknowledged since: jobs that it started run twice.
-        """
-        file, until = self.folder / "state" / "job_state", time.monotonic() + seconds
-        before = _changed_ns(file)
-        while time.monotonic() < until and _changed_ns(file) in (before, 0):
-            time.sleep(0.01)
-
     def _kill_file(self, file: Path, number: int) -> None:
         try:
             os.kill(int(file.read_text()), number)
@@ -272,14 +262,6 @@ class Loopback:
         file = self.folder / "log" / "power.log"
         lines = file.read_text().splitlines() if file.exists() else []
         return [(float(at), what, nodes) for at, what, nodes in map(str.split, lines)]
-
-
-def _changed_ns(file: Path) -> int:
-    """When a file was written last; 0: it is being replaced, or is not there."""
-    try:
-        return file.stat().st_mtime_ns
-    except FileNotFoundError:
-        return 0
 
 
 def _free_ports(count: int) -> int:

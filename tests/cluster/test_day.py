@@ -6,13 +6,14 @@ import json
 import shutil
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from downclock.adapters.slurm.learn import _at, _grouped, learn
-from downclock.adapters.slurm.log import Log
-from downclock.adapters.slurm.site import read_site
-from tests.cluster.day import Day, drawn
+from downclock.problem.files.files import read_cluster
+from downclock.schedule.account.account import account
+from downclock.study.as_it_ran import as_it_ran
+from downclock.workloads.traces.read import read_trace
+from downclock.workloads.traces.to_problem import converted
+from tests.cluster.day import GPUS, IDLE_W, NODES, Day, drawn, foretold
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc compiles the fake NVML")
 
@@ -35,23 +36,28 @@ def test_200_jobs_are_planned_run_at_their_clocks_and_save_energy(folder: Path) 
     told = json.loads(day.status)
     assert told["measured_j"] == pytest.approx(used_j)
     assert told["planned_j"] < 0.95 * told["default_j"]
-    _first_half_foretells_the_second(day)
+    told = foretold(day)  # the watch may miss the last ends
+    assert sum(count for count, _, _ in told.values()) >= 90
+    for _, times, energies in told.values():
+        assert times < 0.05
+        assert energies < 0.05
+    _as_it_ran_costs_what_its_rows_sum_to(day)
 
 
-def _first_half_foretells_the_second(day: Day) -> None:
-    """What is learnt of 100 jobs says the energy of the next 100 within five per cent.
-
-    Their times depend on how busy this machine is: a job takes seconds, as its Prolog may.
-    """
-    site, measured = read_site(day.folder / "site" / "site.toml"), day.measured
-    log = Log(site.log, dry=True)
-    library, _ = learn(site, log, measured[:100])
-    later = _grouped(site, log, measured[100:])
-    assert (
-        sum(runs.time_s.size for runs in later.values()) >= 90
-    )  # the watch may miss the last ends
-    for (name, _, kind), runs in later.items():
-        time_s, power_w = _at(site, library, name, kind, runs)
-        energy = runs.time_s * runs.power_w / (time_s * power_w)
-        assert np.median(np.abs(energy - 1.0)) < 0.05
-    log.close()
+def _as_it_ran_costs_what_its_rows_sum_to(day: Day) -> None:
+    """Slurm's records beside what it was seen to do: GPU-seconds at 280 W, the others idle."""
+    (day.folder / "records.txt").write_text(day.records)
+    cluster = read_cluster(day.folder / "site" / "cluster.toml")
+    found = converted(read_trace(day.folder / "records.txt"), cluster)
+    assert len(found.problem.tasks) == len(day.numbers)
+    assert found.placement.placed.all()
+    jobs = [day.job(number) for number in day.numbers]
+    gpu_s = sum(
+        wanted.gpus * (job.end_s - job.start_s)
+        for wanted, job in zip(day.wanted, jobs, strict=True)
+    )
+    took_s = max(job.end_s for job in jobs) - min(job.submit_s for job in jobs)
+    run_j = 280.0 * gpu_s  # of `both`, the mixed one of the library
+    idle_j = IDLE_W * (NODES * GPUS * took_s - gpu_s)
+    bill = account(found.problem, as_it_ran(found))
+    assert bill.total_j == pytest.approx(run_j + idle_j + 200.0 * NODES)  # each is woken once

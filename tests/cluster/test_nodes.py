@@ -34,7 +34,7 @@ def _asleep(site: Site) -> set[str]:
 def test_nodes_sleep_past_break_even_and_are_up_for_their_next_job(sleepy: Site) -> None:
     """Idle draws 140 W, waking costs 100 J: both nodes sleep soon, and wake for later jobs."""
     sleepy.watch()
-    wait_for(lambda: _asleep(sleepy) == {"node1", "node2"}, 90, "nodes are awake")
+    wait_for(lambda: _asleep(sleepy) == {"node1", "node2"}, 150, "nodes are awake")
     cluster = sleepy.cluster
     jobs = [
         cluster.submit("-H", "--gres=gpu:1", "-t", "5", f"--comment={TAG.format(8, 120)}",
@@ -42,7 +42,7 @@ def test_nodes_sleep_past_break_even_and_are_up_for_their_next_job(sleepy: Site)
         for _ in range(3)
     ]  # fmt: skip
     sleepy.settled(120)
-    wait_for(lambda: _asleep(sleepy) == {"node1", "node2"}, 90, "nodes are awake")
+    wait_for(lambda: _asleep(sleepy) == {"node1", "node2"}, 150, "nodes are awake")
     seen = observe(lambda words: cluster.run(*words)).jobs
     ran = [seen[int(job)] for job in jobs]
     assert all("COMPLETED" in job.states for job in ran)
@@ -77,13 +77,13 @@ def test_jobs_with_a_deadline_wait_for_the_plan_without_being_held(folder: Path)
         tagged = cluster.submit("--gpus=1", "-t", "5", f"--comment={TAG.format(5, 300)}")
         off = cluster.submit("--gres=gpu:1", "-t", "5", "--comment=downclock=off note")
         plain = cluster.submit("--gres=gpu:1", "-t", "5")
-        wait_for(lambda: cluster.job(plain, "JobState") == "COMPLETED", 60, "it waits")
-        wait_for(lambda: cluster.job(off, "JobState") == "COMPLETED", 60, "it waits")
+        wait_for(lambda: cluster.job(plain, "JobState") == "COMPLETED", 120, "it waits")
+        wait_for(lambda: cluster.job(off, "JobState") == "COMPLETED", 120, "it waits")
         for job in (planned, tagged, endless):
             assert cluster.job(job, "JobState") == "PENDING"
             assert cluster.job(job, "Reason") in ("BeginTime", "None")
         site.run("apply")
         told = {planned: "core_mhz=", tagged: "core_mhz=", endless: "it-has-no-deadline"}
         for job, word in told.items():
-            wait_for(lambda j=job: cluster.job(j, "JobState") == "COMPLETED", 60, "it waits")
+            wait_for(lambda j=job: cluster.job(j, "JobState") == "COMPLETED", 120, "it waits")
             assert word in cluster.run("squeue", "-h", "-j", job, "-t", "all", "-o", "%k")

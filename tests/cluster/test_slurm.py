@@ -48,7 +48,7 @@ def test_json_and_text_say_the_same_whatever_owners_write(site: Site) -> None:
     site.cluster.submit("-H", "--gpus-per-task=1", "-n", "2", "--array=1-3")
     site.cluster.submit("-H", "--gres=gpu:1", "--gpu-freq=900,memory=low")
     site.cluster.submit("--gres=gpu:1", "-N", "2", script="sleep 20")
-    wait_for(lambda: "R" in site.cluster.run("squeue", "-h", "-o", "%t"), 20, "nothing runs")
+    wait_for(lambda: "R" in site.cluster.run("squeue", "-h", "-o", "%t"), 60, "nothing runs")
     seen = _same_both_ways(site)
     jobs = list(seen.jobs.values())
     assert [job.gpus for job in jobs if job.waits] == [1, 2, 1, 2, 1]
@@ -141,7 +141,7 @@ def test_jobs_wait_with_a_start_that_keeps_their_deadline_if_nobody_plans_on(sit
 def test_what_the_plan_did_not_foresee_is_followed(site: Site) -> None:
     """Cancelled, held by its owner, opted out late, a node that drains, a job of others."""
     filler = site.cluster.submit("--gres=gpu:1", "-w", "node1", script="sleep 25")
-    wait_for(lambda: site.cluster.job(filler, "JobState") == "RUNNING", 20, "it does not run")
+    wait_for(lambda: site.cluster.job(filler, "JobState") == "RUNNING", 60, "it does not run")
     site.cluster.run("scontrol", "update", "NodeName=node2", "State=DRAIN", "Reason=test")
     jobs = [
         site.cluster.submit("-H", "--gres=gpu:1", "-t", "5", f"--comment={TAG.format(300)} {k}")
@@ -153,11 +153,11 @@ def test_what_the_plan_did_not_foresee_is_followed(site: Site) -> None:
     assert len(started) == 1  # three GPUs of four are not ours to use
     assert site.cluster.job(started[0], "ReqNodeList") == "node1"
     gone, held, out, stays = [job for job in jobs if job not in started]
-    wait_for(lambda: not observe(_run(site)).jobs[int(held)].held, 20, "it is not let go")
+    wait_for(lambda: not observe(_run(site)).jobs[int(held)].held, 60, "it is not let go")
     site.cluster.run("scancel", gone)
     site.cluster.run("scontrol", "hold", held)
     site.cluster.run("scontrol", "update", f"JobId={out}", "Comment=downclock=off")
-    wait_for(lambda: not _comment(site, held).startswith("downclock "), 30, "it is not put back")
+    wait_for(lambda: not _comment(site, held).startswith("downclock "), 60, "it is not put back")
     site.cluster.run("scontrol", "update", "NodeName=node2", "State=RESUME")
     wait_for(lambda: site.cluster.job(stays, "JobState") == "COMPLETED", 120, "it is not run")
     seen = observe(_run(site)).jobs

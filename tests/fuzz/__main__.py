@@ -15,9 +15,10 @@ import tempfile
 import time
 from collections import Counter
 from pathlib import Path
+from random import Random
 
 from tests.fuzz.formats import FORMATS, one_input
-from tests.fuzz.judge import Outcome
+from tests.fuzz.judge import SPECS, Outcome
 
 STUCK_S = 200
 """An input that takes longer (on the processor) ends the run; its folder stays, named after it."""
@@ -26,7 +27,7 @@ STUCK_S = 200
 def main() -> int:
     """Run; the exit code says whether anything failed."""
     asked = _arguments()
-    names = [asked.only] if asked.only else list(FORMATS)
+    names = asked.only or list(FORMATS)
     count = asked.count or (1 if asked.only else 1000)
     total, shown = Counter[str](), Counter[str]()
     begun = time.monotonic()
@@ -34,7 +35,8 @@ def main() -> int:
     for k in range(count):
         name, seed = names[k % len(names)], asked.seed + k // len(names)
         signal.setitimer(signal.ITIMER_PROF, STUCK_S)
-        outcome = _tried(name, seed, asked.keep)
+        specs = None if asked.policies is None else Random(seed).sample(SPECS, asked.policies)
+        outcome = _tried(name, seed, asked.keep, specs)
         total.update(inputs=1, accepted=int(outcome.accepted), planned=outcome.planned)
         total.update(failures=int(bool(outcome.failures)))
         if outcome.failures:
@@ -52,17 +54,18 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m tests.fuzz", description=__doc__)
     parser.add_argument("--count", type=int, help="inputs [1000; 1 with --only]")
     parser.add_argument("--seed", type=int, default=0, help="seed of the first input [0]")
-    parser.add_argument("--only", choices=list(FORMATS), help="one format")
+    parser.add_argument("--only", choices=list(FORMATS), nargs="+", help="formats, in turn")
+    parser.add_argument("--policies", type=int, help="so many, drawn, plan an input [all]")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="write the files there")
     return parser.parse_args()
 
 
-def _tried(name: str, seed: int, keep: Path | None) -> Outcome:
+def _tried(name: str, seed: int, keep: Path | None, specs: list[str] | None) -> Outcome:
     if keep is not None:
         keep.mkdir(parents=True, exist_ok=True)
-        return one_input(name, seed, keep)
+        return one_input(name, seed, keep, specs)
     with tempfile.TemporaryDirectory(prefix=f"fuzz-{name}-{seed}-") as folder:
-        return one_input(name, seed, Path(folder))
+        return one_input(name, seed, Path(folder), specs)
 
 
 def _show(name: str, seed: int, outcome: Outcome, shown: Counter[str], *, whole: bool) -> None:

@@ -307,7 +307,7 @@ def trace(rng: Random, folder: Path, outcome: Outcome) -> None:
     """Convert a damaged trace of any format; judge the problem, and the trace as it ran."""
     name, text = rng.choice(list(FILES.items()))
     for _ in range(rng.randint(0, 3)):
-        text = _with_odd_word(rng, text)
+        text = rng.choice((_with_odd_word, _with_odd_word, _with_odd_line))(rng, text)
     data = damaged(rng, text.encode("utf-8", "surrogatepass"))
     if rng.random() < 0.15:
         data = damaged(rng, gzip.compress(data, mtime=0), 0.5)
@@ -337,6 +337,28 @@ def _with_odd_word(rng: Random, text: str) -> str:
     fresh = (str(number(rng)), odd_text(rng, words[at]), "", words[at] * 2, str(rng.randint(-1, 9)))
     words[at] = rng.choice(fresh)
     return "".join(words)
+
+
+def _with_odd_line(rng: Random, text: str) -> str:
+    """A row twice, gone, cut, moved or with a column less; or every row with a column less."""
+    lines = text.splitlines(keepends=True) or [""]
+    at, other = rng.randrange(len(lines)), rng.randrange(len(lines))
+    match rng.randrange(5):
+        case 0:
+            lines.insert(other, lines[at])
+        case 1:
+            del lines[at]
+        case 2:
+            lines[at] = lines[at][: rng.randrange(len(lines[at]) + 1)]
+        case 3:
+            lines[at], lines[other] = lines[other], lines[at]
+        case 4:
+            column, rows = rng.randrange(12), rng.choice(([at], range(len(lines))))
+            for k in rows:
+                cells = re.split(r"([,|;\s])", lines[k])
+                del cells[2 * column : 2 * column + 2]
+                lines[k] = "".join(cells)
+    return "".join(lines)
 
 
 def _converted_trace(

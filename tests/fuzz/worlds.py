@@ -281,7 +281,38 @@ LIMITS = World(
     ],
 )
 
-WORLDS = (GPU, MIXED, MEASURED, CHIP, LEVELS, SLOTS, RUNS, LIMITS)
+GANGS = World(
+    "gangs",
+    {
+        **{key: MEASURED.cluster[key] for key in ("applications", "kind")},
+        "server": [{**MEASURED.cluster["server"][0], "count": 3}],
+    },
+    MEASURED.library,
+    [
+        {"name": "a", "application": "render", "scale": 2.0, "within_s": 400.0, "gpus": 2},
+        {"name": "b", "application": "bake", "scale": 1.0, "within_s": 200.0, "after": "a"},
+        {"name": "c", "application": "bake", "scale": 3.0, "gpus": 4, "arrival_s": 30.0},
+        {"name": "d", "application": "render", "scale": 1.0, "after": "a;c", "within_s": 999.0},
+    ],
+)
+"""Gangs, and tasks that follow them."""
+
+SITE = World(
+    "site",
+    {
+        **GANGS.cluster,
+        **{"power_cap_w": 900.0, "zone_power_cap_w": {"default": 1200.0}},
+        "down": [
+            {"server": "m1", "from_s": 20.0, "to_s": 60.0},
+            {"server": "m", "from_s": 900.0, "to_s": 960.0},
+        ],
+    },
+    GANGS.library,
+    GANGS.tasks,
+)
+"""The same below power caps, with times of maintenance."""
+
+WORLDS = (GPU, MIXED, MEASURED, CHIP, LEVELS, SLOTS, RUNS, LIMITS, GANGS, SITE)
 
 LIMITED = [
     {"application": "train", "power_limit_w": limit, "time_s": time_s, "power_w": 0.95 * limit}

@@ -13,6 +13,7 @@ import numpy as np
 
 from downclock import ClockTable, Curve, Platform, Prices, Problem, Schedule, ServerSpec, ZonePrices
 from downclock.engine.policy import Policy
+from downclock.problem.graph import Edges
 from downclock.simulate.chances import Chances
 from downclock.simulate.simulate import simulate
 from downclock.workloads import liu, mei
@@ -49,7 +50,7 @@ def problems() -> dict[str, Problem]:
     """Every problem by its name, which begins with its family."""
     made = [
         *_whole(), *_levels(), *_batches(), *_mei(), *_liu(), *_chips(), *_slots(), *_priced(),
-        *_large(),
+        *_large(), *_workflows(),
     ]  # fmt: skip
     named = {problem.name: problem for problem in made}
     assert len(named) == len(made)
@@ -247,3 +248,21 @@ def _large() -> Iterator[Problem]:
         graph = random_graph(5, seed=seed)
         drawn = chip_problem(graph, 2, 0.7 * graph.work.sum(), c3=0.1, chip_wide=False)
         yield replace(drawn, name=f"chip-local-{seed}")
+
+
+def _workflows() -> Iterator[Problem]:
+    """Graphs on clusters: with gangs, milestones and prices; then diamonds that come whole."""
+    for seed in range(5):
+        some = seed % 2 == 0
+        drawn = random_problem(
+            400 + seed, tasks=14 + 4 * seed, gangs=some, milestones=some, prices=True,
+            **(PLAIN | {"edges": True}),
+        )  # fmt: skip
+        yield replace(drawn, name=f"workflows-{seed}")
+    drawn = random_problem(405, tasks=60, deadlines=True, gangs=False, milestones=False, **PLAIN)
+    first = np.arange(0, 60, 4)
+    before = np.concatenate([first, first, first + 1, first + 2])
+    after = np.concatenate([first + 1, first + 2, first + 3, first + 3])
+    arrival_s = np.repeat(np.sort(drawn.tasks.arrival_s)[first], 4)
+    tasks = replace(drawn.tasks, arrival_s=arrival_s, deadline_s=arrival_s + 1200.0)
+    yield replace(drawn, tasks=tasks, edges=Edges(before, after), name="workflows-diamonds")

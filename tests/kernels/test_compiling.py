@@ -31,6 +31,30 @@ def total(values: np.ndarray, by: float) -> float:
     return found
 
 
+@inner
+def doubled(values: np.ndarray) -> np.ndarray:
+    return values + values
+
+
+@inner
+def first_doubled(values: np.ndarray) -> float:
+    return doubled(values)[0]
+
+
+@compiled
+def first_of_many(values: np.ndarray, times: int) -> float:
+    found = 0.0
+    for _ in range(times):
+        found += first_doubled(values)
+    return found
+
+
+@compiled
+def raise_all(values: np.ndarray, by: float) -> float:
+    values[:] = values[:] + by  # makes an array without a word
+    return values[0]
+
+
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch, tmp_path) -> Kernel:
     """The kernel `total` as a fresh process has it: nothing compiled, nothing on disk."""
@@ -80,6 +104,45 @@ def test_a_large_problem_is_worth_compiling_for_and_what_is_kept_is_used(kernel,
     assert kernel(VALUES, 2.0) == 10.5
     assert kernel.plain_s == 0.0
     assert len(METER.names) == before
+
+
+def test_kernels_that_make_no_arrays_borrow_them():
+    assert tripled.borrows
+    assert total.borrows
+    assert first_of_many.borrows
+    assert not doubled.borrows  # it returns what it makes,
+    assert not first_doubled.borrows  # and this one has to give it back
+    assert not compiling.compiled(_zeros).borrows
+
+
+def _zeros() -> None:
+    np.zeros(3)
+
+
+def test_arrays_that_kernels_make_are_given_back(tmp_path, monkeypatch):
+    runtime = pytest.importorskip("numba.core.runtime")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(pytest.importorskip("numba").config, "CACHE_DIR", str(tmp_path))
+    with compiling.at_once():
+        first_of_many(VALUES, 1)
+    runtime._nrt_python.memsys_enable_stats()
+    before, references = runtime.rtsys.get_allocation_stats(), sys.getrefcount(VALUES)
+    assert first_of_many(VALUES, 50) == 100.0
+    after = runtime.rtsys.get_allocation_stats()
+    runtime._nrt_python.memsys_disable_stats()
+    assert after.alloc - before.alloc == after.free - before.free >= 50
+    assert sys.getrefcount(VALUES) == references
+
+
+def test_a_kernel_that_only_seems_to_borrow_is_compiled_all_the_same(monkeypatch, tmp_path):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(pytest.importorskip("numba").config, "CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(METER, "counts", False)
+    assert raise_all.borrows
+    with compiling.at_once():
+        assert raise_all(VALUES.copy(), 2.0) == 3.0
+    assert raise_all.is_ready
+    forget()  # what was made meanwhile counts, too
 
 
 def test_compiled_and_plain_divide_by_zero_alike(kernel):

@@ -37,6 +37,7 @@ from downclock.engine.scheduler import Scheduler
 from downclock.engine.snapshot import restored, saved
 from downclock.errors import InvalidInput
 from downclock.planners.catalog import CATALOG, policy
+from downclock.problem.graph import Edges
 from downclock.problem.price import Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import DONE, FAILED, REJECTED, PowerSpans, Schedule, Segments
@@ -64,6 +65,7 @@ SPECS = (
 )
 ONLINE = tuple(s for s in SPECS if s.split(":")[0] not in (*SOLVERS, *TUNERS))
 LISTS = ("race", "static-cap", "edl", "edf-bf", "edf-wf", "lpt-ff", "bin")
+OURS = ("late", "prompt", "thrifty")
 """Policies that plan gangs and graphs online; every second problem of theirs has some."""
 SEEDS = range(4)
 NEVER_STRIKES = Chances(fail_jobs=1e-12, server_life="exponential:1e15")
@@ -83,7 +85,7 @@ def small(seed: int, spec: str) -> Problem:
         knobs |= {"flavours": ("gpu-table", "cpu-table"), "wake_s": 0.0}
     if name == "thrifty":
         knobs |= {"prices": True, "deadlines": True}
-    if name in LISTS:
+    if name in (*LISTS, *OURS):
         knobs |= {"gangs": seed % 2 == 1, "edges": seed >= 2}
     return random_problem(100 + seed, **knobs)
 
@@ -101,6 +103,18 @@ def large(load: float, gangs: bool) -> Problem:
         drawn.tasks, arrival_s=arrival_s, deadline_s=arrival_s + rng.uniform(60.0, 900.0, 320)
     )
     return replace(drawn, tasks=tasks, name=f"large-{load}")
+
+
+@cache
+def many_workflows() -> Problem:
+    """The same with gangs, every four tasks a diamond that comes at once."""
+    drawn, first = large(1.0, True), np.arange(0, 320, 4)
+    before = np.concatenate([first, first, first + 1, first + 2])
+    after = np.concatenate([first + 1, first + 2, first + 3, first + 3])
+    arrival_s = np.repeat(drawn.tasks.arrival_s[first], 4)
+    ends = arrival_s + 3.0 * (drawn.tasks.deadline_s - drawn.tasks.arrival_s)
+    tasks = replace(drawn.tasks, arrival_s=arrival_s, deadline_s=ends)
+    return replace(drawn, tasks=tasks, edges=Edges(before, after), name="many-workflows")
 
 
 def ordered(table: Segments | PowerSpans, *keys: str) -> np.ndarray:
@@ -180,7 +194,8 @@ def test_a_chance_that_never_strikes_changes_nothing(spec: str, seed: int) -> No
 def test_heavy_tails_on_mixed_kinds_are_followed_alike_and_stay_valid(
     spec: str, sigma: float
 ) -> None:
-    problem = large(1.0, spec.split(":", maxsplit=1)[0] in LISTS)
+    name = spec.split(":", maxsplit=1)[0]
+    problem = many_workflows() if name in OURS else large(1.0, name in LISTS)
     chances = Chances(actual=f"lognormal:0.8:{sigma}")
     run = simulate(problem, policy(spec), chances=chances, seed=2)
     step = simulate(problem, policy(spec), chances=chances, seed=2, stepwise=True)

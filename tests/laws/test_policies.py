@@ -52,8 +52,8 @@ READINGS = (
 )
 SPECS = (*CATALOG, *READINGS)
 SEEDS = range(12)
-LISTS = ("race", "static-cap", "edl", "edf-bf", "edf-wf", "lpt-ff", "bin")
-"""Entries that plan task graphs on any cluster."""
+GRAPHS = ("race", "static-cap", "edl", "edf-bf", "edf-wf", "lpt-ff", "bin", "late", "prompt")
+"""Entries that plan task graphs on any cluster; ``thrifty`` does, too."""
 SOLVERS = ("replan",)
 """Entries that solve a program at every event: no long problems."""
 
@@ -88,7 +88,7 @@ def problem_of(seed: int, spec: str) -> Problem:
         )
     wake_s, edges = (
         0.0 if seed % 4 == 1 else None,
-        seed % 3 == 2 and spec.split(":", maxsplit=1)[0] in LISTS,
+        seed % 3 == 2 and spec.split(":", maxsplit=1)[0] in GRAPHS,
     )
     return random_problem(seed, edges=edges, slot_s=None, chip_wide=False, tasks=12, wake_s=wake_s)
 
@@ -96,7 +96,7 @@ def problem_of(seed: int, spec: str) -> Problem:
 def priced(seed: int) -> Problem:
     """The whole model with prices; every fourth a batch on servers that are on."""
     drawn = random_problem(
-        seed, edges=False, slot_s=None, chip_wide=False, tasks=12 + seed, prices=True
+        seed, edges=seed % 5 == 2, slot_s=None, chip_wide=False, tasks=12 + seed, prices=True
     )
     if seed % 4 < 3:
         return drawn
@@ -186,5 +186,5 @@ def test_every_entry_plans_something() -> None:
 
 
 def test_a_refused_problem_is_named() -> None:
-    graph = random_problem(3, edges=True, tasks=12)
-    assert "graph" in str(policy("prompt").objection(replace(graph, name="graph")))
+    slotted = random_problem(3, edges=True, slot_s=7.5, tasks=12)
+    assert "slotted" in str(policy("prompt").objection(slotted))

@@ -80,3 +80,13 @@ def test_power_by_the_papers_model_is_the_cube_of_the_speed() -> None:
     assert power_w == pytest.approx([18.0 + 90.0 * 0.76**3, 18.0 + 90.0 * 0.8**3, 108.0])
     library = Box(speed="voltage", power="cubic").library(np.array([2.0]), np.array([1.0]))
     assert library.groups[0].power_w == pytest.approx(XEON_5160.power_w("voltage", "cubic"))
+
+
+def test_power_scaled_from_a_lighter_application_falls_less_with_the_level() -> None:
+    """Section 7.1: P(v) = P(top) P_A(v) / P_A(top); A draws 54 W, 18 of them idle: 36 + 72 V² f."""
+    power_w = HD_5770.power_w("clock", "scaled")
+    drawn = np.array([0.76**2 * 148, 0.8**2 * 500, 850]) / 850
+    assert power_w == pytest.approx(36.0 + 72.0 * drawn)
+    library = Box(power="scaled").library(np.array([2.0]), np.array([1.0]))
+    assert library.groups[0].power_w == pytest.approx(XEON_5160.power_w("clock", "switching"))
+    assert library.groups[1].power_w == pytest.approx(power_w)

@@ -41,7 +41,7 @@ def test_ours_saves_more_than_the_heuristic_and_stays_above_its_bound(
 ) -> None:
     monkeypatch.setenv("DOWNCLOCK_DATA", str(shared_data))
     assert "epex" in instances.curves()
-    costs = savings.compared(Settings(sets=1, quick=True), "epex", 20, instances.SQUARE)
+    costs = savings.compared(Settings(sets=1, quick=True), "epex", 20)
     original, sweep, binary, ours, bound = costs.T
     assert np.all(ours <= np.minimum(sweep, binary) * (1.0 + 1e-9))
     assert np.all(sweep <= original)

@@ -107,6 +107,14 @@ def test_power_limits_come_back_as_watts(tmp_path: Path) -> None:
     jsonschema.validate(again, schema("library"))
 
 
+def test_a_power_limit_however_small_is_written_as_more_than_none(tmp_path: Path) -> None:
+    points = [{"power_limit_w": 8.0840474516e-11, "time_s": 2.0, "power_w": 98.0}]
+    kinds = {"a40": {"default_power_limit_w": 300, "power_limit_w": [100]}}
+    stored = {**document(a40={"model": "table", "points": points}), "kinds": kinds}
+    again = library_document(read_library(written(tmp_path, stored)))
+    assert again["applications"][0]["profiles"]["a40"]["points"] == points
+
+
 def test_libraries_are_merged_by_application_and_kind(tmp_path: Path) -> None:
     first = library_of_document({**document(g=GPU), "source": "one"}, "a")
     second = library_of_document({**document(c=CPU), "source": "two"}, "b")

@@ -122,6 +122,35 @@ def test_prices_are_repeated_and_planned_by(trace):
     assert found.usually["prices"] == "day, by energy"
 
 
+def test_flat_prices_are_no_other_question(trace):
+    """Where a joule costs the same at all times, the least energy is the least cost."""
+    flat = Prices((("default", ZonePrices(price=Curve.constant(0.2))),))
+    found = asked(trace, slack=(), shares=(), errors=(), prices=(("flat", flat),))
+    assert [case.setting for case in found.cases] == ["never sleep"]
+    assert found.usual.saved("race", "money") == pytest.approx(found.usual.saved("race"))
+
+
+def test_one_job_without_room_does_not_make_the_best_clock_full_speed(found):
+    """A cap is chosen by the bill that charges what it leaves out, if that is next to nothing."""
+    problem = found.found.problem
+    work = module._Work(found.found, as_it_ran(found.found), "late")
+    race = dc.plan(problem, "race")
+    assert work._cost(problem, race) == (False, by_policy(found.usual, "race").energy_j)
+    most = int(module.NEXT_TO_NONE * len(problem.tasks)) + 1
+    keep = ~np.isin(race.segments.task, np.arange(most))
+    rows = {name: getattr(race.segments, name)[keep] for name in race.segments.__slots__}
+    lost = replace(race, segments=type(race.segments)(**rows))
+    assert work._cost(problem, lost)[0]
+
+
+def test_reasons_are_counted_without_the_times_of_each_job():
+    told = "cannot end by its deadline Thu 07:52:42 as every processor is taken: earliest Thu 15:08"
+    general = "cannot end by its deadline, as every processor is taken"
+    assert module._in_general(told) == general
+    never = "needs 9 processors at once, of one kind; there are 8"
+    assert module._in_general(never) == never
+
+
 def test_a_job_that_a_plan_leaves_out_is_charged_as_it_ran(trace):
     """One server woken for 20 minutes cannot do short jobs in time without a grace."""
     found = asked(trace, Choices(grace_s=600.0), slack=(1.0,))

@@ -28,7 +28,7 @@ from downclock.workloads.traces.read import FORMATS, read_trace
 from downclock.workloads.traces.sacct import gpus_of
 from downclock.workloads.traces.to_problem import Choices, converted
 from downclock.workloads.traces.trace import Trace
-from tests.workloads.trace_samples import FILES, MAPPED, MAPPING, PHILLY, PODS, SACCT, SWF
+from tests.workloads.trace_samples import FILES, MAPPED, MAPPING, PHILLY, PODS, RECORDS, SACCT, SWF
 
 
 @pytest.fixture
@@ -52,6 +52,7 @@ EXPECTED = {
     "sacct.txt": ("sacct", [2, 4], [3600.0, 1800.0]),
     "sacct-22.json": ("sacct-json", [2, 4], [3600.0, 1800.0]),
     "sacct-24.json": ("sacct-json", [2, 4], [3600.0, 1800.0]),
+    "records.txt": ("slurm-records", [2, 4], [3600.0, 1800.0]),
     "log.swf": ("swf", [4, 2], [1000.0, 500.0]),
     "batsim.json": ("batsim", [4, 2], [60.0, 600.0]),
 }
@@ -314,6 +315,20 @@ def test_an_id_given_twice_is_malformed_and_the_first_counts(read):
     trace = read("helios.csv", text)
     assert trace.processors.tolist() == [8]
     assert "line 3: name='j1' is the name of an earlier row" in trace.ledger.complaints[0]
+
+
+def test_records_of_slurm_are_read_as_its_accounting_is(read):
+    """Both ways to write a job that ended; starts and ends that Slurm only expects do not count."""
+    records, table = read("records.txt", RECORDS), read("sacct.txt", SACCT)
+    for name in ("submit_s", "start_s", "end_s", "limit_s", "processors", "queue", "hosts"):
+        np.testing.assert_array_equal(getattr(records, name), getattr(table, name))
+    assert records.ledger.dropped == {"never started": (1, 0.0), "still runs": (1, 0.0)}
+    forged = RECORDS.replace("JobName=my job", "JobName=my EndTime=2026-01-05T08:06:00")
+    cut = read("records.txt", forged + "\nJobState=COMPLETED\n")
+    assert [line.split(": ", 1)[1] for line in cut.ledger.complaints] == [
+        "says two things of one key",
+        "has no JobId=",
+    ]
 
 
 def test_a_log_cut_in_its_gzip_stream_gives_the_rows_before(read):

@@ -66,6 +66,23 @@ cpu=8,gres/gpu=4,node=2|2|8|batch|gpu[1-2]|FAILED
 14|2026-01-05T08:03:00|2026-01-05T08:20:00|Unknown|99|60|cpu=1,gres/gpu=1|1|1|batch|gpu2|RUNNING
 """
 
+RECORDS = """\
+JobId=11 JobName=my job UserId=u(7) JobState=COMPLETED RunTime=01:00:00 TimeLimit=02:00:00 \
+SubmitTime=2026-01-05T08:00:00 StartTime=2026-01-05T08:05:00 EndTime=2026-01-05T09:05:00 \
+Partition=batch ReqNodeList=(null) NodeList=gpu1 NumNodes=1 NumCPUs=8 TRES=cpu=8,node=1,billing=8 \
+JOB_GRES=gpu:v100:2   Nodes=gpu1 CPU_IDs=0-7 Mem=0 GRES= WorkDir=/home/u TresPerNode=gres:gpu:2
+JobId=12 UserId=u(7) GroupId=u(7) Name=n JobState=FAILED Partition=batch TimeLimit=UNLIMITED \
+StartTime=2026-01-05T08:10:00 EndTime=2026-01-05T08:40:00 NodeList=gpu[1-2] NodeCnt=2 ProcCnt=8 \
+WorkDir=/home/u ReservationName= Tres=cpu=8,node=2,gres/gpu=4 Account= QOS= WcKey= \
+Cluster=unknown SubmitTime=2026-01-05T08:01:00 EligibleTime=2026-01-05T08:01:00 ExitCode=1:0
+JobId=13 JobName=n JobState=PENDING TimeLimit=01:00:00 SubmitTime=2026-01-05T08:02:00 \
+StartTime=2026-01-06T08:00:00 EndTime=2026-01-06T09:00:00 Partition=batch NodeList=(null) \
+NumNodes=1 NumCPUs=8 TRES=cpu=8,node=1
+JobId=14 JobName=n JobState=RUNNING TimeLimit=01:00:00 SubmitTime=2026-01-05T08:03:00 \
+StartTime=2026-01-05T08:20:00 EndTime=2026-01-05T09:20:00 Partition=batch NodeList=gpu2 \
+NumNodes=1 NumCPUs=1 TRES=cpu=1,node=1 JOB_GRES=gpu:v100:1
+"""
+
 
 def sacct_json(version: str) -> dict[str, Any]:
     """What ``sacct --json`` of Slurm 22.05 or 24.11 has of these jobs."""
@@ -149,6 +166,7 @@ FILES: dict[str, str] = {
     "sacct.txt": SACCT,
     "sacct-22.json": json.dumps(sacct_json("22.05")),
     "sacct-24.json": json.dumps(sacct_json("24.11")),
+    "records.txt": RECORDS,
     "log.swf": SWF,
     "batsim.json": json.dumps(BATSIM),
 }

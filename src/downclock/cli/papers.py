@@ -100,6 +100,7 @@ def command(
     done = _run(session, tasks, settings, jobs, _folder(output), fresh)
     if page is not None:
         _write_page(session, Path(page), done, sources, settings)
+        _write_sample(Path(page), tasks, jobs)
     session.show(rows_page(done), form)
     return FAILED if any(each.failed for each in done) else 0
 
@@ -156,3 +157,15 @@ def _write_page(
     write_text_atomically(path, page_markdown(done, sources, settings, links))
     write_text_atomically(path.with_suffix(".csv"), rendered(rows_page(done), "csv"))
     session.wrote(path)
+
+
+def _write_sample(path: Path, tasks: list[Task], jobs: int | None) -> None:
+    """Write one set of every item beside the page: enough to see later that numbers have moved."""
+    from downclock.files import write_text_atomically
+    from downclock.papers.pages import rows_page
+    from downclock.papers.rows import SAMPLE
+    from downclock.papers.run import run_all
+    from downclock.report.tables import rendered
+
+    text = rendered(rows_page(run_all(tasks, SAMPLE, jobs=jobs)), "csv")
+    write_text_atomically(path.with_name(f"{path.stem}-sample.csv"), text)

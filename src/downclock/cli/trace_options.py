@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from downclock.workloads.traces.trace import Trace
 
 FORMATS = (
-    *("philly", "philly-slo", "alibaba", "eagle", "helios", "sacct", "sacct-json", "swf"),
-    "batsim",
+    *("philly", "philly-slo", "alibaba", "eagle", "helios", "sacct", "sacct-json"),
+    *("slurm-records", "swf", "batsim"),
 )
 
 

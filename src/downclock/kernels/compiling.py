@@ -9,20 +9,27 @@ room that searches. Both ways give the same numbers. Without numba all run plain
 numba notices a change only in the file a kernel is in, not in the kernels it calls. So compiled
 code is kept in a folder named by a hash of all sources that a kernel may call: those of its own
 folder and of the folders that all kernels share.
+
+numba counts who refers to an array wherever a column of a table is looked up, which takes most of
+the time of kernels that do little else. A kernel that makes no arrays and is given none to keep
+only borrows its caller's: there nothing is counted (`Kernel.borrows`).
 """
 
 from __future__ import annotations
 
+import dis
 import hashlib
 import importlib.util
 import inspect
 import os
+import re
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache, cached_property, update_wrapper
+from itertools import pairwise
 from pathlib import Path
 from types import FunctionType
 from typing import Any, TypeVar, cast
@@ -58,6 +65,7 @@ class Meter:
         compiled_s: seconds of compiling, or of reading what was compiled before.
         names: kernels compiled, those read from disk excluded.
         kept: they are kept on disk.
+        counts: all count references, as one that seemed to borrow makes arrays.
         listener: told before each which one, how many are done, and of about how many; and once
             all that were needed are done.
     """
@@ -66,10 +74,17 @@ class Meter:
     compiled_s: float = 0.0
     names: list[str] = field(default_factory=list)
     kept: bool = True
+    counts: bool = False
     listener: Callable[[str, int, int], None] | None = None
 
 
 METER = Meter()
+
+NUMBERS = {"inf", "nan", "int64", "uint64", "floor", "ceil", "sqrt", "exp", "log", "nextafter"}
+"""What kernels ask of numpy without making arrays."""
+
+METHODS = {"copy", "astype", "sum", "any", "all"}
+"""Methods that make an array, or are asked of one just made."""
 
 ALONE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """What numba need not make for a kernel that Python never calls."""
@@ -125,9 +140,12 @@ class Kernel:
             self._make_ready(args)
         except OSError:  # the folder cannot be written after all: it is full, or gone
             METER.kept = False
-            for kernel in _KNOWN:
-                kernel.__dict__.pop("_dispatcher", None)
-            self._make_ready(args)
+            self._make_ready_anew(args)
+        except Exception as error:
+            if "NRT required" not in str(error):
+                raise
+            METER.counts = True  # one makes an array that it does not name, so all count
+            self._make_ready_anew(args)
         METER.compiled_s += time.perf_counter() - start
         if METER.listener is not None:
             METER.listener(self.name, len(METER.names), len(METER.names))
@@ -136,6 +154,11 @@ class Kernel:
 
     def _make_ready(self, args: tuple[Any, ...]) -> None:
         self._dispatcher.compile(tuple(map(_numba().typeof, args)))
+
+    def _make_ready_anew(self, args: tuple[Any, ...]) -> None:
+        for kernel in _KNOWN:
+            kernel.__dict__.pop("_dispatcher", None)
+        self._make_ready(args)
 
     def __reduce__(self) -> str:
         return self.name
@@ -152,13 +175,33 @@ class Kernel:
         """What numba takes it for where another kernel calls it."""
         return self._dispatcher._numba_type_
 
+    @property
+    def _gives_numbers(self) -> bool:
+        """Tell whether it returns numbers only, by its annotation."""
+        words = re.findall(r"\w+", str(self.py_func.__annotations__.get("return")))
+        return set(words) <= {"None", "bool", "int", "float", "tuple"}
+
+    @cached_property
+    def borrows(self) -> bool:
+        """Tell whether it only borrows arrays: it makes none, and gets none from what it calls."""
+        code, scope = self.py_func.__code__, self.py_func.__globals__
+        asked = {b.argval for a, b in pairwise(dis.get_instructions(code)) if a.argval == "np"}
+        called = [scope[name] for name in code.co_names if isinstance(scope.get(name), Kernel)]
+        makes = not asked <= NUMBERS or METHODS & {*code.co_names}
+        return not makes and all(each._gives_numbers for each in (self, *called))
+
     @cached_property
     def _dispatcher(self) -> Any:
         numba = _numba()
         folder = kept_in(self.folder) if METER.kept else None
         before = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = before or str(folder or "")
-        options = {"error_model": "numpy", "nogil": True, **self._options}
+        options = {
+            "error_model": "numpy",
+            "nogil": True,
+            "_nrt": METER.counts or not self.borrows,
+            **self._options,
+        }
         try:
             jit = numba.njit(cache=folder is not None, **options)
             return _once_for_all_numbers(jit(self.py_func))

@@ -111,6 +111,10 @@ class Settings:
         return range(self.seed, self.seed + times * self.sets)
 
 
+SAMPLE = Settings(sets=1, quick=True)
+"""What a test can run again of every item, to see whether its numbers have moved."""
+
+
 @dataclass(frozen=True, slots=True)
 class Item:
     """A table, figure or claim that can be run."""

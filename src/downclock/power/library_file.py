@@ -137,7 +137,7 @@ def _entry(profiles: Profiles, row: int, limit_w: float | None) -> dict[str, Any
         names: tuple[str, ...] = POINT
         if limit_w is not None:
             # Rounded, because a limit comes back from its ratio: 150 and not 150.00000000000003.
-            watts = [round(ratio * limit_w, 9) for ratio in columns[0]]
+            watts = [float(f"{ratio * limit_w:.12g}") for ratio in columns[0]]
             names, columns = LIMIT_POINT, [watts, *columns[2:]]
         points = [dict(zip(names, point, strict=True)) for point in zip(*columns, strict=True)]
         return {"model": "table", "points": points}

@@ -8,9 +8,9 @@ from typing import Any
 
 from downclock.adapters.slurm.carry import Action
 from downclock.adapters.slurm.learn import Learnt, against_default_clocks
+from downclock.adapters.slurm.moments import Tracked
 from downclock.adapters.slurm.planner import Planner, Step
 from downclock.adapters.slurm.spool import Measured
-from downclock.adapters.slurm.world import Tracked
 from downclock.quantities import count, energy, instant, percent
 from downclock.report.tables import Page, Table
 from downclock.schedule.account.bill import Bill

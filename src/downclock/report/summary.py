@@ -87,8 +87,13 @@ def _table(summary: Summary) -> Table:
     rows += [(name, *map(say, summary.plans)) for name, say in _facts(summary)]
     if summary.plan.value is None:
         rows += [(name, *map(say, bills)) for name, say in _bought(bills)]
-    head = ("", *(without_objective(each.policy) for each in summary.plans))
-    return Table(head, tuple(rows))
+    return Table(("", *_heads([each.policy for each in summary.plans])), tuple(rows))
+
+
+def _heads(specs: list[str]) -> list[str]:
+    """Specs without their objective, but where two would be called the same."""
+    short = [without_objective(spec) for spec in specs]
+    return [a if short.count(a) == 1 else spec for a, spec in zip(short, specs, strict=True)]
 
 
 def _comparison_rows(summary: Summary) -> Rows:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from html import escape
 from importlib.metadata import version
@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from downclock.files import write_text_atomically
-from downclock.quantities import count, duration, energy, money, percent, prefixed
+from downclock.quantities import count, duration, money, percent, prefixed
 from downclock.report.converted import coverage_line, malformed_notes, row_records
 from downclock.report.page.write import asset, card_html, energy_bars, filled
 from downclock.report.tables import Page, Table
 from downclock.study.as_it_ran import NAME as AS_IT_RAN
-from downclock.study.whatif import CAPPED, RACE, Case, Figures, WhatIf
+from downclock.study.whatif import CAPPED, RACE, Case, WhatIf
 from downclock.units import J_PER_KWH
 
 OTHERS = (AS_IT_RAN, RACE, CAPPED)
@@ -69,7 +69,7 @@ def whatif_html(asked: WhatIf, *, command: Sequence[str] | None = None) -> str:
         "rows": _rows(asked),
         "headline": escape(_headline(asked)),
         "cards": "".join(card_html(*card) for card in _cards(asked)),
-        "bars": energy_bars(list(asked.bills.items())),
+        "bars": energy_bars(list(asked.bills.items()), words=_wh),
         "knobs": "".join(_knob(asked, *each) for each in _tables(asked)),
         "assumptions": "".join(f"<li>{escape(line)}</li>" for line in told),
         "reproduce": _reproduce(command),
@@ -80,10 +80,9 @@ def whatif_html(asked: WhatIf, *, command: Sequence[str] | None = None) -> str:
 def _headline(asked: WhatIf) -> str:
     ran, ours = asked.usual.figures[0], asked.usual.figures[-1]
     said = [f"{_saved(asked.usual, each)} than {_called(each)}" for each in OTHERS]
-    kwh = (prefixed(1000.0 * each.energy_j / J_PER_KWH, "Wh") for each in (ran, ours))
     return (
-        f"As it ran, these jobs took {next(kwh)}; planned by {asked.policy} they would have taken"
-        f" {next(kwh)}: {', '.join(said)}.{_better(asked)}"
+        f"As it ran, these jobs took {_wh(ran.energy_j)}; planned by {asked.policy} they would have"
+        f" taken {_wh(ours.energy_j)}: {', '.join(said)}.{_better(asked)}"
     )
 
 
@@ -124,17 +123,19 @@ def _subtitle(asked: WhatIf) -> str:
 def _cards(asked: WhatIf) -> list[tuple[str, str, str]]:
     usual, ours = asked.usual, asked.usual.figures[-1]
     found = []
-    for title, what, words in (
-        ("Energy saved", "energy_j", _energy),
-        ("Money saved", "money", lambda each: money(each.money or 0.0, _currency(asked))),
-        ("CO2 saved", "carbon_kg", lambda each: _mass(each.carbon_kg or 0.0)),
-    ):
+    told: tuple[tuple[str, str, Callable[[float], str]], ...] = (
+        ("Energy saved", "energy_j", _wh),
+        ("Money saved", "money", lambda amount: money(amount, _currency(asked))),
+        ("CO2 saved", "carbon_kg", _mass),
+    )
+    for title, what, words in told:
         if getattr(ours, what) is None:
             found.append((title, "not known", "give --prices, or --flat-price and --flat-carbon"))
             continue
         saved = [percent(usual.saved(each, what) or 0.0) for each in OTHERS]
-        note = f"{words(ours)} instead of {words(usual.figures[0])}; {saved[1]} of race's,"
-        found.append((title, saved[0], f"{note} {saved[2]} of the best static cap's"))
+        mine, theirs = (words(getattr(each, what)) for each in (ours, usual.figures[0]))
+        note = f"{mine} instead of {theirs}; beside full speed {saved[1]},"
+        found.append((title, saved[0], f"{note} beside the best single clock {saved[2]}"))
     found.append(
         ("Deadlines broken", f"{ours.late:,}", f"of {len(asked.found.problem.tasks):,} jobs")
     )
@@ -146,8 +147,9 @@ def _mass(kg: float) -> str:
     return f"{kg / 1000.0:.4g} t" if kg >= 1000.0 else f"{kg:.4g} kg"
 
 
-def _energy(each: Figures) -> str:
-    return energy(each.energy_j)
+def _wh(energy_j: float) -> str:
+    """Energy as those who pay for it say it."""
+    return prefixed(1000.0 * energy_j / J_PER_KWH, "Wh")
 
 
 def _currency(asked: WhatIf) -> str:
@@ -179,7 +181,7 @@ def _cells(case: Case, setting: str, priced: list[tuple[str, str]]) -> tuple[str
     saved = [case.saved(each) for each in OTHERS]
     saved += [case.saved(AS_IT_RAN, what) for _, what in priced]
     said = ["not known" if part is None else percent(part) for part in saved]
-    return setting, energy(ours.energy_j), *said, f"{ours.left_out:,}", f"{ours.late:,}"
+    return setting, _wh(ours.energy_j), *said, f"{ours.left_out:,}", f"{ours.late:,}"
 
 
 def _knob(
@@ -210,7 +212,7 @@ def _rows(asked: WhatIf) -> str:
         for each in records
     )
     head = "".join(f'<th scope="col">{name}</th>' for name in ("rows that", "number", "GPU-hours"))
-    return f'<table class="plain"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
+    return f'<table class="plain rows"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def _reproduce(command: Sequence[str] | None) -> str:

@@ -176,9 +176,9 @@ def _bill(problem: Problem, schedule: Schedule, boundary: Boundary) -> Bill:
 def _lost_attempts(schedule: Schedule) -> int:
     """Attempts that came to nothing."""
     segments, outcomes = schedule.segments, schedule.outcomes
-    most = int(segments.attempt.max(initial=0)) + 1
-    tries = np.unique(segments.task * most + segments.attempt)
-    ended = np.unique(segments.task[outcomes.status[segments.task] == DONE]).size
+    tries = np.zeros((len(outcomes), int(segments.attempt.max(initial=0)) + 1), dtype=bool)
+    tries[segments.task, segments.attempt] = True
+    ended = int(np.sum(tries.any(axis=1) & (outcomes.status == DONE)))
     failed = outcomes.reason[outcomes.status == FAILED]
     late = sum(str(reason).startswith("done at") for reason in failed)
-    return tries.size - ended - late
+    return int(tries.sum()) - ended - late

@@ -10,6 +10,7 @@ and counted; jobs that the policy cannot run in the usual case are left out of a
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from functools import partial
 
 import numpy as np
 
+from downclock.engine.play import play
 from downclock.engine.policy import Policy
 from downclock.errors import InvalidInput
 from downclock.planners.catalog import CATALOG, policy, with_parameter
@@ -32,8 +34,8 @@ from downclock.schedule.account.account import account
 from downclock.schedule.account.bill import Bill
 from downclock.schedule.schedule import DONE, Schedule
 from downclock.schedule.verify.verify import require_valid
-from downclock.simulate.chances import Chances
-from downclock.simulate.simulate import simulate
+from downclock.simulate.chances import Chances, draw_fate
+from downclock.simulate.drawn import drawn_world
 from downclock.study.as_it_ran import NAME as AS_IT_RAN
 from downclock.study.as_it_ran import as_it_ran
 from downclock.study.baselines import BASELINES, require_able
@@ -53,6 +55,9 @@ ESTIMATES, PRICES = "run times", "prices"
 NO_PLACE = "had no place in the cluster as it ran"
 REASONS = 5
 """So many reasons for jobs left out are named."""
+
+NEXT_TO_NONE = 0.01
+"""A single clock that leaves out more than this part of the jobs is not the best."""
 
 RACE, CAPPED = BASELINES
 _CAPPED = ListPolicy(CAPPED)
@@ -194,9 +199,16 @@ def _runnable(found: Converted, convert: Callable[[Trace], Converted], spec: str
     if not fits.any():
         rule = f"{spec} can run no job of it: {schedule.outcomes.reason[0]}"
         raise InvalidInput(rule, source=found.trace.ledger.source)
-    told = [f"{spec} cannot run it: {reason}" for reason in schedule.outcomes.reason.tolist()]
+    told = [
+        f"{spec} cannot run it: {_in_general(why)}" for why in schedule.outcomes.reason.tolist()
+    ]
     why = np.where(found.placement.placed, np.array(told, dtype=object), NO_PLACE)
     return convert(_without(found.trace, fits, why, spec))
+
+
+def _in_general(reason: str) -> str:
+    """Why a job cannot run, without the times of this one."""
+    return re.sub(r"deadline .+? (as|even) ", r"deadline, \1 ", reason).partition(": earliest")[0]
 
 
 def _without(trace: Trace, fits: Bools, why: Names, spec: str) -> Trace:
@@ -233,11 +245,16 @@ class _Work:
     def _planned(self, problem: Problem, spec: str) -> Schedule:
         chosen: Policy = policy(spec)
         if spec == CAPPED:
-            cap = problem.once("cap", lambda: best_cap(problem, _CAPPED, self.ran.makespan_s))
+            cap = problem.once("cap", lambda: best_cap(problem, _CAPPED, self._cost))
             chosen = replace(_CAPPED, lengths=cap)
         schedule = planned(problem, chosen)[0]
         require_valid(problem, schedule)
         return schedule
+
+    def _cost(self, problem: Problem, schedule: Schedule) -> tuple[bool, float]:
+        """What a cap is chosen by: our bill, if it leaves out next to no job."""
+        found = self.figures(problem, schedule, CAPPED)
+        return found.left_out > NEXT_TO_NONE * len(problem.tasks), found.energy_j
 
     def bill(self, problem: Problem, schedule: Schedule) -> Bill:
         """Bill a schedule over the time of the trace."""
@@ -276,9 +293,11 @@ class _Work:
         chances = Chances(actual=f"uniform:{1.0 - error:g}:{1.0 + error:g}")
 
         def make(knob: str, setting: str) -> Case:
-            run = simulate(problem, policy(spec), chances=chances, seed=seed)
+            world = drawn_world(problem, draw_fate(problem, chances, seed))
+            realised = play(problem, policy(spec), world).schedule
+            require_valid(problem, realised)
             others = [self.figures(problem, plan, name) for name, plan in self.all()][:-1]
-            return Case(knob, setting, (*others, self.figures(problem, run.realised, self.spec)))
+            return Case(knob, setting, (*others, self.figures(problem, realised, self.spec)))
 
         return make
 
@@ -319,8 +338,14 @@ def _asked(
         other = priced(problem, prices) if k else problem  # which has the first prices already
         if k:
             yield PRICES, f"{name}, by energy", of(other)
-        if any(curves.price is not None for _, curves in prices.zones):
+        if _vary(prices):
             yield PRICES, f"{name}, by cost", of(other, "thrifty:objective=cost")
+
+
+def _vary(prices: Prices) -> bool:
+    """Tell whether prices differ by time or place; else the least energy is the least cost."""
+    told = [curves.price.value for _, curves in prices.zones if curves.price is not None]
+    return bool(told) and bool(np.ptp(np.concatenate(told)) > 0.0)
 
 
 def sleepless(platform: Platform) -> Platform:

@@ -26,9 +26,10 @@ CPU, GPU = "cpu", "gpu"
 SpeedReading: TypeAlias = Literal["clock", "voltage"]
 """What sets the run time: the clock, as in silicon; or the voltage, as the paper says."""
 
-PowerReading: TypeAlias = Literal["switching", "cubic"]
+PowerReading: TypeAlias = Literal["switching", "cubic", "scaled"]
 """What a device draws: idle power plus (TDP - idle) V² f; or, as section 3 has it, plus lambda s³
-of its speed s, whichever that is."""
+of its speed s, whichever that is; or, on the GPU, what a lighter application draws at each level
+times the ratio of both at the top one, as section 7.1 obtains it."""
 
 Lengths: TypeAlias = Literal["log-uniform", "uniform"]
 """How GPU times are spread over `GPU_TIME_S`: assumed, the paper prints none."""
@@ -46,6 +47,9 @@ MARGIN = 1.2
 
 ACTUAL = (0.9, 1.0)
 """Actual / measured time, uniform: assumed."""
+
+LIGHTER = 0.5
+"""Power of the application whose power the GPU's is scaled from / TDP: assumed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +82,9 @@ class Device:
 
     def power_w(self, speed: SpeedReading, reading: PowerReading) -> Floats:
         """Power at every level, see `PowerReading`."""
-        drawn = self.voltage**2 * self.clock if reading == "switching" else self.speed(speed) ** 3
-        return np.asarray(self.idle_w + (self.tdp_w - self.idle_w) * drawn)
+        part = LIGHTER if reading == "scaled" else 1.0
+        drawn = self.speed(speed) ** 3 if reading == "cubic" else self.voltage**2 * self.clock
+        return np.asarray(self.idle_w + (part * self.tdp_w - self.idle_w) * drawn) / part
 
 
 XEON_5160 = Device((2000.0, 3000.0), (1.2, 1.5), 80.0, 24.0)
@@ -121,14 +126,17 @@ class Box:
         """An application per job, with its worst-case time at the top level of either device."""
         n = cpu_s.size
         groups = tuple(
-            self._profiles(device, top_s)
-            for device, top_s in ((self.cpu, cpu_s), (self.gpu, gpu_s))
+            self._profiles(device, top_s, power)
+            for device, top_s, power in (
+                (self.cpu, cpu_s, "switching" if self.power == "scaled" else self.power),
+                (self.gpu, gpu_s, self.power),
+            )
         )
         names = np.array([f"j{i}" for i in range(n)], dtype=object)
         row = np.column_stack([np.arange(n)] * 2)
         return Library(names, (CPU, GPU), groups, np.tile([0, 1], (n, 1)), row)
 
-    def _profiles(self, device: Device, top_s: Floats) -> MeasuredProfiles:
+    def _profiles(self, device: Device, top_s: Floats, power: PowerReading) -> MeasuredProfiles:
         n, count = top_s.size, len(device.mhz)
         speed = device.speed(self.speed)
         return MeasuredProfiles(
@@ -136,7 +144,7 @@ class Box:
             np.tile(device.clock, n),
             np.ones(n * count),
             (top_s[:, None] / speed[None, :]).ravel(),
-            np.tile(device.power_w(self.speed, self.power), n),
+            np.tile(device.power_w(self.speed, power), n),
         )
 
 

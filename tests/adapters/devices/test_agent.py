@@ -224,6 +224,7 @@ def test_recover_resets_what_an_ended_job_left_and_spares_a_running_one(node: No
     assert ran.returncode == 0, ran.stderr
     assert [core for core, _, _ in node.locked] == [0, 1005, 0, 0]
     assert node.spooled(7)["gpus"][0]["core_mhz"] == 1005
+    assert node.spooled(7)["by"] == "recover"
     node.job(8, PLAN, restarts=1)  # requeued: the attempt that was locked is over
     node.agent("recover")
     assert node.locked == [FREE] * 4
@@ -389,6 +390,35 @@ def test_the_spool_of_a_job_that_was_told_is_not_written_again(node: Node) -> No
     node.agent("epilog", 7, "0")
     until(lambda: not list(node.state.glob("gpu-*")))
     assert node.spooled(7) == {"mine": 1}
+
+
+def test_a_run_ends_where_its_epilog_begins(node: Node) -> None:
+    """However long the drivers take to answer, and Python to start."""
+    node.job(7, PLAN)
+    node.agent("prolog", 7, "0")
+    until(lambda: begun(node))
+    node.gpus.configure("delay nvmlInitWithFlags 3000")
+    before_s = time.time()
+    node.agent("epilog", 7, "0")
+    until((node.state / "spool" / "7-n1-0.json").exists)
+    assert node.spooled(7)["started_s"] < node.spooled(7)["ended_s"]
+    assert before_s - 0.1 < node.spooled(7)["ended_s"] < time.time() - 2.5
+
+
+def test_a_start_that_slurm_has_forgotten_is_spooled_beside_the_next(node: Node) -> None:
+    """Both are attempt 0 of the job, and both used energy."""
+    node.job(7, PLAN)
+    spool = node.state / "spool"
+    for count in (1, 2):
+        node.agent("prolog", 7, "0")
+        until(lambda: begun(node))
+        time.sleep(1.0)  # starts differ by whole seconds
+        node.agent("epilog", 7, "0")
+        until(lambda k=count: len(list(spool.glob("7-n1-0*.json"))) == k)
+        until(lambda: not list(node.state.glob("gpu-*")))
+    first, second = (json.loads(path.read_text()) for path in sorted(spool.glob("7-n1-0*.json")))
+    assert {first["attempt"], second["attempt"]} == {0}
+    assert first["started_s"] != second["started_s"]
 
 
 def test_energy_across_a_restart_of_the_machine_is_not_made_up(node: Node) -> None:

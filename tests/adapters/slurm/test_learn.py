@@ -12,9 +12,9 @@ import pytest
 from downclock.adapters.slurm.jobs import JobReader, Task, identity
 from downclock.adapters.slurm.learn import against_default_clocks, learn, write_learnt
 from downclock.adapters.slurm.log import MOMENT, Log
+from downclock.adapters.slurm.moments import Moment
 from downclock.adapters.slurm.site import SlurmSite, read_site
 from downclock.adapters.slurm.spool import Measured, read_spool
-from downclock.adapters.slurm.world import Moment
 from downclock.errors import AdapterError
 from tests.adapters.slurm.test_site import CLUSTER, JOB
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -128,3 +131,23 @@ def test_lists_of_nodes_gpus_and_states() -> None:
     assert gpu_counts("gpu:a100:2(IDX:0-1)") == {"a100": 2}
     assert state_words("idle~*") == {"IDLE", "POWERED_DOWN", "NOT_RESPONDING"}
     assert state_words("MIXED+DRAIN") == {"MIXED", "DRAIN"}
+
+
+def test_what_two_controllers_say_is_not_taken_for_one_answer() -> None:
+    """One is killed between two questions, and the next has forgotten some of it."""
+    boots = iter([10, 20, 20, 20])  # of config: before and after
+    jobs = iter(["old", "new"])
+
+    def run(words: Sequence[str]) -> str:
+        if words[0] == "scontrol":
+            return f"BOOT_TIME = 2026-11-17T10:00:{next(boots)}\n"
+        name = next(jobs) if words[0] == "squeue" else ""
+        return json.dumps({"jobs": [{"job_id": 1, "name": name}], "nodes": []})
+
+    seen = observe(run)
+    assert seen.jobs[1].name == "new"
+    assert next(boots, None) is None
+    restarted = itertools.count(10)
+    with pytest.raises(AdapterError, match="again and again"):
+        observe(lambda words: f"BOOT_TIME = 2026-11-17T10:00:{next(restarted)}\n"
+                if words[0] == "scontrol" else '{"jobs": [], "nodes": []}')  # fmt: skip

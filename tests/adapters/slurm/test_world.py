@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -13,9 +14,11 @@ import pytest
 from downclock.adapters.slurm.carry import Action, actions, carry_out
 from downclock.adapters.slurm.jobs import Task
 from downclock.adapters.slurm.log import Log
+from downclock.adapters.slurm.moments import Moment
 from downclock.adapters.slurm.observed import Job, Node, Observed
+from downclock.adapters.slurm.planner import Planner
 from downclock.adapters.slurm.site import SlurmSite, read_site
-from downclock.adapters.slurm.world import Moment, SlurmWorld
+from downclock.adapters.slurm.world import SlurmWorld
 from downclock.engine.facts import FINISHED, Fact
 from downclock.engine.snapshot import saved
 from tests.adapters.slurm.test_site import CLUSTER
@@ -58,8 +61,14 @@ class Shown:
     def obey(self, command: Sequence[str]) -> str:
         """Do what scontrol would do."""
         _, verb, *words = command
-        if verb == "release":
-            self.change(int(words[0]), held=False)
+        if verb in ("release", "uhold"):
+            self.change(int(words[0]), held=verb == "uhold")
+        elif verb == "requeuehold":
+            job = self.jobs[int(words[0])]
+            self.change(job.number, states=PENDING, nodes={}, held=True, restarts=job.restarts + 1,
+                        submit_s=self.now_s)  # fmt: skip
+        elif command[0] == "scancel":
+            self.change(int(verb), states=frozenset(["CANCELLED"]))
         elif words[0].startswith("JobId="):
             told = dict(word.split("=", 1) for word in words)
             self._update(int(told.pop("JobId")), told)
@@ -178,7 +187,7 @@ def test_a_hold_of_the_owner_is_kept_but_not_one_that_a_controller_forgot(live: 
     live.step()
     live.shown.change(1, held=True)
     live.shown.boot_s = live.shown.now_s + 1.0  # the controller was killed and forgot
-    live.step(2.0)
+    live.step(12.0)
     assert not live.shown.jobs[1].held
     live.step(2.0)
     live.shown.change(2, held=True)
@@ -386,6 +395,148 @@ def test_a_cluster_file_of_another_cluster_is_refused(tmp_path: Path) -> None:
         Live(_site(tmp_path), shown).step()
 
 
+# --- controllers that were killed --------------------------------------------------------------
+
+
+def _run(live: Live, seconds: float, **end: object) -> Job:
+    """Run the one job for a while, and let it end so; return it as it was while it ran."""
+    live.shown.submit(1)
+    live.step()
+    assert live.shown.start() == [1]
+    live.step(seconds)
+    before = live.shown.jobs[1]
+    if end:
+        live.shown.change(1, end_s=live.shown.now_s, **end)
+        live.step(1.0)
+    return before
+
+
+def _forget(live: Live, job: Job) -> None:
+    """Kill the controller, which shows the job as it was."""
+    live.shown.jobs[1] = job
+    live.shown.boot_s = live.shown.now_s + 1.0
+
+
+@pytest.mark.parametrize("shown", ["running", "waiting", "requeued"])
+def test_a_job_that_completed_is_held_where_a_controller_has_forgotten(
+    live: Live, shown: str
+) -> None:
+    before = _run(live, 60.0, states=DONE)
+    waiting = replace(before, states=PENDING, nodes={})
+    again = replace(waiting, restarts=1, submit_s=live.shown.now_s + 30.0)
+    _forget(live, {"running": before, "waiting": waiting, "requeued": again}[shown])
+    live.step(40.0 if shown == "requeued" else 2.0)
+    if shown == "running":
+        assert live.shown.jobs[1].held  # and its GPUs are free
+        live.shown.boot_s = live.shown.now_s + 5.0  # killed once more, but it has saved this
+        live.step(10.0)
+    live.kill()
+    assert live.step() == []
+    job = live.shown.jobs[1]
+    assert job.held
+    assert "ran=1 reason=ran-already" in job.comment
+    assert job.comment.endswith(" | downclock=app:mixed,run:60s,deadline:+1h")
+    live.shown.change(1, held=False)  # its owner wants it run again
+    assert live.step() == []
+    assert all(live.world.book.up)
+
+
+def test_an_owner_who_requeues_a_job_has_it_run_again(live: Live) -> None:
+    before = _run(live, 60.0, states=DONE)
+    live.shown.boot_s = live.shown.now_s + 1.0
+    live.step(400.0)
+    waiting = replace(before, states=PENDING, nodes={})
+    live.shown.jobs[1] = replace(waiting, restarts=1, submit_s=live.shown.now_s)
+    assert live.step() == []
+    live.shown.change(1, states=RUNNING, nodes={"node1": 1})
+    live.shown.boot_s = live.shown.now_s + 1.0
+    assert live.step(2.0) == []
+
+
+@pytest.mark.parametrize(("how", "state"), [("cancel", "CANCELLED"), ("run", "RUNNING")])
+def test_a_site_may_cancel_or_run_again_what_was_forgotten(
+    tmp_path: Path, how: str, state: str
+) -> None:
+    live = Live(_site(tmp_path, f'forgotten = "{how}"\n'), Shown())
+    _forget(live, _run(live, 60.0, states=DONE))
+    live.step(2.0)
+    live.step(2.0)
+    assert live.shown.jobs[1].states == {state}
+
+
+@pytest.mark.parametrize("started_s", [1.2, -4.0])
+def test_a_nodes_word_counts_where_nobody_saw_the_end(live: Live, started_s: float) -> None:
+    """Not what it says of an earlier run, which a controller has forgotten and ended."""
+    before = _run(live, 60.0)
+    row = {"started_s": BEGIN_S + started_s, "ended_s": live.shown.now_s + 0.5}
+    live.site.spool.mkdir()
+    (node,) = before.nodes
+    (live.site.spool / f"1-{node}-0.json").write_text(json.dumps(row))
+    live.step(5.0)
+    assert live.shown.jobs[1] == before  # the controller lives: its word counts
+    _forget(live, before)
+    live.step(2.0)
+    live.step(2.0)
+    assert ("ran=1" in live.shown.jobs[1].comment) == (started_s > 0.0)
+
+
+def test_uninstall_does_not_let_a_job_go_that_ran_already(live: Live) -> None:
+    _forget(live, _run(live, 60.0, states=DONE))
+    live.step(2.0)
+    live.step(2.0)
+    live.log.close()
+    with Planner(live.site, run=live.shown.obey) as planner:
+        action = planner._put_back(live.shown.jobs[1], live.shown.seen())
+    for command in action.commands:
+        live.shown.obey(command)
+    job = live.shown.jobs[1]
+    assert (job.comment, job.held) == ("downclock=app:mixed,run:60s,deadline:+1h", True)
+
+
+def test_a_job_that_was_left_to_slurm_does_not_run_twice_either(live: Live) -> None:
+    before = replace(_run(live, 60.0), nodes={"node9": 1})
+    live.shown.jobs[1] = before
+    live.step()
+    assert live.left(1) == "Slurm started it outside the plan"
+    live.shown.change(1, states=DONE, end_s=live.shown.now_s)
+    live.step()
+    _forget(live, before)
+    live.step(2.0)
+    live.step(2.0)
+    assert live.shown.jobs[1].held
+    assert "ran=1" in live.shown.jobs[1].comment
+
+
+def test_a_start_that_was_forgotten_is_planned_anew(live: Live) -> None:
+    live.shown.submit(1, run="600s", deadline="+13m")
+    live.step()
+    assert live.shown.start() == [1]
+    slow = live.shown.freq[1]
+    live.step(30.0)
+    waiting = replace(live.shown.jobs[1], states=PENDING, nodes={})
+    _forget(live, waiting)
+    assert live.step(2.0) == []  # its node may still run it
+    live.step(10.0)
+    assert live.shown.freq[1] > slow  # the time that is left wants a faster clock
+    assert live.step() == []
+    assert live.shown.start() == [1]
+    live.step()
+    assert live.left(1) == ""
+
+
+def test_a_job_that_slurm_could_not_launch_is_let_go_a_few_times(live: Live) -> None:
+    live.shown.submit(1)
+    live.step()
+    for restarts in range(1, 5):
+        live.shown.change(1, states=PENDING, nodes={}, held=True, restarts=restarts,
+                          reason="launch failed requeued held",
+                          submit_s=live.shown.now_s)  # fmt: skip
+        live.step(2.0)
+        live.step(2.0)
+        assert live.shown.jobs[1].held == (restarts > 3)
+    assert live.left(1) == "its owner holds it"
+
+
 # --- whose job it is ---------------------------------------------------------------------------
 
 
@@ -423,9 +574,9 @@ def test_uninstall_releases_only_what_is_held_for_us(tmp_path: Path) -> None:
     seen = live.shown.seen()
     for number, job in seen.jobs.items():
         task = live.world.as_submitted(job)
-        assert live.world.owner_holds(task, job, seen) == (number == 1)
+        assert live.world.records.owner_holds(task, job, seen) == (number == 1)
     untold = replace(seen.jobs[1], number=3)
-    assert live.world.owner_holds(live.world.as_submitted(untold), untold, seen)
+    assert live.world.records.owner_holds(live.world.as_submitted(untold), untold, seen)
 
 
 @pytest.mark.parametrize("how", ["replaced", "appended"])

@@ -126,6 +126,15 @@ def test_a_gang_larger_than_any_kind_is_refused_with_what_there_is():
     assert set(schedule.outcomes.reason[wide]) == {expected}
 
 
+def test_a_gang_of_more_processors_than_memory_has_bytes_is_refused_like_others():
+    problem = day(4, 4)
+    many = np.where(np.arange(len(problem.tasks)) == 7, 10**18, problem.tasks.processors)
+    vast = replace(problem, tasks=replace(problem.tasks, processors=many))
+    schedule = plan(vast, policy("late"))
+    assert schedule.outcomes.status[7] == REJECTED
+    assert schedule.outcomes.reason[7].startswith(f"needs {10**18} processors at once")
+
+
 def lone(seed: int, jobs: int, hours: float, *, gangs: bool) -> Problem:
     """A few jobs on two servers of eight that cost much while they are awake."""
     rng, drawn = np.random.default_rng(seed), mei.online(seed, utilisation=0.02)

@@ -8,8 +8,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from downclock.errors import InvalidInput
-from downclock.planners.slots.mixed_cut import MixedMachines, best_on_machines
+from downclock.planners.slots.mixed_cut import MixedMachines
 from downclock.planners.slots.mixed_search import solve_mixed
 from downclock.planners.slots.plan import least_cost_bound, plan_least_cost
 from downclock.power.library import Library
@@ -49,7 +48,7 @@ def test_the_cut_finds_the_best_times_on_machines_of_their_own() -> None:
             ),
             default=np.inf,
         )
-        plan = best_on_machines((graph, other), machine, rank)
+        plan = MixedMachines.of((graph, other), np.arange(2)).best(machine, rank)
         assert (plan is None) == np.isinf(best)
         if plan is not None:
             found += 1
@@ -143,10 +142,3 @@ def test_clocks_that_are_no_fraction_are_rounded_up_for_bounds() -> None:
     result = plan_least_cost(problem, rounds=5)
     assert result.bound <= slow < result.objective
     assert result.status == "feasible"
-
-
-def test_an_order_against_the_edges_is_refused() -> None:
-    graph = next(g for g in map(tiny_graph, range(50)) if len(g.edges) > 0)
-    rank = np.arange(len(graph))[::-1].copy()
-    with pytest.raises(InvalidInput, match="before its predecessor"):
-        best_on_machines((graph, graph), np.zeros(len(graph), int), rank)

@@ -55,7 +55,8 @@ def call(verb: str, site: Site, environment: Mapping[str, str]) -> str:
     job, state = job_of(environment), State.opened(site.state)
     if not (_announce(state, job) if verb == "prolog" else _withdraw(state, job)):
         return ""
-    words = [sys.executable, "-P", "-m", MODULE, verb, site.state, site.spool, site.scontrol]
+    words = [sys.executable, "-P", "-m", MODULE, verb, site.state, site.spool, site.scontrol,
+             repr(_born_s())]  # fmt: skip
     worker = subprocess.Popen(
         words,
         stdin=subprocess.DEVNULL,
@@ -68,6 +69,20 @@ def call(verb: str, site: Site, environment: Mapping[str, str]) -> str:
     said, ended = _heard(worker.stdout.fileno(), PATIENCE_S)
     late = f"downclock agent: not done after {PATIENCE_S:g} s: goes on while the job does\n"
     return said if ended else said + late
+
+
+def _born_s() -> float:
+    """When this process was started, in seconds since 1970: a job's run ends where Epilog begins.
+
+    Starting Python may take a second on a busy node.
+    """
+    now_s = time.time()
+    with suppress(OSError, ValueError, IndexError):
+        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
+        since_boot_s = int(fields[19]) / os.sysconf("SC_CLK_TCK")
+        age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - since_boot_s
+        return now_s - age_s if 0.0 <= age_s < LONGEST_S else now_s
+    return now_s
 
 
 def _announce(state: State, job: SlurmJob) -> bool:
@@ -188,7 +203,9 @@ def _with(record: Record, setting: Setting, before_w: float | None) -> Record:
     )
 
 
-def epilog(site: Site, environment: Mapping[str, str], say: Callable[[str], None]) -> None:
+def epilog(
+    site: Site, environment: Mapping[str, str], say: Callable[[str], None], ended_s: float
+) -> None:
     """Reset the GPUs of a job and spool its energy."""
     job, state = job_of(environment), State.opened(site.state)
     # Drivers may be slow: they are asked before others are kept from their work.
@@ -196,7 +213,7 @@ def epilog(site: Site, environment: Mapping[str, str], say: Callable[[str], None
     with state.held():
         records = [record for record in state.records() if record.job == job.job]
         if records:
-            _end(site, state, records, _present(say) if gpus is None else gpus, say)
+            _end(site, state, records, _present(say) if gpus is None else gpus, say, ended_s)
 
 
 def recover(site: Site, say: Callable[[str], None], *, everything: bool = False) -> list[Record]:
@@ -255,6 +272,7 @@ def _end(
     records: Sequence[Record],
     gpus: Mapping[str, Device],
     say: Callable[[str], None],
+    ended_s: float | None = None,
 ) -> None:
     """Read meters, reset, spool, forget; what cannot be reset is remembered for the next agent."""
     measured = [_measured(state, record, gpus.get(record.uuid)) for record in records]
@@ -264,7 +282,7 @@ def _end(
         if not record.spooled and record.job != MEASURE:
             jobs.setdefault((record.job, record.attempt), []).append((record, energy))
     for rows in jobs.values():
-        _spool(site, rows)
+        _spool(site, rows, ended_s)
     for record in records:
         if record.uuid in stuck:
             state.keep(replace(record, spooled=True))
@@ -302,14 +320,20 @@ def _measured(state: State, record: Record, gpu: Device | None) -> tuple[float |
     return (used_j, "") if used_j >= 0.0 else (None, "the energy counter was reset meanwhile")
 
 
-def _spool(site: Site, rows: Sequence[tuple[Record, tuple[float | None, str]]]) -> None:
-    """Write what a job attempt used on this node, unless that was written before."""
-    first = rows[0][0]
-    folder = Path(site.spool)
+def _spool(
+    site: Site, rows: Sequence[tuple[Record, tuple[float | None, str]]], ended_s: float | None
+) -> None:
+    """Write what a job attempt used on this node, unless that was written before.
+
+    A controller that has forgotten a start gives the next one the same number.
+    """
+    first, folder = rows[0][0], Path(site.spool)
     folder.mkdir(mode=0o755, parents=True, exist_ok=True)
     path = folder / f"{first.job}-{first.node}-{first.attempt}.json"
     if path.exists():
-        return
+        if f'"started_s": {first.started_s!r},' in path.read_text():
+            return
+        path = path.with_name(f"{path.stem}-{first.started_s:.0f}.json")
     joules = [energy_j for _, (energy_j, _) in rows]
     trapezoid = any(record.counter_j is None for record, _ in rows)
     source: Source = "trapezoid" if trapezoid else "counter"
@@ -320,7 +344,8 @@ def _spool(site: Site, rows: Sequence[tuple[Record, tuple[float | None, str]]]) 
         "user": first.user,
         "job_name": first.job_name,
         "started_s": first.started_s,
-        "ended_s": time.time(),
+        "ended_s": max(time.time() if ended_s is None else ended_s, first.started_s),
+        "by": "recover" if ended_s is None else "epilog",
         "gpus": [_told(record, *energy) for record, energy in rows],
         "energy_j": None if None in joules else sum(joule or 0.0 for joule in joules),
         "source": source,
@@ -373,7 +398,10 @@ def main(arguments: Sequence[str]) -> int:
         signal.signal(number, _stop if verb == "prolog" else signal.SIG_IGN)
     signal.alarm(LONGEST_S)
     try:
-        (prolog if verb == "prolog" else epilog)(site, os.environ, _say)
+        if verb == "prolog":
+            prolog(site, os.environ, _say)
+        else:
+            epilog(site, os.environ, _say, float(arguments[4]))
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for file in (1, 2):  # one pipe: the job need not wait any longer for either
             os.dup2(nowhere, file)

@@ -13,12 +13,21 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from downclock.adapters.slurm.compare import has_run, settles
 from downclock.adapters.slurm.jobs import Task
 from downclock.adapters.slurm.log import CARRIED
+from downclock.adapters.slurm.moments import RESTORE, Tracked
 from downclock.adapters.slurm.observed import Job, Node, Observed
 from downclock.adapters.slurm.read import Run
-from downclock.adapters.slurm.words import comment_of, is_ours, our_part, restored, wish_of
-from downclock.adapters.slurm.world import RESTORE, SlurmWorld, Tracked
+from downclock.adapters.slurm.words import (
+    RAN,
+    comment_of,
+    is_ours,
+    our_part,
+    restored,
+    wish_of,
+)
+from downclock.adapters.slurm.world import SlurmWorld
 from downclock.engine.book import ASLEEP, AWAKE, WAKING, Row
 from downclock.errors import AdapterError
 from downclock.workloads.traces.hosts import hosts_of
@@ -52,8 +61,13 @@ def actions(world: SlurmWorld, seen: Observed) -> Iterator[Action]:
     waiting = []
     for tracked in world.tracked.values():
         job = world.job_of(tracked, seen)
-        if job is not None and job.waits:
-            owners = world.owner_holds(tracked.task, job, seen)  # such holds are not ours to end
+        if job is not None and has_run(world, tracked, job, seen):
+            if (action := _kept_from_running(world, tracked, job)) is not None:
+                yield action
+        elif job is not None and job.waits and not settles(world, tracked, seen):
+            owners = world.records.owner_holds(
+                tracked.task, job, seen
+            )  # such holds are not ours to end
             if not (owners and tracked.refused):
                 waiting.append((tracked, replace(job, held=job.held and not owners)))
     yield from (a for each in waiting if (a := _job_action(world, *each, seen.now_s)) is not None)
@@ -135,7 +149,7 @@ def _waits(
     changes = [
         f"StartTime={_start(start_s, now_s)}",
         *(["ReqNodeList="] if job.required_nodes else []),
-        *(["TresFreq="] if "TresFreq" in world.changed(tracked.task, job) else []),
+        *(["TresFreq="] if "TresFreq" in world.records.changed(tracked.task, job) else []),
         *_limit(job, start_s, world.least_s(tracked.task)),
     ]
     why = "waits for GPUs" if tracked.left else "planned"
@@ -154,10 +168,33 @@ def _missed(tracked: Tracked) -> str:
     return f"{tracked.task.missed}; " if tracked.task.missed else ""
 
 
+def _kept_from_running(world: SlurmWorld, tracked: Tracked, job: Job) -> Action | None:
+    """A job that ran already, which Slurm has forgotten: held until its owner releases it.
+
+    One that Slurm takes for running is requeued first, which frees its GPUs. Our word comes after
+    the hold: a job that has it and is not held was released.
+    """
+    how, number = world.site.forgotten, str(job.number)
+    told = RAN in our_part(job.comment).split()
+    if how == "run" or tracked.refusals >= 5 or (job.waits and told):
+        return None
+    why = "ran already, which Slurm's controller has forgotten"
+    if how == "cancel":
+        return Action(number, tracked.task.key, why, (("scancel", number),))
+    if job.active:
+        return Action(number, tracked.task.key, why, (("scontrol", "requeuehold", number),))
+    owner = restored(job.comment, tracked.task.comment)
+    comment = comment_of(dict([RAN.split("=")]), f"{why}; release it to run it again", owner)
+    commands = [_update(job, [f"Comment={comment}"])]
+    if not job.held:
+        commands.insert(0, ("scontrol", "uhold", number))
+    return Action(number, tracked.task.key, our_part(comment), tuple(commands))
+
+
 def _left(world: SlurmWorld, tracked: Tracked, job: Job, now_s: float) -> Action | None:
     """A job that is not in the plan: let go with the reason, or put back as it was."""
     if tracked.how == RESTORE or wish_of(job.comment).off:
-        changed = is_ours(job.comment) or world.changed(tracked.task, job)
+        changed = is_ours(job.comment) or world.records.changed(tracked.task, job)
         return put_back(world, tracked.task, replace(job, held=False), now_s) if changed else None
     changes = _undone(world, tracked.task, job, now_s)
     return _changed(tracked, job, {"left": "1"}, tracked.left, changes)
@@ -174,7 +211,7 @@ def put_back(world: SlurmWorld, task: Task, job: Job, now_s: float) -> Action:
 
 def _undone(world: SlurmWorld, task: Task, job: Job, now_s: float) -> list[str]:
     """Changes that take back ours."""
-    changed, changes = world.changed(task, job), []
+    changed, changes = world.records.changed(task, job), []
     if "ReqNodeList" in changed and job.required_nodes:
         changes.append("ReqNodeList=")
     if job.eligible_s > now_s and ("StartTime" in changed or wish_of(job.comment).waits):

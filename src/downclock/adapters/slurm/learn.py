@@ -127,7 +127,8 @@ def _grouped(
     """Runs by what the application is called, what it was planned as, and kind."""
     rows: dict[tuple[str, str, str], list[tuple[float, ...]]] = {}
     for task, each in _whole_runs(log, measured):
-        if each.node not in site.nodes or each.run_s <= 0.0 or not (each.gpus and task.identity):
+        known = each.node in site.nodes and each.gpus and task.identity
+        if not (known and each.timed and each.run_s > 0.0):
             continue
         platform = site.cluster.platform
         kind = platform.kinds[platform.kind[platform.first_processor[site.nodes.index(each.node)]]]

@@ -88,6 +88,11 @@ class Job:
         return f"{self.number}.{self.submit_s:.0f}"
 
     @property
+    def launch_failed(self) -> bool:
+        """Slurm holds it because it could not be launched."""
+        return self.reason.replace("_", " ").startswith("launch failed")
+
+    @property
     def active(self) -> bool:
         """It has its GPUs."""
         return bool(self.states & ACTIVE)

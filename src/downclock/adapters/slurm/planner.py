@@ -13,7 +13,7 @@ from downclock.adapters.slurm.log import Log
 from downclock.adapters.slurm.observed import Job, Observed
 from downclock.adapters.slurm.read import Run, observe
 from downclock.adapters.slurm.site import SlurmSite
-from downclock.adapters.slurm.words import is_ours
+from downclock.adapters.slurm.words import RAN, is_ours, our_part
 from downclock.adapters.slurm.world import SlurmWorld
 from downclock.errors import AdapterError
 
@@ -108,5 +108,6 @@ class Planner:
 
     def _put_back(self, job: Job, seen: Observed) -> Action:
         task = self.world.as_submitted(job)
-        for_us = job.held and not self.world.owner_holds(task, job, seen)
+        ran = RAN in our_part(job.comment).split()  # only its owner may have it run again
+        for_us = job.held and not (ran or self.world.records.owner_holds(task, job, seen))
         return put_back(self.world, task, replace(job, held=for_us), seen.now_s)

@@ -33,6 +33,9 @@ from downclock.workloads.traces.hosts import hosts_of
 HEARS_S = 60.0
 """A controller that was started so long ago has heard from every node that lives."""
 
+TRIES = 3
+"""Slurm is asked so often for one answer that is all of the same controller."""
+
 Run = Callable[[Sequence[str]], str]
 
 
@@ -44,19 +47,32 @@ def observe(run: Run = run, *, text: bool = False) -> Observed:
         text: ask for text even where JSON can be had.
 
     Raises:
-        AdapterError: Slurm does not answer.
+        AdapterError: Slurm does not answer, or not twice as the same controller.
     """
-    boot_s = boot_of(run(["scontrol", "show", "config"]))
-    if not text:
-        try:
-            jobs = jobs_of_json(run(["squeue", "--json", "--states=all", "--all"]))
-            now_s = time.time()  # nothing that it shows is of later
-            nodes = nodes_of_json(run(["sinfo", "--json", "--all"]))
+    for _ in range(TRIES):
+        boot_s = _boot_s(run)
+        now_s, jobs, nodes = _as_text(run) if text else _as_json(run) or _as_text(run)
+        if _boot_s(run) == boot_s:  # else part of it is what another one has forgotten
             return Observed(now_s, jobs, heard_of(nodes, now_s - boot_s), boot_s)
-        except NoJson:
-            pass
+    raise AdapterError("Slurm's controller is started again and again")
+
+
+def _as_json(run: Run) -> tuple[float, dict[int, Job], dict[str, Node]] | None:
+    """When it was asked, jobs and nodes, of which nothing is of later; None: it has no JSON."""
+    try:
+        jobs, now_s = jobs_of_json(run(["squeue", "--json", "--states=all", "--all"])), time.time()
+        return now_s, jobs, nodes_of_json(run(["sinfo", "--json", "--all"]))
+    except NoJson:
+        return None
+
+
+def _as_text(run: Run) -> tuple[float, dict[int, Job], dict[str, Node]]:
     jobs, now_s = _jobs_as_text(run), time.time()
-    return Observed(now_s, jobs, heard_of(_nodes_as_text(run), now_s - boot_s), boot_s)
+    return now_s, jobs, _nodes_as_text(run)
+
+
+def _boot_s(run: Run) -> float:
+    return boot_of(run(["scontrol", "show", "config"]))
 
 
 def heard_of(nodes: dict[str, Node], age_s: float) -> dict[str, Node]:
@@ -128,7 +144,7 @@ def _job(row: dict[str, Any]) -> Job:
         partition=_text(row, "partition"),
         comment=_text(row, "comment"),
         states=_states(row.get("job_state")),
-        reason=_text(row, "state_reason"),
+        reason=_text(row, "state_description") or _text(row, "state_reason"),
         held=_number(row, "priority", 1) == 0 and priority is not None,
         submit_s=_number(row, "submit_time", 0.0),
         eligible_s=_number(row, "eligible_time", 0.0),

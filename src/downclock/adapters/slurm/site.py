@@ -17,6 +17,8 @@ overhead_s = 10.0                   # to start and to end a job
 grace_s = 120.0                     # a job that Slurm does not start for so long is given back
 interval_s = 5.0                    # Slurm is asked so often
 sleep = false                       # put nodes to sleep by Slurm's power saving
+forgotten = "hold"                  # or cancel, run: a job that completed, and that a controller
+                                    # that was killed would run again
 identify = "user+name"              # or name, script: what learnt applications are called
 learned = "learned.json"            # optional: the library that downclock slurm learn writes
 
@@ -51,7 +53,8 @@ from downclock.tabular import read_csv
 from downclock.units import Floats
 from downclock.workloads.traces.hosts import hosts_of
 
-_TEXTS = ("cluster", "policy", "log", "spool", "take", "deadline", "identify", "learned")
+_TEXTS = ("cluster", "policy", "log", "spool", "take", "deadline", "identify", "learned",
+          "forgotten")  # fmt: skip
 _NUMBERS = {"deadline_factor": 3.0, "run_factor": 1.0, "reserve": 0.1, "overhead_s": 10.0,
             "grace_s": 120.0, "interval_s": 5.0}  # fmt: skip
 KEYS = (*_TEXTS, *_NUMBERS, "nodes", "partitions", "sleep", "stated_runs", "application", "types")
@@ -94,6 +97,7 @@ class SlurmSite:
     take: str
     deadline: str
     identify: str
+    forgotten: str
     rules: tuple[Rule, ...]
     kind_of: Mapping[str, str]
     sleep: bool
@@ -171,6 +175,7 @@ def read_site(path: str | Path) -> SlurmSite:
         take=top.choice("take", ("held", "tagged"), "held"),
         deadline=top.choice("deadline", ("slurm", "factor"), "slurm"),
         identify=top.choice("identify", ("name", "user+name", "script"), "user+name"),
+        forgotten=top.choice("forgotten", ("hold", "cancel", "run"), "hold"),
         rules=_rules(document, top, cluster),
         kind_of=_types(top, cluster),
         sleep=top.flag("sleep", False),

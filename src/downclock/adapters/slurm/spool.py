@@ -7,6 +7,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from downclock.adapters.slurm.observed import Job
+
 MOST_BYTES = 1 << 20
 """A larger file is none of the agent's."""
 
@@ -23,6 +25,7 @@ class Measured:
         core_mhz, memory_mhz: clocks that were set; None: the default ones.
         source: how it was measured: counter or trapezoid.
         power_limit_w: limit that was set; None: the default one.
+        timed: it ended then; else its Epilog was lost, and that is when somebody found out.
     """
 
     job: int
@@ -37,6 +40,7 @@ class Measured:
     memory_mhz: float | None
     source: str
     power_limit_w: float | None = None
+    timed: bool = True
 
     @property
     def run_s(self) -> float:
@@ -60,6 +64,24 @@ def read_spool(folder: Path) -> list[Measured]:
     return sorted(found, key=lambda each: (each.ended_s, each.job))
 
 
+def ran_already(folder: Path, job: Job, before_s: float) -> bool:
+    """Tell whether a node says that this run of a job ended before some time.
+
+    Earlier runs, and those of another job of the number, started before this one.
+    """
+    for node in job.nodes:
+        name = f"{job.number}-{node}-{job.restarts}"
+        if (folder / f"{name}.json").exists():
+            for file in (folder / f"{name}.json", *folder.glob(f"{name}-*.json")):
+                try:
+                    row = json.loads(file.read_text("utf-8", "replace"))
+                    if job.start_s - 1.0 <= row["started_s"] and row["ended_s"] < before_s:
+                        return True
+                except (OSError, ValueError, KeyError, TypeError):
+                    continue
+    return False
+
+
 def _measured(row: dict[str, Any]) -> Measured:
     gpus = row["gpus"]
     set_ = [gpu for gpu in gpus if gpu.get("set")]
@@ -77,4 +99,5 @@ def _measured(row: dict[str, Any]) -> Measured:
         first.get("memory_mhz"),
         str(row["source"]),
         first.get("power_limit_w"),
+        row.get("by") != "recover",
     )

@@ -20,6 +20,9 @@ MARK, BETWEEN = "downclock", " | "
 LEFT = "left=1"
 """Our word in comments of jobs that were left to Slurm: they are not planned again."""
 
+RAN = "ran=1"
+"""Our word in comments of jobs that are held because they ran already."""
+
 MOST_BYTES = 1000
 """Slurm refuses comments of more than 1,024 bytes."""
 

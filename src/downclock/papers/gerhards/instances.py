@@ -37,8 +37,10 @@ SIZES = (16, 32)
 UNITS = np.arange(1, len(FREQUENCIES) + 1)
 SQUARE = np.array(FREQUENCIES) ** 2
 
-NOT_PUBLIC = "the paper's 32 graphs are not public"
-NO_CPLEX = "the paper's graphs are not public, and CPLEX 12.7 is not here"
+NOT_PUBLIC = (
+    "the paper's 32 graphs are not public, nor is their source, Hönig and Schiffmann's bench"
+)
+NO_CPLEX = "the paper's graphs are not public, and its solver, CPLEX 12.7, is not free"
 OWN = "graphs drawn with every mix of knobs, n = 16 and 32 on 2 to 16 machines"
 STRIDE = 37
 """Step through the Standard Task Graph set: its files are sorted by how they were drawn."""

@@ -33,6 +33,9 @@ BOXES = {
 }
 """Readings: the text takes voltage for speed, silicon its clock; section 3's power model."""
 
+SCALED = Box(system_w=100.0, speed="voltage", power="scaled")
+"""Section 7.1: the GPU's power is that of a lighter application, times one ratio."""
+
 MEASURED = "measured on the authors' machine; its idle and system power are not printed"
 ABSTRACT, LIGHT_ENERGY = 20.0, 27.0
 """Abstract: more than 20 % less power and energy; section 7.2: more than 27 % of energy, light."""
@@ -194,6 +197,14 @@ def _cpu_scaled(settings: Settings, where: Where, reading: str, load: str, box: 
     return rows
 
 
+def scaled_power(settings: Settings) -> list[Row]:
+    """The claims of all benchmarks together with the GPU's power as section 7.1 obtains it."""
+    names = {name: SCHEMES[name] for name in ("ERF", *PAPERS)}
+    loads = ("light",) if settings.quick else ("light", "heavy")
+    found = {("all", load): table(sets(settings, load, SCALED), names) for load in loads}
+    return _by_load((PAPER, "gpu-power"), "speed = voltage, GPU power scaled", found)
+
+
 def caution(settings: Settings) -> list[Row]:
     """The paper's K, which is in none of its experiments: Aggressive between average and worst."""
     where, rows = (PAPER, "caution"), []
@@ -294,6 +305,7 @@ def _additions(jobs: int, processors: int) -> int:
 ITEMS = (
     Item("fig4", "Power and energy against ERF under three loads", figure4),
     Item("fig5", "Worst case at 150 % of measured; DVFS on the CPU only", figure5),
+    Item("gpu-power", "Section 7.1: GPU power scaled from another application", scaled_power),
     Item("caution", "K, the caution of Aggressive", caution),
     Item("voltage", "What happens when voltage is taken for speed", speed_as_voltage),
     Item("complexity", "Steps of Assignment", complexity),

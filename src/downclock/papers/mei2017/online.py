@@ -23,7 +23,10 @@ from downclock.papers.rows import (
 GJ = 1e9
 MJ = 1e6
 
-NOT_PUBLIC = "the Fermi measurements of the nine applications are not public"
+NOT_PUBLIC = (
+    "the nine applications, measured on a Fermi card, are not public: the authors' repository and"
+    " its history hold the 1080 Ti and the 2070 Super only"
+)
 STAND_IN = "tasks drawn from the ranges of mei2021"
 SPECS = {
     "edl without DVFS": f"edl:dvfs=off,rho={RHO},start=stream",

@@ -12,6 +12,7 @@ from downclock.engine.tasks import grown
 from downclock.kernels.least_tree import new_trees
 from downclock.kernels.records import filled
 from downclock.planners.cluster.columns import awake_w
+from downclock.problem.graph import Edges
 from downclock.problem.platform import Platform
 from downclock.units import Floats, Ints
 
@@ -48,8 +49,10 @@ class Board:
     freeing: Floats
     queues: Table
     spans: Table
+    edges: Table
     mates: Ints
     pieces: int = 0
+    edge_count: int = 0
 
 
 def new_board(platform: Platform, *, late: bool) -> Board:
@@ -85,6 +88,7 @@ def new_board(platform: Platform, *, late: bool) -> Board:
         freeing=none.copy(),
         queues=np.zeros(0, kernel.QUEUE),
         spans=np.zeros(0, kernel.SPAN),
+        edges=np.zeros(0, kernel.EDGE),
         mates=np.zeros((kinds, kinds), np.int64),
     )  # fmt: skip
 
@@ -187,7 +191,19 @@ def make_room(board: Board, size: int) -> None:
     fresh = board.tasks[known:]
     fresh["after"] = fresh["before"] = fresh["place"] = fresh["booked"] = fresh["rank"] = -1
     fresh["gang"], fresh["bound"], fresh["waits"] = 1, 0, 0
+    fresh["leads"] = fresh["follows"] = fresh["mark"] = fresh["blames"] = -1
     fresh["start_s"], fresh["length_s"] = np.inf, 0.0
+
+
+def link(board: Board, edges: Edges) -> None:
+    """Take note of edges between tasks that there is room for."""
+    tasks, count = board.tasks, board.edge_count
+    board.edge_count += len(edges)
+    board.edges = grown(board.edges, board.edge_count)
+    table = board.edges
+    for e, (before, after) in enumerate(zip(edges.before, edges.after, strict=True), count):
+        table[e] = before, after, tasks["follows"][after], tasks["leads"][before]
+        tasks["follows"][after] = tasks["leads"][before] = e
 
 
 def make_room_for_gangs(board: Board, gang: Ints) -> None:

@@ -195,8 +195,8 @@ class CurveTables:
         """Kinds each task can run on in time, the cheapest first (m, k); -1: no more."""
         kinds = len(platform.kinds)
         rows: Table = self.rows[tasks[:, None] * kinds + np.arange(kinds)]
-        there = np.bincount(platform.kind, minlength=kinds) > 0
-        able = np.isfinite(rows["free_j"]) & np.isfinite(rows["free_s"]) & there
+        able = np.isfinite(rows["free_j"]) & np.isfinite(rows["free_s"])
+        able &= self.kinds["largest"] > 0
         if kinds == 1:
             return np.where(able, 0, -1)
         cost = np.full(rows.shape, np.inf)

@@ -28,7 +28,6 @@ from downclock.engine.facts import (
     Facts,
 )
 from downclock.engine.policy import Columns, Coming, Folded
-from downclock.engine.reasons import why_refused
 from downclock.engine.saved import flat, rebuilt
 from downclock.engine.view import View
 from downclock.errors import InvalidInput
@@ -37,6 +36,7 @@ from downclock.kernels.refusals import NOWHERE
 from downclock.planners.cluster.batch import packing
 from downclock.planners.cluster.board import (
     Board,
+    link,
     make_queues,
     make_room,
     make_room_for_gangs,
@@ -44,12 +44,16 @@ from downclock.planners.cluster.board import (
     room_for,
 )
 from downclock.planners.cluster.columns import CurveTables
+from downclock.planners.cluster.kernels.status import DONE, GONE, OPEN, UNTOLD
 from downclock.planners.cluster.price_bound import tariff_of
 from downclock.planners.cluster.price_choice import PriceWatch, latest_s, pays, tariff_for
+from downclock.planners.cluster.refused import why_not
 from downclock.planners.cluster.search import Packing
 from downclock.planners.lists.lengths import OneClock
-from downclock.planners.objections import not_independent
+from downclock.planners.objections import not_continuous
+from downclock.planners.orphans import with_orphans
 from downclock.planners.portfolio import best_of
+from downclock.problem.graph import Edges
 from downclock.problem.objective import Objective
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import Segments
@@ -123,10 +127,10 @@ class ClusterPolicy:
                 raise InvalidInput("must be finite and not negative", field=field, value=value)
 
     def objection(self, problem: Problem) -> str | None:
-        """Independent tasks in continuous time on processors with clocks of their own."""
+        """Continuous time, on processors with clocks of their own."""
         if self.objective is None:
-            return not_independent(problem)
-        return not_independent(problem) or _no_prices(problem, self.objective)
+            return not_continuous(problem)
+        return not_continuous(problem) or _no_prices(problem, self.objective)
 
     def start(self, view: View) -> State:
         """An empty plan."""
@@ -163,7 +167,7 @@ class ClusterPolicy:
 
     def fold(self, state: State, view: View, coming: Coming) -> tuple[State, Folded] | None:
         """Play a whole run in one loop."""
-        new = self._told_of(state, view, np.arange(len(coming.tasks)))
+        new = self._told_of(state, view, np.arange(len(coming.tasks)), coming.told_s)
         state.began = True
         return state, _Run(self, state, view, coming, new).play()
 
@@ -179,18 +183,24 @@ class ClusterPolicy:
         """Take note of new tasks and new deadlines; return tasks with work."""
         amended = facts.tasks(AMENDED)
         if amended.size:
-            self._fill(state, view, amended)
-        return self._told_of(state, view, facts.tasks(ARRIVED))
+            self._fill(state, view, amended, view.tasks.arrival_s[amended])
+        arrived = facts.tasks(ARRIVED)
+        return self._told_of(state, view, arrived, np.full(arrived.size, facts.now_s))
 
-    def _told_of(self, state: State, view: View, tasks: Ints) -> Ints:
+    def _told_of(self, state: State, view: View, tasks: Ints, told_s: Floats) -> Ints:
+        """Take note of new tasks, told at these times; return those with work, or with edges."""
         if not tasks.size:
             return tasks
-        self._fill(state, view, tasks)
+        board, works = state.board, view.tasks.scale[tasks] > 0.0
+        follows = np.isin(tasks, view.edges.after[board.edge_count :])
+        self._fill(state, view, tasks, np.where(follows, told_s, view.tasks.arrival_s[tasks]))
         state.seen += tasks.size
-        return tasks[view.tasks.scale[tasks] > 0.0]
+        link(board, _edges_in_order(view.edges, board.edge_count, tasks, told_s))
+        board.tasks["status"][tasks[~follows & ~works]] = DONE
+        return tasks[works | follows]
 
     def _share(self, state: State, view: View, new: Ints, now_s: float) -> None:
-        """Keep reservations of groups of processors from the first gang on."""
+        """Keep reservations of groups of processors from the first gang or edge on."""
         from downclock.planners.cluster.kernels.shared_moment import share
 
         if not new.size:
@@ -198,27 +208,30 @@ class ClusterPolicy:
         board = state.board
         gang = board.tasks["gang"][new]
         shared = bool(board.tally["shared"][0])
-        if not shared and not np.any(gang > 1):
+        if not shared and not np.any(_is_shared(board, new)):
             return
         begins = np.ones(0 if shared else int(board.tally["queued"][0]), np.int64)
         running = np.ones(0 if shared else board.processors.size, np.int64)
         make_room_for_gangs(board, np.concatenate([gang, begins, running]))
         if not shared:
-            state.watch = PriceWatch(asks=False)
             make_queues(board)
+            _find_out(state, new, now_s)
             share(self.cluster(state, view, 0), now_s)
 
-    def _fill(self, state: State, view: View, tasks: Ints) -> None:
-        latest, state.work_s = latest_s(view, self.objective, tasks, state.work_s)
-        arrival_s = view.tasks.arrival_s[tasks]
+    def _fill(self, state: State, view: View, tasks: Ints, arrival_s: Floats) -> None:
+        """Take note of tasks that may start from these times on, what precedes them apart."""
+        latest, state.work_s = latest_s(view, self.objective, tasks, arrival_s, state.work_s)
         state.curves.learn(
             view, tasks, latest - arrival_s, 1.0 + self.reserve, dvfs=self.dvfs,
             priced=self.objective is not None,
         )  # fmt: skip
         make_room(state.board, int(tasks.max()) + 1)
         state.board.tasks["arrival_s"][tasks] = arrival_s
-        state.board.tasks["deadline_s"][tasks] = latest
-        state.board.tasks["gang"][tasks] = view.tasks.processors[tasks]
+        state.board.tasks["deadline_s"][tasks] = state.board.tasks["due_s"][tasks] = latest
+        state.board.tasks["latest_s"][tasks] = latest
+        all_and_one = view.platform.processor_count + 1  # so many are never there
+        gang = np.minimum(view.tasks.processors[tasks], all_and_one)
+        state.board.tasks["gang"][tasks] = gang
         state.board.kinds[tasks] = state.curves.preferred(view.platform, tasks)
 
     def cluster(self, state: State, view: View, arrived: int, starts: int = 0) -> Cluster:
@@ -255,6 +268,7 @@ class ClusterPolicy:
             freeing=board.freeing,
             queues=board.queues,
             spans=board.spans,
+            edges=board.edges,
             mates=board.mates,
             starts=room[0],
             switches=room[1],
@@ -263,28 +277,33 @@ class ClusterPolicy:
 
     def _choose(self, state: State, view: View) -> None:
         """All is known: wait for cheap hours if the plan that does is the better one."""
-        from downclock.planners.cluster.kernels.moment import take_over
-
         if state.watch.asks:
             both = [replace(self, waits=waits) for waits in (False, True)]
             best = best_of(view.problem(), both, self.objective)
             state.watch = PriceWatch(asks=False)
             if best is both[1]:
-                take_over(self.cluster(state, view, 0), 0.0)
+                self._begin_to_wait(state, view, 0.0)
 
     def _ask(self, state: State, view: View, arrived: int, now_s: float) -> None:
         """Begin to wait for cheap hours as soon as that pays, by what is known."""
-        from downclock.planners.cluster.kernels.moment import take_over
-
         if not arrived or not state.watch.is_due(state.seen, now_s):
             return
         assert self.objective is not None
         known = np.arange(state.seen)
         if pays(view, self.objective, state.curves, state.board, known, now_s):
             state.watch = PriceWatch(asks=False)
-            take_over(self.cluster(state, view, 0), now_s)
+            self._begin_to_wait(state, view, now_s)
         else:
             state.watch = state.watch.after(state.seen, now_s)
+
+    def _begin_to_wait(self, state: State, view: View, now_s: float) -> None:
+        """Let tasks wait for cheap hours from now on."""
+        from downclock.planners.cluster.kernels.moment import take_over
+
+        if state.board.tally["shared"][0]:
+            state.board.tally["priced"] = 1
+        else:
+            take_over(self.cluster(state, view, 0), now_s)
 
     def _packed(self, state: State, view: View, tasks: Ints) -> Packing | None:
         """Pack all of a batch with care; None: it has to be planned task by task."""
@@ -318,13 +337,15 @@ class ClusterPolicy:
         task, why, earliest_s = _rows(cluster.refusals, count)
         if not count:
             return task, []
-        gone, most = why != NOWHERE, np.bincount(view.platform.kind).max()
-        earliest_s = np.where(view.tasks.processors[task] > most, np.inf, earliest_s)
+        gone, most, tasks = why != NOWHERE, np.bincount(view.platform.kind).max(), state.board.tasks
+        blamed = np.where(tasks["blames"][task] >= 0, tasks["blames"][task], task)
+        earliest_s = np.where(view.tasks.processors[blamed] > most, np.inf, earliest_s)
         state.homeless = np.concatenate([state.homeless, task[~gone]])
-        latest_s = state.board.tasks["deadline_s"]
+        tasks["status"][task[gone]] = GONE
+        columns = zip(task[gone], blamed[gone], why[gone], earliest_s[gone], strict=True)
         return task[gone], [
-            why_refused(view, i, int(code), end_s, latest_s[i])
-            for i, code, end_s in zip(task[gone], why[gone], earliest_s[gone], strict=True)
+            why_not(view, i, b, int(code), end_s, tasks["latest_s"][b])
+            for i, b, code, end_s in columns
         ]
 
     def _segments(
@@ -375,19 +396,19 @@ class _Run:
             if until_s == np.inf:
                 break
             self._pause(at, until_s)
-        decided = _joined(self.parts)
+        decided = with_orphans(_joined(self.parts), self.view)
         return Folded(decided, self._real_s(decided.place))
 
     def _first_gang_s(self, at: int) -> float:
-        """When the first gang comes, if none has."""
-        tasks, rest = self.state.board.tasks, self.order[at:]
-        if self.state.board.tally["shared"][0]:
+        """When the first gang, or a task that follows another, comes, if none has."""
+        board, rest = self.state.board, self.order[at:]
+        if board.tally["shared"][0]:
             return np.inf
-        return float(tasks["arrival_s"][rest[tasks["gang"][rest] > 1]].min(initial=np.inf))
+        return float(board.tasks["arrival_s"][rest[_is_shared(board, rest)]].min(initial=np.inf))
 
     def _pause(self, at: int, now_s: float) -> None:
         """Do what a moment begins with: reservations for gangs, the question of cheap hours."""
-        known = int(np.searchsorted(self.view.tasks.arrival_s, now_s, side="right"))
+        known = int(np.searchsorted(self.coming.told_s, now_s, side="right"))
         rest = self.order[at:]
         self.policy._share(self.state, self.view, self._now(rest, now_s), now_s)
         if self.state.board.tally["shared"][0]:
@@ -430,11 +451,10 @@ class _Run:
 
     def _next_question_s(self, at: int) -> float:
         """When to ask next whether waiting pays, if ever."""
-        watch, arrival_s = self.state.watch, self.view.tasks.arrival_s[self.order[at:]]
+        watch, arrival_s = self.state.watch, self.coming.told_s[self.order[at:]]
         if not watch.asks or not arrival_s.size:
             return np.inf
-        told = self.view.tasks.arrival_s
-        known = np.searchsorted(told, arrival_s, side="right")
+        known = np.searchsorted(self.coming.told_s, arrival_s, side="right")
         due = np.flatnonzero((known >= watch.enough) | (arrival_s >= watch.next_s))
         return float(arrival_s[due[0]]) if due.size else np.inf
 
@@ -489,6 +509,32 @@ def _joined(parts: list[Decisions]) -> Decisions:
     )  # fmt: skip
 
 
+def _is_shared(board: Board, tasks: Ints) -> Bools:
+    """Tell which tasks need reservations: gangs, and those that follow others (m,)."""
+    return np.asarray((board.tasks["gang"][tasks] > 1) | (board.tasks["follows"][tasks] >= 0))
+
+
+def _edges_in_order(edges: Edges, known: int, tasks: Ints, told_s: Floats) -> Edges:
+    """Edges that were not known, in the order in which they are told with the later task."""
+    when_s = np.zeros(int(tasks.max()) + 1)
+    when_s[tasks] = told_s
+    before, after = edges.before[known:], edges.after[known:]
+    order = np.argsort(when_s[after], kind="stable")
+    return Edges(before[order], after[order])
+
+
+def _find_out(state: State, new: Ints, now_s: float) -> None:
+    """Say of tasks that came before there were edges which are open and which are done."""
+    board = state.board
+    told = np.flatnonzero(board.tasks["arrival_s"][: state.seen] <= now_s)
+    old = np.setdiff1d(told, new)
+    old = old[board.tasks["status"][old] == UNTOLD]
+    board.tasks["status"][old] = np.where(board.tasks["place"][old] >= 0, OPEN, DONE)
+    running = board.processors["running"]
+    board.tasks["status"][running[running >= 0]] = OPEN
+    board.tasks["status"][state.homeless] = OPEN
+
+
 def _attention(on: Bools) -> Floats:
     """Servers that are awake where prices count are looked at from time 0 on."""
     return new_trees(np.where(on, 0.0, np.inf)[None, :])
@@ -529,13 +575,16 @@ def _told(state: State, facts: Facts, unbegun: Ints) -> Ints:
     from downclock.planners.cluster.kernels import moment as kernel
 
     cut = {fact.task for fact in facts.rows if fact.code == CANCELLED}
+    shared = bool(state.board.tally["shared"][0])
     rows = [(kernel.AGAIN, task, -1) for task in sorted(set(unbegun.tolist()) - cut)]
     for fact in facts.rows:
         if fact.code in (FINISHED, FAILED, LOST, CANCELLED):
             at = fact.place if fact.place >= 0 else _where(state, fact.task)
-            if fact.code == CANCELLED:
+            if fact.code in (CANCELLED, FAILED) and not shared:
+                state.board.tasks["status"][fact.task] = GONE
+            if fact.code == CANCELLED or (fact.code == FAILED and shared):
                 rows.append((kernel.CUT, fact.task, at))
-            elif at >= 0:
+            elif at >= 0 and not (fact.code == LOST and shared):
                 rows.append((kernel.FREED, fact.task, at))
         if fact.code == LOST:
             rows.append((kernel.AGAIN, fact.task, -1))

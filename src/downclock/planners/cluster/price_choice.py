@@ -86,9 +86,9 @@ def _rates(view: View, objective: Objective | None) -> Rates:
 
 
 def latest_s(
-    view: View, objective: Objective | None, tasks: Ints, work_s: float
+    view: View, objective: Objective | None, tasks: Ints, arrival_s: Floats, work_s: float
 ) -> tuple[Floats, float]:
-    """When tasks (m,), told in this order, must end; without a deadline where prices do.
+    """When tasks (m,), told at these times, must end; without a deadline where prices do.
 
     Where the last price holds for ever such a task has time for all that has arrived by then to
     run one after the other: ``work_s`` for those before, returned with these added.
@@ -103,7 +103,6 @@ def latest_s(
     for k in range(len(view.platform.kinds)):
         slow = view.frontier(k, tasks).t_max_s
         longest = np.maximum(longest, np.where(np.isfinite(slow), slow, 0.0))
-    arrival_s = view.tasks.arrival_s[tasks]
     done_s = work_s + np.cumsum(longest)
     known = np.searchsorted(arrival_s, arrival_s, side="right") - 1
     spare_s = done_s[known] + view.platform.wake_s.max() + 1.0
@@ -179,8 +178,7 @@ def must_be_busy(view: View, curves: CurveTables, board: Board, known: Ints, now
 
 def _typical(view: View, board: Board, known: Ints) -> tuple[Ints, Floats]:
     """Rows of tasks that have come, on the kind that suits them, and how long they may take."""
-    single = (view.tasks.scale[known] > 0.0) & (view.tasks.processors[known] == 1)
-    able = known[(board.kinds[known, 0] >= 0) & single]
+    able = known[(board.kinds[known, 0] >= 0) & (view.tasks.scale[known] > 0.0)]
     some = able[np.linspace(0, able.size - 1, min(SAMPLE, able.size)).astype(np.int64)]
     rows = some * board.kinds.shape[1] + board.kinds[some, 0]
     return rows, board.tasks["deadline_s"][some] - board.tasks["arrival_s"][some]

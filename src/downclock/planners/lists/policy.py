@@ -6,12 +6,11 @@ when it comes; the board keeps what is promised and follows what really happens.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from downclock.engine.book import ORPHAN
 from downclock.engine.decisions import Decisions, Switches
 from downclock.engine.facts import (
     AMENDED,
@@ -46,6 +45,7 @@ from downclock.planners.lists.wanted_lengths import (
 )
 from downclock.planners.lists.windows import windows, with_windows
 from downclock.planners.objections import not_continuous
+from downclock.planners.orphans import with_orphans
 from downclock.problem.graph import Edges
 from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
@@ -175,7 +175,7 @@ class ListPolicy:
         self._place_first(state, view, arrived[at_zero], lists)
         place_run(lists, self._in_order(state, arrived[~at_zero]), np.inf)
         decided = self._decisions(state, view, lists, _refused(lists), np.inf)
-        return state, Folded(_with_orphans(decided, view), decided.place.end_s)
+        return state, Folded(with_orphans(decided, view), decided.place.end_s)
 
     def saved(self, state: State) -> Columns:
         """The state as arrays by name."""
@@ -361,19 +361,6 @@ def _rows(lists: Lists) -> tuple[Ints, Ints, Floats, Floats]:
     node = lists.tasks["node"][task[of]] + lane
     processor = np.where(many[of] == 1, processor[of], lists.nodes["lane"][node])
     return task[of], processor, start_s[of], length_s[of]
-
-
-def _with_orphans(decided: Decisions, view: View) -> Decisions:
-    """Reject what follows a rejected task, too."""
-    if not len(view.edges) or not decided.rejected.size:
-        return decided
-    lost = np.setdiff1d(view.edges.reach(len(view.tasks), decided.rejected), decided.rejected)
-    why = np.full(lost.size, ORPHAN, dtype=object)
-    return replace(
-        decided,
-        rejected=np.concatenate([decided.rejected, lost]),
-        reason=np.concatenate([decided.reason, why]),
-    )
 
 
 _KINDS = {

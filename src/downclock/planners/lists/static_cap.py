@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -13,8 +15,7 @@ from downclock.planners.lists.policy import ListPolicy
 from downclock.power.points import Clocks
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
-from downclock.schedule.account.bill import Boundary
-from downclock.schedule.schedule import REJECTED
+from downclock.schedule.schedule import REJECTED, Schedule
 from downclock.units import Floats
 
 _STEPS = 9
@@ -48,8 +49,16 @@ class StaticCap:
         return replace(self.base, name=self.name, lengths=cap)
 
 
-def best_cap(problem: Problem, base: ListPolicy, boundary: Boundary = "last-task") -> OneClock:
-    """Return the cap whose plan loses the fewest jobs and then needs the least energy.
+def lost_and_energy(problem: Problem, schedule: Schedule) -> tuple[int, float]:
+    """Jobs that a plan loses, and the energy it needs."""
+    lost = int(np.sum(schedule.outcomes.status == REJECTED))
+    return lost, account(problem, schedule).total_j
+
+
+def best_cap(
+    problem: Problem, base: ListPolicy, cost: Callable[[Problem, Schedule], Any] = lost_and_energy
+) -> OneClock:
+    """Return the cap whose plan has the least ``cost``.
 
     Caps are ranked by run energy, on a coarse grid and a fine one around its best where clocks
     are continuous; the first few, and the default clock, are planned and billed. Cost: tasks
@@ -68,18 +77,10 @@ def best_cap(problem: Problem, base: ListPolicy, boundary: Boundary = "last-task
         ranked = np.concatenate([_ranked(problem, fine, needed_j)[:1], ranked])
     planned = _PLANNED if len(problem.tasks) <= _MANY else 1
     caps = [OneClock(float(core), float(memory)) for core, memory in ranked[:planned]]
-
-    def outcome(cap: OneClock) -> tuple[int, float]:
-        return _outcome(problem, replace(base, lengths=cap), boundary)
-
-    return min([*caps, OneClock()], key=outcome)
-
-
-def _outcome(problem: Problem, policy: ListPolicy, boundary: Boundary) -> tuple[int, float]:
-    """Jobs lost and energy needed by a policy."""
-    schedule = plan(problem, policy)
-    lost = int(np.sum(schedule.outcomes.status == REJECTED))
-    return lost, account(problem, schedule, boundary=boundary).total_j
+    return min(
+        [*caps, OneClock()],
+        key=lambda cap: cost(problem, plan(problem, replace(base, lengths=cap))),
+    )
 
 
 def _ranked(problem: Problem, caps: Floats, needed_j: list[Floats]) -> Floats:

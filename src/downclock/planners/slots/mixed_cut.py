@@ -109,22 +109,3 @@ class MixedMachines:
             least = np.minimum(least, np.maximum(start[own, early], end[own, late]))
         total = float(least.sum())
         return total - promised - SAFE * (total + promised)
-
-
-def best_on_machines(machines: Sequence[SlotGraph], machine: Ints, rank: Ints) -> SlotPlan | None:
-    """Cheapest intervals where every task has its machine and its place in the machine's queue.
-
-    Args:
-        machines: the graph as each machine sees it: same tasks, edges and slots, with the price,
-            levels, power and units of work of that machine.
-        machine: machine of each task (n,).
-        rank: order of the tasks (n,), least first, that agrees with the edges.
-
-    Returns:
-        The plan, or None where that order misses the deadline. Exact where power is convex and
-        levels are even on every machine, else a plan priced with the true tables.
-    """
-    edges = machines[0].edges
-    if np.any(rank[edges.before] >= rank[edges.after]):
-        raise InvalidInput("puts a task before its predecessor", item="rank")
-    return MixedMachines.of(machines, np.arange(len(machines))).best(machine, rank)

@@ -174,6 +174,7 @@ class SlotGraphIndex:
         pred_at, pred, succ_at, succ: neighbours, ragged.
         bits: ancestors (see `planners.slots.kernels.lists.ancestor_bits`).
         length: least slots of each task.
+        monge: see `SlotGraph.monge`.
         row, row_curve, row_work: distinct (curve, work) of tasks (rows,): which one each task has
             (n,), its curve and its work.
     """
@@ -191,6 +192,7 @@ class SlotGraphIndex:
     row: Ints
     row_curve: Ints
     row_work: Ints
+    monge: bool
 
     @classmethod
     def of(cls, graph: SlotGraph) -> SlotGraphIndex:
@@ -220,7 +222,9 @@ class SlotGraphIndex:
             ancestor_bits(order, pred_at, pred),
             graph.least_slots,
             np.ravel(row).astype(np.int64),
-            *np.ascontiguousarray(pairs.T),
+            pairs[:, 0].copy(),
+            pairs[:, 1].copy(),
+            graph.monge,
         )
 
     def windows(self, before: Ints, after: Ints) -> tuple[Ints, Ints, bool]:

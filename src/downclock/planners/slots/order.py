@@ -68,7 +68,7 @@ def best_intervals(
     known = bool(np.isfinite(plan.cost))
     scale = scale_for(index.graph, plan.cost) if known else PRECISION / _most(index, table)
     whole = index.graph.pause or table.shape[2] >= index.graph.slots
-    anchored = known and not (index.graph.monge and whole)
+    anchored = known and not (index.monge and whole)
     anchor = _nearest(at, lab, plan) if anchored else NO_ANCHOR
     value, label, _ = cut(table, index.row, at, lab, toll, anchor, before, after, scale, NO_FLOW)
     if not value < 0.5 * NEVER / scale:

@@ -121,7 +121,7 @@ def objection(problem: Problem) -> str | None:
     if drawn:
         return (
             f"counts running power only, and {' and '.join(drawn)} must be 0 for it; where servers"
-            " idle and sleep the policy thrifty plans by prices (tasks without edges)"
+            " idle and sleep, known plans by prices in continuous time (leave slot_s out)"
         )
     if np.unique(platform.chip).size != platform.processor_count:
         return "needs a clock for every processor, not for whole chips"

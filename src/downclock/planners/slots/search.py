@@ -233,7 +233,7 @@ class CostSearch:
         if self.multipliers is None:
             assert self.separable is not None
             table = self.table
-            if not self.graph.monge:
+            if not self.index.monge:
                 table = cost_table(self.index, self.graph.slots, envelope=True)
             self.multipliers = CapacityMultipliers(self.index, table, self.separable.multiplier)
         end_s = self.limit_s if end_s is None else end_s
@@ -268,7 +268,7 @@ class CostSearch:
         first, machine, _ = list_schedule(self.index, key, length)
         edges = order_edges(self.index, machine, first)
         last = first + length - 1
-        if not self.graph.monge and np.all(last <= self.graph.due):
+        if not self.index.monge and np.all(last <= self.graph.due):
             # Such a cut is never worse than a plan it starts from, which must be one of this order.
             near = SlotPlan(first, last, plan_cost(self.index, self.table, first, last))
         found = best_intervals(self.index, self.table, near, *edges, reach=reach)

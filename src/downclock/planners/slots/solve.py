@@ -23,6 +23,9 @@ WHOLE = 400
 UNTIL_PROOF, UNTIL_STAGES = 0.25, 0.5
 """Part of a search after which HiGHS is asked, and the bound of barriers."""
 
+PROOF_S = 20.0
+"""Seconds after which HiGHS is not waited for: most answers take tenths, some take minutes."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SlotResult:
@@ -85,7 +88,8 @@ def solve_slots(
         seconds: time to search, where the clock and not ``rounds`` should end it; the answer then
             depends on how fast the computer is.
         proof_s: time for HiGHS to close the gap afterwards; 0: no proof is tried.
-        rounds: orders to try; the answer depends on them and the seed only.
+        rounds: orders to try; the answer depends on them and the seed only, but where HiGHS takes
+            longer than `PROOF_S`.
         seed: of the disturbances.
         start: first slots (n,) of a schedule at full speed, where one is known.
         progress: called with (seconds, cost, bound) at every improvement.
@@ -120,7 +124,8 @@ def _search_on(search: CostSearch, rounds: int) -> None:
         turn += 1
         spent = search.spent(rounds)
         if spent > UNTIL_PROOF and search.worth_a_proof:
-            search.prove(0.7 * (search.limit_s - search.elapsed_s), FEW_NODES, FEW_COLUMNS)
+            left = 0.7 * (search.limit_s - search.elapsed_s)
+            search.prove(min(left, PROOF_S), FEW_NODES, FEW_COLUMNS)
         if spent > UNTIL_STAGES and not search.stages_tried and not search.closed:
             search.bound_stages()
     if not search.stages_tried and not search.closed and not search.late:

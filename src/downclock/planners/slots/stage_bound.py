@@ -267,7 +267,7 @@ class StageBound:
             high,
             early[beside],
             late[beside],
-            cost_table(some, longest, envelope=not index.graph.monge),
+            cost_table(some, longest, envelope=not index.monge),
             np.searchsorted(rows, index.row[beside]),
             _first_multipliers(index, fluid, barriers, plan),
             np.zeros(beside.size),

@@ -245,8 +245,10 @@ class Applications:
         mine = [wanted for wanted in self._made if wanted.application == name]
         own = " or their own power_w" if any(each.power_w is not None for each in mine) else ""
         power = "" if watts is None else f", {watts:.0f} W{own}"
+        cards = {kind.card for kind in self.site.kinds}
+        where = reference if len(cards) > 1 else cards.pop()
         return (
-            f"{name}, on {reference} {100 * typical.core_share:.0f} % of the time follows the core"
+            f"{name}, on {where} {100 * typical.core_share:.0f} % of the time follows the core"
             f" clock{power} (column application, or --archetype, says otherwise)"
         )
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform as machine
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
@@ -122,27 +122,31 @@ def _plans(summary: Summary) -> list[tuple[str, Bill]]:
     return list(zip(names, (each.bill for each in summary.plans), strict=True))
 
 
-def energy_bars(plans: Sequence[tuple[str, Bill]], bound_j: float = 0.0) -> str:
-    """Stacked bars of the energy parts, all to one scale."""
+def energy_bars(
+    plans: Sequence[tuple[str, Bill]],
+    bound_j: float = 0.0,
+    words: Callable[[float], str] = energy,
+) -> str:
+    """Stacked bars of the energy parts, all to one scale; ``words`` writes an energy."""
     longest = max([bill.total_j for _, bill in plans] + [bound_j]) or 1.0
     rows = []
     for name, bill in plans:
         pieces = "".join(
             f'<span class="part {part}" style="width:{100.0 * joules / longest:.4f}%"'
-            f' title="{part}: {energy(joules)}"></span>'
+            f' title="{part}: {words(joules)}"></span>'
             for part, joules in bill.energy_j.items()
             if joules > 0.0
         )
         rows.append(
             f'<div class="bar"><span class="name">{escape(name)}</span>'
             f'<span class="track">{pieces}</span>'
-            f'<span class="value">{energy(bill.total_j)}</span></div>'
+            f'<span class="value">{words(bill.total_j)}</span></div>'
         )
     if bound_j > 0.0:
         rows.append(
             '<div class="bar"><span class="name">lower bound</span><span class="track">'
             f'<span class="part bound" style="width:{100.0 * bound_j / longest:.4f}%"></span>'
-            f'</span><span class="value">{energy(bound_j)}</span></div>'
+            f'</span><span class="value">{words(bound_j)}</span></div>'
         )
     used = [part for part in PARTS if any(bill.energy_j[part] > 0.0 for _, bill in plans)]
     legend = "".join(f'<li><span class="part {part}"></span>{part}</li>' for part in used)

@@ -18,13 +18,14 @@ from downclock.workloads.traces.mapped import read_mapping
 from downclock.workloads.traces.philly import CHRONUS, PHILLY
 from downclock.workloads.traces.rows import Sheet, csv_sheet, lines, parquet_sheet
 from downclock.workloads.traces.sacct import SACCT, SACCT_JSON, sacct_sheet
+from downclock.workloads.traces.slurm_records import RECORDS, are_records, records_sheet
 from downclock.workloads.traces.swf import SWF, swf_sheet
 from downclock.workloads.traces.trace import Format, Trace, collected
 
 TABLES = (PHILLY, CHRONUS, PODS, EAGLE, HELIOS, SACCT)
 """Formats that are tables with a header; the first whose columns are there."""
 
-FORMATS = {each.name: each for each in (*TABLES, SACCT_JSON, SWF, BATSIM)}
+FORMATS = {each.name: each for each in (*TABLES, SACCT_JSON, RECORDS, SWF, BATSIM)}
 """Every format by name."""
 
 
@@ -80,6 +81,8 @@ def _opened(
         known = _json_format(document, format, path)
         return (batsim_sheet if known is BATSIM else sacct_sheet)(document), known, None
     sheet = _table(path, ledger)
+    if format == RECORDS.name or (format is None and are_records(sheet)):
+        return records_sheet(path, ledger), RECORDS, None
     return sheet, FORMATS[format] if format else _recognised(sheet, path), None
 
 

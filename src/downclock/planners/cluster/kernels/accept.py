@@ -11,6 +11,7 @@ import numpy as np
 
 from downclock.kernels.compiling import inner
 from downclock.planners.cluster.kernels.board import Cluster, row_of
+from downclock.planners.cluster.kernels.prices import cheapest_start_s, run_value
 from downclock.planners.cluster.kernels.queues import wait
 from downclock.planners.cluster.kernels.relist import make_room
 from downclock.planners.cluster.kernels.reserve import (
@@ -47,12 +48,40 @@ def _late_on(c: Cluster, i: int, g: int, now_s: float) -> tuple[float, float]:
     if length < 0.0:
         return NEVER, -1.0
     latest = max(begin, min(c.tasks.deadline_s[i] - length, begin + PATIENCE * length))
+    if c.tally.priced[0] == 1:
+        latest = cheapest_start_s(c, g, begin, c.tasks.deadline_s[i], length)
     return latest_start_s(c, g, i, length, begin, latest), length
 
 
 @inner
+def _reserve_cheaply(c: Cluster, i: int, k: int, now_s: float, many: int) -> bool:
+    """Reserve on kind ``k`` where and when a run is cheapest, on one of ``many`` groups."""
+    best, start_s, length_s, least = -1, 0.0, -1.0, np.inf
+    first, count = c.pools.first[k], c.pools.end[k] - c.pools.first[k]
+    for a in range(min(many, count)):
+        at = (c.pools.hint[k] + a) % count
+        g = c.pool_groups[first + at]
+        if c.servers.works[c.groups.server[g]] == 0 or c.groups.up[g] < c.tasks.gang[i]:
+            continue
+        start, length = _late_on(c, i, g, now_s)
+        if start >= 0.0 and run_value(c, g, start, length) < least:
+            best, start_s, length_s = at, start, length
+            least = run_value(c, g, start, length)
+    if best < 0:
+        return False
+    c.pools.hint[k] = best
+    reserve_at(c, i, c.pool_groups[first + best], start_s, length_s, 0)
+    return True
+
+
+@inner
 def _reserve_late(c: Cluster, i: int, k: int, now_s: float, many: int) -> bool:
-    """Reserve on kind ``k`` as late as can be, on one of ``many`` groups; sleeping ones first."""
+    """Reserve on kind ``k`` as late as can be, on one of ``many`` groups; sleeping ones first.
+
+    Where prices count, at the cheapest site and hour.
+    """
+    if c.tally.priced[0] == 1:
+        return _reserve_cheaply(c, i, k, now_s, many)
     first, count = c.pools.first[k], c.pools.end[k] - c.pools.first[k]
     for awake in range(2):
         for a in range(min(many, count)):

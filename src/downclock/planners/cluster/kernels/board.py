@@ -120,6 +120,19 @@ TASK = record(
     rank=int,  # its class among those that wait, where gangs have come; -1: it does not
     bound=int,  # 1: it waits for processors of its server to be free; 0: only its start is certain
     waits=int,  # tasks before it that are not done
+    status=int,  # a code of `status`
+    due_s=float,  # its own deadline; that of its window, ``deadline_s``, may be sooner
+    latest_s=float,  # end at the latest so that what follows it can be in time
+    leads=int,  # first edge to a task after it; -1: none
+    follows=int,  # first edge to a task before it; -1: none
+    mark=int,  # its place in the set that is worked on; -1: it is not in it
+    blames=int,  # task for which there is no room, why its workflow is refused; -1: itself
+)
+EDGE = record(  # one task has to end before another starts
+    before=int,
+    after=int,
+    more_before=int,  # next edge to the same later task; -1: none
+    more_after=int,  # next edge from the same earlier task; -1: none
 )
 TALLY = record(
     awake=int,  # servers that are awake
@@ -177,6 +190,7 @@ class Cluster(NamedTuple):
     freeing: Floats  # (k, tree over groups) when the next run on awake servers should end
     queues: Records  # of QUEUE: tasks that wait, by class (`queues`), where gangs have come
     spans: Records  # of SPAN
+    edges: Records  # of EDGE
     mates: Ints  # (k, k) 1: tasks that prefer a kind can run on the other, too
     starts: Records  # room for decisions: (m,) of START
     switches: Records  # of SWITCH

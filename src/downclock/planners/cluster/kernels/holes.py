@@ -14,6 +14,7 @@ from downclock.kernels.compiling import inner
 from downclock.kernels.least_tree import LARGEST
 from downclock.planners.cluster.kernels.board import Cluster, row_of, wake
 from downclock.planners.cluster.kernels.curves import about_over_j, fill_s
+from downclock.planners.cluster.kernels.prices import dearer_j
 from downclock.planners.cluster.kernels.queues import candidates, most_urgent, usual_lengths
 from downclock.planners.cluster.kernels.reserve import (
     book,
@@ -111,6 +112,8 @@ def fit(
         other = _over_j(c, i, k, filling) + idle
         if other < lost:
             lost, length = other, filling
+    if c.tally.priced[0] == 1:
+        lost += dearer_j(c, i, g, start_s, length)
     return gang * lost, length
 
 
@@ -240,7 +243,7 @@ def _hole_in(
 ) -> tuple[float, float, float]:
     """Return (start, run time, energy lost) of task ``i`` in a group, if less than ``least_j``."""
     j, k = c.groups.server[g], c.groups.kind[g]
-    start, gang = ready_s(c, j, now_s), c.tasks.gang[i]
+    start, gang = max(ready_s(c, j, now_s), c.tasks.arrival_s[i]), c.tasks.gang[i]
     free = c.groups.up[g] - c.groups.used[g] >= gang
     guess = start if free else max(start, c.freeing[k, c.freeing.shape[1] // 2 + g])
     if c.groups.up[g] < gang or fit(c, i, g, guess, c.servers.last_s[j], np.inf)[0] >= least_j:

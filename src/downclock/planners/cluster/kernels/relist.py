@@ -175,11 +175,19 @@ def _reserve_listed(c: Cluster, where: Ints, when: Floats) -> None:
 @inner
 def make_room(c: Cluster, new: int, now_s: float) -> bool:
     """Reserve for task ``new`` and all that wait anew; False: not all can be in time."""
+    return make_room_for(c, np.array([new]), now_s)
+
+
+@inner
+def make_room_for(c: Cluster, new: Ints, now_s: float) -> bool:
+    """Reserve for tasks ``new`` and all that wait anew; False: not all can be in time."""
     if c.tally.queued[0] > ANEW:
         return False
-    pools = _pools_of(c, new)
+    pools = _pools_of(c, new[0])
+    for a in range(1, new.size):
+        pools = np.maximum(pools, _pools_of(c, new[a]))
     waiting = all_waiting(c, pools)
-    tasks = np.append(waiting, np.array([new]))
+    tasks = np.append(waiting, new)
     tasks = tasks[np.argsort(c.tasks.deadline_s[tasks], kind="mergesort")]
     opens = _openings_s(c, pools, now_s)
     for hurry in (False, True):

@@ -428,7 +428,9 @@ def estimate_idle_share(c: Cluster, just_arrived: int, now_s: float) -> None:
     """
     tally, size = c.tally, c.processors.kind.size / c.servers.zone.size
     if tally.priced[0] == 1:
-        tasks = tally.queued[0] + (c.processors.ready_s > now_s).sum() + just_arrived
+        tasks = tally.queued[0] + just_arrived
+        for p in range(c.processors.kind.size):
+            tasks += 1 if c.processors.ready_s[p] > now_s else 0
         tally.idle_share[0] = min(1.0, c.rules.crowd * size / max(tasks, 1))
         return
     if tally.arrivals[0] >= FEW:

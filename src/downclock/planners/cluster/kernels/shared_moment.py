@@ -11,17 +11,10 @@ import numpy as np
 from downclock.kernels.compiling import compiled, inner
 from downclock.kernels.ends import overdue_until_s
 from downclock.kernels.least_tree import first_at_most, set_key
-from downclock.kernels.refusals import NO_TIME, NOWHERE
-from downclock.planners.cluster.kernels.accept import (
-    reserve,
-    reserve_anyhow,
-    soonest_place,
-)
 from downclock.planners.cluster.kernels.board import (
     Cluster,
     first_of,
     put_out,
-    row_of,
     set_asleep,
     sleep,
     wake,
@@ -34,7 +27,6 @@ from downclock.planners.cluster.kernels.holes import (
     running_on,
     settle_new,
 )
-from downclock.planners.cluster.kernels.hurry import hasten, note_no_room
 from downclock.planners.cluster.kernels.moment import (
     AGAIN,
     CHANGED,
@@ -46,8 +38,6 @@ from downclock.planners.cluster.kernels.moment import (
     is_full,
     real_end_s,
 )
-from downclock.planners.cluster.kernels.relist import make_room
-from downclock.planners.cluster.kernels.replan import refuse
 from downclock.planners.cluster.kernels.reserve import (
     book,
     profile,
@@ -56,10 +46,17 @@ from downclock.planners.cluster.kernels.reserve import (
     set_attention,
     take_off,
 )
+from downclock.planners.cluster.kernels.status import NEW
+from downclock.planners.cluster.kernels.workflows import (
+    arrive,
+    change_deadline,
+    delay,
+    drop,
+    finish,
+    reserve_again,
+    wait_on,
+)
 from downclock.units import Floats, Ints
-
-USUAL = 0.02
-"""Weight of the latest arrival in the usual run time."""
 
 
 @inner
@@ -75,26 +72,6 @@ def _homeless_of(c: Cluster, j: int) -> Ints:
     for a in range(found.size):
         take_off(c, found[a])
     return found
-
-
-@inner
-def _refuse(c: Cluster, i: int, now_s: float) -> None:
-    """Say why task ``i`` cannot run, and when all its processors could have done it."""
-    refuse(c, i, now_s)
-    g, start, length = soonest_place(c, i, now_s, True, True)
-    row = c.tally.refusals[0] - 1
-    if g >= 0 and c.refusals.why[row] != NO_TIME:
-        c.refusals.earliest_s[row] = start + length
-
-
-@inner
-def _reserve_again(c: Cluster, tasks: Ints, now_s: float) -> None:
-    """Give accepted tasks another place, the first deadline first."""
-    for a in np.argsort(c.tasks.deadline_s[tasks], kind="mergesort"):
-        i = tasks[a]
-        if c.tasks.booked[i] < 0 and not reserve_anyhow(c, i, now_s):
-            _refuse(c, i, now_s)
-            c.refusals.why[c.tally.refusals[0] - 1] = NOWHERE
 
 
 @inner
@@ -120,7 +97,8 @@ def _overdue(c: Cluster, i: int, now_s: float) -> None:
             servers = np.append(servers, np.array([j]))
         a = c.items.more[a]
     for b in range(servers.size):
-        _reserve_again(c, _homeless_of(c, servers[b]), now_s)
+        reserve_again(c, _homeless_of(c, servers[b]), now_s)
+    delay(c, i, now_s)
 
 
 @inner
@@ -202,32 +180,44 @@ def _free(c: Cluster, i: int, touched: Ints) -> Ints:
 
 
 @inner
-def _follow(c: Cluster, told: Ints, now_s: float) -> Ints:
-    """Follow what was told; return the servers on which processors are free now."""
+def _follow_one(
+    c: Cluster, what: int, i: int, now_s: float, touched: Ints, ready: Ints
+) -> tuple[Ints, Ints]:
+    """Follow what was told of a task; return the servers that it leaves, and what may start."""
+    if what == CHANGED and c.tasks.rank[i] < 0:
+        return touched, ready
+    if c.tasks.place[i] >= 0:
+        touched = _free(c, i, touched)
+    elif c.tasks.booked[i] >= 0:
+        take_off(c, i)
+    if what == FREED:
+        ready = finish(c, i, now_s, ready)
+    elif what == CUT:
+        drop(c, i)
+    return touched, ready
+
+
+@inner
+def _follow(c: Cluster, told: Ints, now_s: float) -> tuple[Ints, Ints]:
+    """Follow what was told; return servers with processors that are free now, and ready tasks."""
     homeless, touched = np.empty(0, np.int64), np.empty(0, np.int64)
+    ready = np.empty(0, np.int64)
     for a in range(told.shape[0]):
         what, i, at = told[a, 0], told[a, 1], told[a, 2]
-        if what in (FREED, CUT):
-            if c.tasks.place[i] >= 0:
-                touched = _free(c, i, touched)
-            elif c.tasks.booked[i] >= 0:
-                take_off(c, i)
-        elif what == CHANGED:
-            if c.tasks.rank[i] >= 0:
-                take_off(c, i)
+        if what in (FREED, CUT, AGAIN, CHANGED):
+            waited = c.tasks.rank[i] >= 0
+            touched, ready = _follow_one(c, what, i, now_s, touched, ready)
+            if what == AGAIN or (what == CHANGED and waited):
                 homeless = np.append(homeless, np.array([i]))
-        elif what == AGAIN:
-            if c.tasks.place[i] >= 0:
-                touched = _free(c, i, touched)
-            elif c.tasks.booked[i] >= 0:
-                take_off(c, i)
-            homeless = np.append(homeless, np.array([i]))
         else:
             homeless = np.concatenate((homeless, _machine(c, what, at, now_s)))
     while c.busy[0, 1] <= now_s:
         _overdue(c, c.processors.running[first_of(c.busy)], now_s)
-    _reserve_again(c, homeless, now_s)
-    return touched
+    for a in range(told.shape[0]):
+        if told[a, 0] == CHANGED:
+            change_deadline(c, told[a, 1], now_s)
+    reserve_again(c, homeless, now_s)
+    return touched, ready
 
 
 @inner
@@ -276,9 +266,11 @@ def _attend(c: Cluster, now_s: float) -> None:
             wake(c, j, now_s)
             c.servers.last_s[j] = c.tasks.start_s[i] + c.tasks.length_s[i]
             set_attention(c, j)
-        elif c.tasks.waits[i] > 0 or not is_free(c, i):
+        elif c.tasks.waits[i] > 0:
+            wait_on(c, i, now_s)
+        elif not is_free(c, i):
             take_off(c, i)
-            _reserve_again(c, np.array([i]), now_s)
+            reserve_again(c, np.array([i]), now_s)
         else:
             due(c, i, now_s)
 
@@ -294,20 +286,14 @@ def _idle_now(c: Cluster, j: int, now_s: float) -> None:
 @inner
 def _moment(c: Cluster, told: Ints, arrived: Ints, now_s: float) -> None:
     """Do everything that happens at ``now_s``."""
-    touched = _follow(c, told, now_s)
+    touched, ready = _follow(c, told, now_s)
     for i in arrived:
-        free = c.curves.rows.free_s[row_of(c, i, max(c.kinds[i, 0], 0))]
-        if free < np.inf:
-            mean = c.tally.mean_s[0]
-            c.tally.mean_s[0] = free if mean == 0.0 else mean + USUAL * (free - mean)
-        hasten(c, i)
-        if not reserve(c, i, now_s):
-            note_no_room(c, i, now_s)
-            if not make_room(c, i, now_s):
-                _refuse(c, i, now_s)
+        c.tasks.status[i] = NEW
+    for i in arrived:
+        arrive(c, i, now_s)
     for j in touched:
         fill(c, j, now_s)
-    for i in arrived:
+    for i in np.concatenate((ready, arrived)):
         if c.tasks.rank[i] >= 0:
             settle_new(c, i, now_s)
     for j in touched:
