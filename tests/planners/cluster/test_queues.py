@@ -74,14 +74,39 @@ def test_the_most_urgent_of_those_that_fit_is_found():
 
 
 @pytest.mark.parametrize("count", [1, 5, 16, 23])
-def test_the_next_small_key_of_a_tree_is_found(count):
+def test_small_keys_of_a_tree_are_found_in_turns(count):
     keys = np.random.default_rng(count).uniform(0.0, 1.0, count)
     trees = new_trees(keys[None, :])
-    for leaf in range(count):
+    for begin in range(count):
         for limit in (-1.0, 0.2, 0.7, 2.0):
-            later = np.flatnonzero(keys[leaf:] <= limit)
-            right = leaf + later[0] if later.size else -1
-            assert holes._next_at_most(trees, 0, limit, leaf) == right
+            turns = (begin + np.arange(count)) % count
+            right = turns[keys[turns] <= limit]
+            for most in (1, 3, count):
+                found = reserve.leaves_at_most(trees, 0, limit, begin, count, most)
+                assert found.tolist() == right[:most].tolist()
+
+
+def test_a_server_opens_on_which_nothing_is_reserved():
+    cluster, tasks = board(8)
+    for a, g in ((0, 0), (1, 0), (2, 1)):
+        cluster.tasks["gang"][tasks[a]] = 1
+        reserve.reserve_at(cluster, tasks[a], g, 100.0, 50.0, 0)
+    assert holes._empty_like(cluster, 0) == 2
+    reserve.reserve_at(cluster, tasks[3], 2, 100.0, 50.0, 0)
+    assert holes._empty_like(cluster, 0) == 0
+
+
+def test_tasks_that_can_wait_leave_poor_holes_to_those_that_are_due():
+    cluster, tasks = board(9)
+    cluster.tally["mean_s"] = 1000.0
+    patient, due = tasks[:2]
+    cluster.tasks["start_s"][patient], cluster.tasks["start_s"][due] = 1e6, 0.0
+    for part in (0.0, 0.2):
+        assert holes._score(cluster, due, 0, part, 0.0) < part - 0.9
+    assert holes._score(cluster, patient, 0, 0.05, 0.0) == pytest.approx(0.05, abs=0.01)
+    cluster.tally["awake"], cluster.tally["queued"] = 3, 30
+    assert holes._score(cluster, patient, 0, 0.2, 0.0) == np.inf
+    assert holes._score(cluster, due, 0, 0.2, 0.0) == pytest.approx(0.2 - 0.5)
 
 
 def test_room_is_made_by_listing_what_waits_anew():

@@ -24,16 +24,18 @@ from downclock.planners.cluster.kernels.reserve import (
     ready_s,
     reserve_at,
     set_attention,
+    sleeping_servers,
     soonest_start_s,
     wanted_s,
 )
-from downclock.units import Floats
+from downclock.units import Floats, Ints
 
 PATIENCE = 8.0
 """So many times its run time a task waits at most, however late its deadline is."""
 
-NEAR = 64
-"""Groups looked at for a reservation before all are."""
+NEAR, WIDE = 64, 1024
+"""Servers, sleeping and awake, looked at for a reservation before all are; and for a gang of
+several."""
 
 WIDE_TRIES = 32
 """Starts that are tried for a gang of several servers where the best are taken."""
@@ -75,28 +77,45 @@ def _reserve_cheaply(c: Cluster, i: int, k: int, now_s: float, many: int) -> boo
 
 
 @inner
+def _servers_with(c: Cluster, k: int, many: int) -> Ints:
+    """Return servers with kind ``k``: sleeping ones, then those awake, up to ``many`` of each.
+
+    The first is where the last reservation was made, so that few servers have reservations.
+    """
+    asleep = sleeping_servers(c, k, c.pools.hint[k], many)
+    count = c.tally.awake[0]
+    awake = np.empty(min(many, count), np.int64)
+    for a in range(awake.size):
+        awake[a] = c.awake_servers[(c.pools.hint[k] + a) % count]
+    return np.concatenate((asleep, awake))
+
+
+@inner
+def _group_of(c: Cluster, j: int, k: int) -> int:
+    """Return the processors of kind ``k`` of server ``j``; -1: it has none."""
+    for g in range(c.servers.group_first[j], c.servers.group_end[j]):
+        if c.groups.kind[g] == k:
+            return int(g)
+    return -1
+
+
+@inner
 def _reserve_late(c: Cluster, i: int, k: int, now_s: float, many: int) -> bool:
-    """Reserve on kind ``k`` as late as can be, on one of ``many`` groups; sleeping ones first.
+    """Reserve on kind ``k`` as late as can be, on one of ``many`` servers.
 
     Where prices count, at the cheapest site and hour.
     """
     if c.tally.priced[0] == 1:
         return _reserve_cheaply(c, i, k, now_s, many)
-    first, count = c.pools.first[k], c.pools.end[k] - c.pools.first[k]
-    for awake in range(2):
-        for a in range(min(many, count)):
-            at = (c.pools.hint[k] + a) % count
-            g = c.pool_groups[first + at]
-            j = c.groups.server[g]
-            if c.servers.works[j] == 0 or c.servers.awake[j] != awake:
-                continue
-            if c.groups.up[g] < c.tasks.gang[i]:
-                continue
-            start, length = _late_on(c, i, g, now_s)
-            if start >= 0.0:
-                c.pools.hint[k] = at
-                reserve_at(c, i, g, start, length, 0)
-                return True
+    for j in _servers_with(c, k, many):
+        g = _group_of(c, j, k)
+        if g < 0 or c.groups.up[g] < c.tasks.gang[i] or c.servers.works[j] == 0:
+            continue
+        start, length = _late_on(c, i, g, now_s)
+        if start >= 0.0:
+            c.pools.hint[k] = j
+            reserve_at(c, i, g, start, length, 0)
+            return True
     return False
 
 
@@ -141,21 +160,19 @@ def reserve_wide(c: Cluster, i: int, k: int, start_s: float, length_s: float, no
     """Reserve whole servers of kind ``k`` for a gang that no server holds; False: too few."""
     need, groups = c.tasks.gang[i], c.groups
     chosen, m = np.empty(need, np.int64), 0
-    for awake in range(2):
-        for at in range(c.pools.first[k], c.pools.end[k]):
-            if need <= 0:
-                break
-            g = c.pool_groups[at]
-            j = groups.server[g]
-            if groups.up[g] == 0 or c.servers.works[j] == 0:
-                continue
-            if c.servers.awake[j] != 1 - awake or ready_s(c, j, now_s) > start_s:
-                continue
-            end = start_s + length_s
-            if free_until_s(c, g, i, groups.up[g], start_s, end) >= end:
-                chosen[m] = g
-                m += 1
-                need -= groups.up[g]
+    end = start_s + length_s
+    for j in _servers_with(c, k, max(WIDE, 4 * need)):
+        if need <= 0:
+            break
+        g = _group_of(c, j, k)
+        if g < 0 or groups.up[g] == 0 or c.servers.works[j] == 0:
+            continue
+        if ready_s(c, j, now_s) > start_s:
+            continue
+        if free_until_s(c, g, i, groups.up[g], start_s, end) >= end:
+            chosen[m] = g
+            m += 1
+            need -= groups.up[g]
     if need > 0:
         return False
     c.tasks.start_s[i], c.tasks.length_s[i], c.tasks.bound[i] = start_s, length_s, 0
@@ -236,7 +253,7 @@ def reserve(c: Cluster, i: int, now_s: float) -> bool:
     """Reserve processors for task ``i`` beside all that has some; False: there are none in time."""
     if _reserve_on_kinds(c, i, now_s, NEAR):
         return True
-    if c.groups.server.size > NEAR and _reserve_on_kinds(c, i, now_s, c.groups.server.size):
+    if c.servers.zone.size > NEAR and _reserve_on_kinds(c, i, now_s, c.servers.zone.size):
         return True
     for hurry in (False, True):
         g, start, length = soonest_place(c, i, now_s, hurry, False)

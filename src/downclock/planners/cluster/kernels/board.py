@@ -87,7 +87,7 @@ GROUP = record(  # processors of one kind in one server: alike, so they are a co
 POOL = record(  # groups of one kind, in ``pool_groups``
     first=int,
     end=int,
-    hint=int,  # where the last reservation was made, counted from the first
+    hint=int,  # server where the last reservation was made
     hurry=float,  # how much faster than they want new tasks are to run, as room is scarce: 0 to 1
 )
 QUEUE = record(head=int, tail=int, count=int)  # waiting tasks of one class, the first to come first

@@ -22,31 +22,36 @@ from downclock.planners.cluster.kernels.reserve import (
     free_until_s,
     is_wide,
     launch,
+    leaves_at_most,
     natural_s,
     ready_s,
     reserve_at,
+    sleeping_servers,
     soonest_start_s,
     take_off,
     wanted_s,
 )
 from downclock.units import Floats, Ints
 
-SHORT, WASTE = 0.12, 0.05
+SHORT, WASTE = 0.1, 0.05
 """What a task leaves of a hole: below this part of a usual run time it will idle; above, this part
 of it."""
 
-EXTEND = 0.5
+EXTEND = 0.4
 """Part that will idle of the time by which other processors are kept awake longer."""
 
-GOOD = 0.4
-"""A hole is filled where less than this part of the price of its time is lost."""
+GOOD, PATIENT = 0.4, 0.15
+"""A hole is filled where less than this part of the price of its time is lost: by a task that is
+due, and by one that can wait for a better one."""
 
 ALONE = 6.0
 """How much more may be lost where nothing else waits and one server is awake at most."""
 
-URGENT, SOON = 0.1, 0.5
-"""What it is worth, against the price of time, that a task which is due finds a hole; and how much
-sooner than usual run times it counts."""
+URGENT, CHOICE, SOON = 1.0, 30.0, 0.2
+"""What it is worth, against the price of time, that a task which is due finds a hole while few
+wait; how many wait where it is worth half; and the part of usual run times within which a task
+counts as due by half. Tasks that are due open servers, which take in tasks that could have waited:
+with holes for those in a hurry more wait, and what fills a hole is chosen from more."""
 
 SEEN, OFFERED = 512, 256
 """Waiting tasks looked at for one hole, and for each end of a server that opens."""
@@ -118,21 +123,26 @@ def fit(
 
 
 @inner
-def _good_enough(c: Cluster, j: int) -> float:
-    """Return the part of the price of its time that may be lost where a task fills a hole.
+def _alone(c: Cluster, j: int) -> float:
+    """Return how much more of the price of its time may be lost where a task fills a hole.
 
     Where one server is awake and few tasks wait, one that is left out will keep a server awake
     almost alone.
     """
     few = 1.0 - c.tally.queued[0] / (c.servers.end[j] - c.servers.first[j])
-    return GOOD + ALONE * min(1.0, max(0.0, few + 1.0 - c.tally.awake[0]))
+    return ALONE * min(1.0, max(0.0, few + 1.0 - c.tally.awake[0]))
 
 
 @inner
-def _bonus(c: Cluster, i: int, now_s: float) -> float:
-    """Return what it is worth that a task is not due any more, against the price of time."""
-    left = max(0.0, c.tasks.start_s[i] - now_s)
-    return URGENT / (1.0 + left / (SOON * c.tally.mean_s[0] + 1e-9))
+def _score(c: Cluster, i: int, j: int, part: float, now_s: float) -> float:
+    """Return what speaks against task ``i`` in a hole of server ``j``: the least is the best.
+
+    ``part`` of the price of its time is lost. Infinite: it should wait for a better hole.
+    """
+    near = 1.0 / (1.0 + max(0.0, c.tasks.start_s[i] - now_s) / (SOON * c.tally.mean_s[0] + 1e-9))
+    if part >= PATIENT + near * (GOOD - PATIENT) + _alone(c, j):
+        return np.inf
+    return part - near * URGENT * CHOICE / (CHOICE + c.tally.queued[0])
 
 
 @inner
@@ -151,7 +161,7 @@ def _best_for(c: Cluster, g: int, start_s: float, free: int, now_s: float) -> tu
     j = c.groups.server[g]
     until, price = c.servers.last_s[j], lane_w(c, j)
     ends = free_ends_s(c, g, start_s, free)
-    best, least, length_s = -1, _good_enough(c, j), -1.0
+    best, least, length_s = -1, np.inf, -1.0
     for i in candidates(c, c.groups.kind[g], free, until - start_s, SEEN):
         gang = c.tasks.gang[i]
         blocked = ends[gang]
@@ -159,7 +169,7 @@ def _best_for(c: Cluster, g: int, start_s: float, free: int, now_s: float) -> tu
             blocked = free_until_s(c, g, i, gang, start_s, np.inf)
         lost, length = fit(c, i, g, start_s, until, blocked)
         if lost < np.inf:
-            score = lost / (gang * length * price + 1e-9) - _bonus(c, i, now_s)
+            score = _score(c, i, j, lost / (gang * length * price + 1e-9), now_s)
             if score < least:
                 best, least, length_s = i, score, length
     return best, length_s
@@ -197,44 +207,14 @@ def running_on(c: Cluster, j: int) -> int:
 
 
 @inner
-def _next_at_most(trees: Floats, row: int, limit: float, leaf: int) -> int:
-    """Return the first leaf from ``leaf`` on with a key of at most ``limit``, or -1."""
-    size = trees.shape[1] // 2
-    node = size + leaf
-    while not trees[row, node] <= limit:
-        while node % 2 == 1:  # all below its parent lies behind
-            node //= 2
-            if node <= 1:
-                return -1
-        node += 1
-    while node < size:
-        node *= 2
-        if not trees[row, node] <= limit:
-            node += 1
-    return node - size
-
-
-@inner
 def _groups_at_most(c: Cluster, trees: Floats, k: int, limit: float) -> Ints:
     """Return groups of kind ``k`` whose key in a tree is at most ``limit``: `LOOK`, in turns."""
-    found, m, limit = np.empty(LOOK, np.int64), 0, min(limit, LARGEST)
     count = c.groups.server.size
-    begin = c.tally.turn[0] % count
-    g, wrapped = _next_at_most(trees, k, limit, begin), False
-    while m < LOOK:
-        if g < 0 or g >= count:
-            if wrapped:
-                break
-            g, wrapped = _next_at_most(trees, k, limit, 0), True
-            continue
-        if wrapped and g >= begin:
-            break
-        found[m] = g
-        m += 1
-        g = _next_at_most(trees, k, limit, g + 1) if g + 1 < count else -1
-    if m == LOOK:
-        c.tally.turn[0] = found[m - 1] + 1
-    return found[:m]
+    begin, limit = c.tally.turn[0] % count, min(limit, LARGEST)
+    found = leaves_at_most(trees, k, limit, begin, count, LOOK)
+    if found.size == LOOK:
+        c.tally.turn[0] = found[LOOK - 1] + 1
+    return found
 
 
 @inner
@@ -290,8 +270,9 @@ def settle_new(c: Cluster, i: int, now_s: float) -> None:
     g, start, length, lost = find_hole(c, i, now_s, False)
     if g < 0:
         return
-    price = lane_w(c, c.groups.server[g]) * c.tasks.gang[i] * length
-    if lost < (_good_enough(c, c.groups.server[g]) + _bonus(c, i, now_s)) * price:
+    j = c.groups.server[g]
+    price = lane_w(c, j) * c.tasks.gang[i] * length
+    if _score(c, i, j, lost / (price + 1e-9), now_s) < np.inf:
         move_to(c, i, g, start, length)
 
 
@@ -323,10 +304,10 @@ def _filled(
             continue
         loss[b], time_s[b] = fit(c, other, g, start_s, until_s, np.inf)
         if loss[b] < np.inf:
-            score[b] = loss[b] / (c.tasks.gang[other] * time_s[b] * price + 1e-9)
-            score[b] -= _bonus(c, other, now_s)
+            part = loss[b] / (c.tasks.gang[other] * time_s[b] * price + 1e-9)
+            score[b] = _score(c, other, j, part, now_s)
     for b in np.argsort(score, kind="mergesort"):
-        if score[b] >= _good_enough(c, j) or free == 0:
+        if score[b] == np.inf or free == 0:
             break
         gang = c.tasks.gang[others[b]]
         if gang <= free:
@@ -429,6 +410,23 @@ def _reslowed(c: Cluster, i: int, g: int, start_s: float) -> float:
 
 
 @inner
+def _empty_like(c: Cluster, g: int) -> int:
+    """Return a group like ``g`` on a sleeping server on which nothing is reserved; or ``g``.
+
+    What others have reserved on a server that opens could not be filled.
+    """
+    j = c.groups.server[g]
+    if c.servers.awake[j] == 1:
+        return g
+    for other in sleeping_servers(c, c.groups.kind[g], j, LOOK):
+        like = c.servers.group_first[other] + g - c.servers.group_first[j]
+        alike = c.servers.server_class[other] == c.servers.server_class[j]
+        if alike and c.groups.up[like] == c.groups.up[g] and c.groups.head[like] < 0:
+            return int(like)
+    return g
+
+
+@inner
 def due(c: Cluster, i: int, now_s: float) -> None:
     """See to a task whose reserved start has come, or the time to wake its server."""
     g = c.items.group[c.tasks.booked[i]]
@@ -441,6 +439,8 @@ def due(c: Cluster, i: int, now_s: float) -> None:
         move_to(c, i, g, start, _reslowed(c, i, g, start))
         return
     other, at, length, lost = find_hole(c, i, now_s, True)
+    g = _empty_like(c, g)
+    j = c.groups.server[g]
     until, share = choose_end(c, g, i, start, c.servers.wake_j[j], now_s)
     if c.servers.awake[j] == 0 and share < lost:
         open_for(c, i, g, until, now_s)

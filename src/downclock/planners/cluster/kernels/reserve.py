@@ -11,7 +11,7 @@ import numpy as np
 
 from downclock.kernels.compiling import inner
 from downclock.kernels.ends import ends_by
-from downclock.kernels.least_tree import set_key
+from downclock.kernels.least_tree import LARGEST, set_key
 from downclock.planners.cluster.kernels.board import Cluster, row_of
 from downclock.planners.cluster.kernels.curves import want_s
 from downclock.planners.cluster.kernels.queues import wait, wait_no_more
@@ -179,6 +179,51 @@ def ready_s(c: Cluster, j: int, now_s: float) -> float:
     if c.servers.awake[j] == 1:
         return max(now_s, c.servers.since_s[j] + c.servers.wake_s[j])
     return now_s + c.servers.wake_s[j]
+
+
+@inner
+def _next_at_most(trees: Floats, row: int, limit: float, leaf: int) -> int:
+    """Return the first leaf from ``leaf`` on with a key of at most ``limit``, or -1."""
+    size = trees.shape[1] // 2
+    node = size + leaf
+    while not trees[row, node] <= limit:
+        while node % 2 == 1:  # all below its parent lies behind
+            node //= 2
+            if node <= 1:
+                return -1
+        node += 1
+    while node < size:
+        node *= 2
+        if not trees[row, node] <= limit:
+            node += 1
+    return node - size
+
+
+@inner
+def leaves_at_most(
+    trees: Floats, row: int, limit: float, begin: int, count: int, most: int
+) -> Ints:
+    """Return up to ``most`` of ``count`` leaves with a key of at most ``limit``, in turns."""
+    found, m = np.empty(min(most, count), np.int64), 0
+    leaf, wrapped = _next_at_most(trees, row, limit, begin), False
+    while m < found.size:
+        if leaf < 0 or leaf >= count:
+            if wrapped:
+                break
+            leaf, wrapped = _next_at_most(trees, row, limit, 0), True
+            continue
+        if wrapped and leaf >= begin:
+            break
+        found[m] = leaf
+        m += 1
+        leaf = _next_at_most(trees, row, limit, leaf + 1) if leaf + 1 < count else -1
+    return found[:m]
+
+
+@inner
+def sleeping_servers(c: Cluster, k: int, begin: int, most: int) -> Ints:
+    """Return up to ``most`` sleeping servers with kind ``k``, in turns from a server on."""
+    return leaves_at_most(c.asleep, k, LARGEST, begin, c.servers.zone.size, most)
 
 
 @inner
