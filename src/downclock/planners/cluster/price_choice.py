@@ -169,7 +169,8 @@ def must_be_busy(view: View, curves: CurveTables, board: Board, known: Ints, now
     recent = (board.kinds[known, 0] >= 0) & (tasks["deadline_s"] > now_s - AHEAD_S)
     some, tasks = known[recent], tasks[recent]
     short_s = curves.rows["short_s"][some * board.kinds.shape[1] + board.kinds[some, 0]]
-    part = tasks["gang"] * short_s / (tasks["deadline_s"] - tasks["arrival_s"])
+    room_s = np.maximum(tasks["deadline_s"] - tasks["arrival_s"], np.maximum(short_s, 1e-9))
+    part = tasks["gang"] * short_s / room_s
     at_s = np.concatenate([tasks["deadline_s"], tasks["arrival_s"]])
     step = np.concatenate([-part, part])
     busy = np.cumsum(step[np.lexsort((step, at_s))])
