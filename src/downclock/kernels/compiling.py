@@ -83,8 +83,8 @@ METER = Meter()
 NUMBERS = {"inf", "nan", "int64", "uint64", "floor", "ceil", "sqrt", "exp", "log", "nextafter"}
 """What kernels ask of numpy without making arrays."""
 
-METHODS = {"copy", "astype", "sum", "any", "all"}
-"""Methods that make an array, or are asked of one just made."""
+METHODS = {"copy", "astype", "sum", "any", "all", "min", "max", "mean", "argmin", "argmax", "sort"}
+"""Methods of arrays that make others, if only on the way."""
 
 ALONE = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """What numba need not make for a kernel that Python never calls."""
@@ -142,7 +142,7 @@ class Kernel:
             METER.kept = False
             self._make_ready_anew(args)
         except Exception as error:
-            if "NRT required" not in str(error):
+            if METER.counts or not isinstance(error, _numba().core.errors.NumbaError):
                 raise
             METER.counts = True  # one makes an array that it does not name, so all count
             self._make_ready_anew(args)
@@ -185,9 +185,11 @@ class Kernel:
     def borrows(self) -> bool:
         """Tell whether it only borrows arrays: it makes none, and gets none from what it calls."""
         code, scope = self.py_func.__code__, self.py_func.__globals__
-        asked = {b.argval for a, b in pairwise(dis.get_instructions(code)) if a.argval == "np"}
+        steps = [*dis.get_instructions(code)]
+        asked = {b.argval for a, b in pairwise(steps) if a.argval == "np"}
+        methods = {a.argval for a in steps if a.opname in ("LOAD_METHOD", "LOAD_ATTR")}
         called = [scope[name] for name in code.co_names if isinstance(scope.get(name), Kernel)]
-        makes = not asked <= NUMBERS or METHODS & {*code.co_names}
+        makes = not asked <= NUMBERS or METHODS & methods
         return not makes and all(each._gives_numbers for each in (self, *called))
 
     @cached_property
