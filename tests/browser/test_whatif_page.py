@@ -27,7 +27,7 @@ def test_the_page_fits_its_window_and_asks_for_nothing(
     opened.on("request", lambda r: asked.append(r.url))
     opened.goto(page.as_uri())
     assert opened.locator("h2").first.inner_text() == "How much of the trace this is about"
-    assert opened.locator("table.knobs").count() == 5
+    assert opened.locator("table.knobs").count() == 4
     wide = "() => document.documentElement.scrollWidth <= window.innerWidth"
     assert opened.evaluate(wide)
     assert said == []

@@ -119,12 +119,11 @@ def command(
     cluster (.toml).
 
     A task graph: the Standard Task Graph format (.stg) and WfFormat 1.5 (.json), by one deadline;
-    with --cluster on that cluster, a unit of the file's work being a second at default clocks; with
-    --cores on one chip or on machines in slots. There clock 1 does one unit of work (cycle or
-    second) a second. On one chip all clocks are possible. With --slot there are five, tasks start
-    and end on slots and may pause, and what is left of a task's last slot is waste; the prices
-    become part of the problem, which starts at their first row. Without a deadline there is time
-    for every list schedule at clock 1.
+    with --cluster on that cluster, a unit of work being a second at default clocks; with --cores on
+    one chip or on machines in slots, where clock 1 does a unit of work (cycle or second) a second.
+    On one chip all clocks are possible. With --slot there are five, tasks start and end on slots
+    and may pause, what is left of a task's last slot is waste, and the prices become part of the
+    problem, which starts at their first row.
     """
     if cores is not None:
         make = _on_chip if asked["slot_s"] is None else _in_slots

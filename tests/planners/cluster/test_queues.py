@@ -21,7 +21,7 @@ def board(seed: int, tasks: int = 40, servers: int = 3):
     made, view = ClusterPolicy(), View(problem)
     state = made.start(view)
     told = view.tasks.add(problem.tasks, np.arange(len(problem.tasks)))
-    made._fill(state, view, told)
+    made._fill(state, view, told, view.tasks.arrival_s[told])
     state.board.tasks["gang"] = np.random.default_rng(seed).choice(GANGS, state.board.tasks.size)
     make_room_for_gangs(state.board, state.board.tasks["gang"])
     make_queues(state.board)

@@ -247,6 +247,8 @@ class _Pool:
         """Group chains (m,) into servers by length; return the processor of each task."""
         wanted_s = np.minimum(self.batch.free_s[tasks, self.kind], self.batch.due_s[tasks])
         there = chain >= 0
+        if not np.any(there):
+            return chain
         loads_s = np.bincount(chain[there], wanted_s[there])
         place = self._arranged(self.ready_s[: loads_s.size] + loads_s)[0]
         return np.where(there, place[chain], -1)

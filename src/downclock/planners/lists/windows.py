@@ -44,10 +44,10 @@ def windows(edges: Edges, told_s: Floats, deadline_s: Floats, fastest_s: Floats)
         i, follows = before[edge], after[edge]
         latest_s[i] = min(latest_s[i], latest_s[follows] - fastest_s[follows])
         stretch[i] = min(stretch[i], stretch[follows])
-    bound = np.isfinite(stretch)
-    part = np.where(bound, stretch, 0.0)
-    start_s = told_s + part * np.where(bound, path_s - fastest_s, 0.0)
-    return Windows(start_s, np.where(bound, told_s + part * path_s, np.inf), latest_s)
+    bound = np.isfinite(stretch) & np.isfinite(path_s)  # what can never run has no window
+    part, whole_s = np.where(bound, stretch, 0.0), np.where(bound, path_s, 0.0)
+    start_s = told_s + part * (whole_s - np.where(bound, fastest_s, 0.0))
+    return Windows(start_s, np.where(bound, told_s + part * whole_s, np.inf), latest_s)
 
 
 def with_windows(view: View, tasks: Ints, found: Windows) -> View:

@@ -244,8 +244,8 @@ def wake(c: Cluster, j: int, now_s: float) -> None:
 
 
 @inner
-def put_out(c: Cluster, j: int, asleep_s: float) -> None:
-    """Take server ``j`` off those awake; it takes ``asleep_s`` to wake (infinite: it cannot)."""
+def put_out(c: Cluster, j: int) -> None:
+    """Take server ``j`` off those awake."""
     tally = c.tally
     c.servers.awake[j] = 0
     tally.awake[0] -= 1
@@ -255,12 +255,16 @@ def put_out(c: Cluster, j: int, asleep_s: float) -> None:
     c.servers.awake_rank[moved] = c.servers.awake_rank[j]
     c.servers.awake_rank[j] = -1
     set_key(c.attend, 0, j, np.inf)
-    set_asleep(c, j, asleep_s)
+    set_asleep(c, j)
 
 
 @inner
-def set_asleep(c: Cluster, j: int, asleep_s: float) -> None:
-    """Say how long sleeping server ``j`` takes to wake, for every kind it has that works."""
+def set_asleep(c: Cluster, j: int) -> None:
+    """Say how long sleeping server ``j`` takes to wake, for every kind it has that works.
+
+    One that is down cannot wake, whatever becomes of its processors meanwhile.
+    """
+    asleep_s = c.servers.wake_s[j] if c.servers.works[j] == 1 else np.inf
     for p in range(c.servers.first[j], c.servers.end[j]):
         if c.processors.up[p] == 0:
             set_key(c.asleep, c.processors.kind[p], j, np.inf)
@@ -273,7 +277,7 @@ def set_asleep(c: Cluster, j: int, asleep_s: float) -> None:
 def sleep(c: Cluster, j: int, at_s: float) -> None:
     """Put server ``j`` to sleep; it has nothing to do."""
     _switch(c, j, 0, at_s)
-    put_out(c, j, c.servers.wake_s[j])
+    put_out(c, j)
 
 
 @inner

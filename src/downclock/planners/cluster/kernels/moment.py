@@ -181,14 +181,14 @@ def _machine(c: Cluster, what: int, at: int, now_s: float) -> Ints:
             changed(c, at, now_s)
         else:
             changed(c, at, now_s)
-            set_asleep(c, c.processors.server[at], c.servers.wake_s[c.processors.server[at]])
+            set_asleep(c, c.processors.server[at])
     elif what == RETURNED:
         c.processors.up[at] = 1
         if c.servers.awake[c.processors.server[at]] == 1:
             c.processors.ready_s[at] = c.processors.end_s[at] = _woken_s(c, at, now_s)
             changed(c, at, now_s)
-        elif c.servers.works[c.processors.server[at]] == 1:
-            set_asleep(c, c.processors.server[at], c.servers.wake_s[c.processors.server[at]])
+        else:
+            set_asleep(c, c.processors.server[at])
     elif what == SERVER_GONE:
         c.servers.works[at] = 0
         for p in range(c.servers.first[at], c.servers.end[at]):
@@ -197,14 +197,14 @@ def _machine(c: Cluster, what: int, at: int, now_s: float) -> Ints:
             taken = np.concatenate((taken, more))
             c.processors.ready_s[p] = c.processors.end_s[p] = now_s
         if c.servers.awake[at] == 1:
-            put_out(c, at, np.inf)
+            put_out(c, at)
         else:
-            set_asleep(c, at, np.inf)
+            set_asleep(c, at)
         c.servers.blocks[at] = 0
         set_key(c.attend, 0, at, np.inf)
     else:
         c.servers.works[at] = 1
-        set_asleep(c, at, c.servers.wake_s[at])
+        set_asleep(c, at)
         c.servers.last_s[at] = now_s
     return taken
 

@@ -109,7 +109,7 @@ def _lose_processor(c: Cluster, p: int, now_s: float) -> Ints:
     _resize(c, j)
     taken = _unpromised(c, j, now_s)
     if c.servers.awake[j] == 0:
-        set_asleep(c, j, c.servers.wake_s[j])
+        set_asleep(c, j)
     taken = np.concatenate((taken, _homeless_of(c, j)))
     set_attention(c, j)
     return taken
@@ -144,8 +144,8 @@ def _machine(c: Cluster, what: int, at: int, now_s: float) -> Ints:
         j = c.processors.server[at]
         c.processors.up[at] = 1
         _resize(c, j)
-        if c.servers.awake[j] == 0 and c.servers.works[j] == 1:
-            set_asleep(c, j, c.servers.wake_s[j])
+        if c.servers.awake[j] == 0:
+            set_asleep(c, j)
         set_attention(c, j)
     elif what == SERVER_GONE:
         c.servers.works[at] = 0
@@ -155,13 +155,13 @@ def _machine(c: Cluster, what: int, at: int, now_s: float) -> Ints:
                 release(c, i)
         taken = _homeless_of(c, at)
         if c.servers.awake[at] == 1:
-            put_out(c, at, np.inf)
+            put_out(c, at)
         else:
-            set_asleep(c, at, np.inf)
+            set_asleep(c, at)
         set_attention(c, at)
     else:
         c.servers.works[at] = 1
-        set_asleep(c, at, c.servers.wake_s[at])
+        set_asleep(c, at)
         c.servers.last_s[at] = now_s
     return taken
 
