@@ -31,7 +31,8 @@ def slotted() -> Problem:
 
 
 @pytest.mark.parametrize(
-    ("spec", "problem"), [("graph:effort=0.1", chip()), ("least-cost:seconds=0.3", slotted())]
+    ("spec", "problem"),
+    [("graph:effort=0.1", chip()), ("least-cost:rounds=5,seconds=36000", slotted())],
 )
 def test_a_noiseless_run_is_the_plan_bit_for_bit(spec, problem):
     run = simulate(problem, policy(spec))
@@ -57,7 +58,7 @@ def test_slots_hold_when_run_times_vary_and_jobs_fail(seed):
         repair_s=7200.0,
         processor_life="exponential:20000",
     )
-    run = simulate(problem, policy("least-cost:seconds=0.3"), chances=chances, seed=seed)
+    run = simulate(problem, policy("least-cost:rounds=5,seconds=36000"), chances=chances, seed=seed)
     verdict = verify(problem, run.realised)
     assert verdict.ok, verdict
 
@@ -65,7 +66,7 @@ def test_slots_hold_when_run_times_vary_and_jobs_fail(seed):
 def test_what_follows_a_failed_task_is_not_run():
     problem = slotted()
     chances = Chances(fail_jobs=0.5, retries=0)
-    run = simulate(problem, policy("least-cost:seconds=0.3"), chances=chances, seed=3)
+    run = simulate(problem, policy("least-cost:rounds=5,seconds=36000"), chances=chances, seed=3)
     status = run.realised.outcomes.status
     edges = problem.edges
     assert run.failed.size > 0
@@ -87,7 +88,10 @@ def test_tasks_that_are_late_one_after_the_other_are_late_not_wrong():
 @pytest.mark.parametrize("seed", [1, 3, 11])
 def test_a_lost_attempt_did_the_share_that_was_drawn_also_in_its_last_slot(seed):
     run = simulate(
-        slotted(), policy("least-cost:seconds=0.3"), chances=Chances(fail_jobs=0.5), seed=seed
+        slotted(),
+        policy("least-cost:rounds=5,seconds=36000"),
+        chances=Chances(fail_jobs=0.5),
+        seed=seed,
     )
     segments = run.realised.segments
     last = np.zeros(len(run.problem.tasks), dtype=np.int64)

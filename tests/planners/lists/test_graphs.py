@@ -14,8 +14,9 @@ from downclock.planners.catalog import policy
 from downclock.planners.lists.windows import windows
 from downclock.problem.graph import Edges
 from downclock.problem.problem import Problem
-from downclock.schedule.schedule import DONE, REJECTED
+from downclock.schedule.schedule import DONE, FAILED, REJECTED
 from downclock.schedule.verify.verify import verify
+from tests.generated import random_problem
 from tests.planners.lists.test_gangs import LISTS, jobs, lanes, running
 
 
@@ -124,3 +125,15 @@ def test_a_cancelled_task_takes_what_follows_with_it() -> None:
     scheduler.handle(Facts(2.0, [Fact(CANCELLED, 0)]))
     assert [page.status == REJECTED for page in scheduler.book.tasks][1:3] == [True, True]
     assert set(running(scheduler)) <= {3}
+
+
+@pytest.mark.parametrize("name", ["race", "edl", "late"])
+def test_what_follows_a_milestone_that_is_reached_late_is_no_orphan(name: str) -> None:
+    """As after any task that was done too late: it has failed, but it was done."""
+    knobs = {"edges": True, "slot_s": None, "chip_wide": False, "tasks": 62}
+    problem = random_problem(50097, deadlines=True, **knobs)
+    schedule = plan(problem, policy(name))
+    verdict = verify(problem, schedule)
+    assert verdict.ok, verdict
+    late = (schedule.outcomes.status == FAILED) & (problem.tasks.scale == 0.0)
+    assert name == "late" or late.any()

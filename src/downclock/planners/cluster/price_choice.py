@@ -144,7 +144,7 @@ def pays(
         come_s = now_s + ahead_s * (np.arange(TIMES) + 0.5) / TIMES
         best, blind = shifted(tables, tariff, rows, width_s, come_s, until_s)
         saved = trust(view.prices, objective) * (blind - best)
-        if saved <= MARGIN * lost_j / (jobs * joules) * blind:
+        if saved * jobs * joules <= MARGIN * lost_j * blind:
             return False
     return True
 

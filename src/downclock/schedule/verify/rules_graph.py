@@ -7,30 +7,34 @@ from collections.abc import Iterator
 import numpy as np
 
 from downclock.problem.problem import Problem
-from downclock.schedule.schedule import DONE, STATUSES
+from downclock.schedule.schedule import DONE, FAILED, STATUSES
 from downclock.schedule.verify.parsed_schedule import ParsedSchedule, seconds
 from downclock.schedule.verify.rules_tasks import attempt_shares
 from downclock.schedule.verify.verdict import Finding
 from downclock.units import Bools, Floats, slack
 
 
-def milestone_times(problem: Problem, finish_s: Floats, done: Bools) -> Floats:
+def milestone_times(problem: Problem, finish_s: Floats, reached: Bools) -> Floats:
     """Return ``finish_s`` with zero-work tasks done as soon as they arrived and may be (n,).
 
     A milestone behind a task that is not done has no time either (NaN).
     """
     finish_s = finish_s.copy()
-    zero = (problem.tasks.scale == 0.0) & done
+    zero = (problem.tasks.scale == 0.0) & reached
     finish_s[zero] = problem.tasks.arrival_s[zero]
-    edges = problem.edges
-    into = np.flatnonzero(zero[edges.after]) if len(edges) else np.empty(0, dtype=np.int64)
-    if into.size:
-        rank = np.empty(len(problem.tasks), dtype=np.int64)
-        rank[edges.order(len(problem.tasks))] = np.arange(len(problem.tasks))
-        into = into[np.argsort(rank[edges.before[into]], kind="stable")]
-        for before, after in zip(edges.before[into], edges.after[into], strict=True):
-            finish_s[after] = np.fmax(finish_s[after], finish_s[before])
+    for before, after in _edges_into(problem, zero):
+        finish_s[after] = np.fmax(finish_s[after], finish_s[before])
     return finish_s
+
+
+def _edges_into(problem: Problem, tasks: Bools) -> Iterator[tuple[int, int]]:
+    """Edges (before, after) into some tasks, those into a task before those out of it."""
+    edges, n = problem.edges, len(problem.tasks)
+    into = np.flatnonzero(tasks[edges.after]) if len(edges) else np.empty(0, dtype=np.int64)
+    if into.size:
+        rank = np.argsort(edges.order(n))
+        into = into[np.argsort(rank[edges.before[into]], kind="stable")]
+    yield from zip(edges.before[into], edges.after[into], strict=True)
 
 
 def precedence(parsed: ParsedSchedule) -> Iterator[Finding]:
@@ -62,11 +66,15 @@ def precedence(parsed: ParsedSchedule) -> Iterator[Finding]:
 
 
 def _did_all(parsed: ParsedSchedule) -> Bools:
-    """Whether the last attempt of each task did all of it (n,)."""
+    """Whether the last attempt of each task did all of it (n,); milestones, what is before them."""
     rows, first = parsed.runs.rows, parsed.runs.attempt_row
     task = rows.task[first]
     last = np.append(task[1:] != task[:-1], True)[: task.size]
     found = np.zeros(len(parsed.problem.tasks), dtype=bool)
     if task.size:
         found[task[last]] = attempt_shares(parsed)[last] >= 1.0 - slack(1.0)
+    late = (parsed.problem.tasks.scale == 0.0) & (parsed.status == FAILED)
+    found[late] = True
+    for before, after in _edges_into(parsed.problem, late):
+        found[after] &= found[before] | (parsed.status[before] == DONE)
     return found

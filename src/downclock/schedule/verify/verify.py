@@ -15,7 +15,7 @@ import numpy as np
 
 from downclock.errors import InvalidSchedule, require_type
 from downclock.problem.problem import Problem
-from downclock.schedule.schedule import DONE, PENDING, Outcomes, Schedule
+from downclock.schedule.schedule import DONE, FAILED, PENDING, Outcomes, Schedule
 from downclock.schedule.verify import (
     rules_graph,
     rules_interrupts,
@@ -100,7 +100,8 @@ def _findings(problem: Problem, schedule: Schedule) -> Iterator[Finding]:
         missing | _named(segments.task[bad_segment], len(problem.tasks)),
         _named(spans.server[bad_span], problem.platform.server_count),
     )
-    finish_s = rules_graph.milestone_times(problem, parsed.finish_s, parsed.status == DONE)
+    reached = (parsed.status == DONE) | (parsed.status == FAILED)  # a late one has failed
+    finish_s = rules_graph.milestone_times(problem, parsed.finish_s, reached)
     parsed = replace(parsed, finish_s=finish_s)
     for rule in RULES:
         yield from rule(parsed)
