@@ -424,8 +424,9 @@ def _refused(lists: Lists) -> tuple[Ints, Ints, Floats]:
 
 
 def _latest_start_s(jobs: Jobs, tasks: Ints) -> Floats:
-    """When each task has to start at the latest to be on time, on any kind (m,)."""
-    return np.asarray(jobs.tasks["deadline_s"][tasks] - _fastest_s(jobs, tasks))
+    """When each task has to start at the latest to be on time, on any kind (m,); NaN: never."""
+    with np.errstate(invalid="ignore"):  # no deadline, and nothing that could run it
+        return np.asarray(jobs.tasks["deadline_s"][tasks] - _fastest_s(jobs, tasks))
 
 
 def _fastest_s(jobs: Jobs, tasks: Ints) -> Floats:
