@@ -11,16 +11,13 @@ Small: 5 and 10 jobs on 2 x 8, 3 x 4 and 4 x 2 processors with host power. Every
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from tests.planners.cluster.known.clusters import own_cluster
 
-from downclock.engine.play import plan
-from downclock.planners.catalog import policy
-from downclock.planners.per_task import per_task_bound_j
+from benchmarks.measured import show, verified
 from downclock.power.library import Library
 from downclock.power.profiles import GpuProfiles
 from downclock.problem.platform import Kind, Platform, ServerSpec
@@ -28,7 +25,6 @@ from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks
 from downclock.schedule.account.account import account
 from downclock.schedule.schedule import DONE
-from downclock.schedule.verify.verify import verify
 from downclock.workloads import mei
 
 FIRST, COUNT = 1840, 6
@@ -38,33 +34,6 @@ USED = 0.8
 FREE = mei.Cluster(pairs=4096, turn_on_j=0.0)
 RIVALS = ("prompt", "edl", "race", "bin")
 DAY_S, HOUR_S = 86400.0, 3600.0
-
-
-def measured(problem: Problem, spec: str) -> tuple[float, int, float]:
-    """Return (energy above the bound of what is done, %; tasks refused; CPU seconds)."""
-    begin = time.process_time()
-    schedule = plan(replace(problem), policy(spec))
-    seconds = time.process_time() - begin
-    verdict = verify(problem, schedule)
-    if not verdict.ok:
-        raise SystemExit(f"{problem.name} {spec}: {verdict}")
-    done = schedule.outcomes.status == DONE
-    bound_j = float(per_task_bound_j(problem)[done].sum())
-    energy_j = float(account(problem, schedule).server_j.sum())
-    return 100.0 * (energy_j / bound_j - 1.0), int(np.sum(~done)), seconds
-
-
-def show(label: str, made: Callable[[int], Problem], seeds: range, specs: Sequence[str]) -> None:
-    """Print mean and worst gap of each policy on a set a seed."""
-    problems = [made(seed) for seed in seeds]
-    for spec in specs:
-        rows = np.array([measured(problem, spec) for problem in problems])
-        mean, worst = rows.mean(axis=0), rows.max(axis=0)
-        print(
-            f"{label:26s} {spec:8s} gap {mean[0]:8.3f} worst {worst[0]:8.3f} %"
-            f"  refused {int(rows[:, 1].sum()):4d}  {mean[2]:6.2f} s",
-            flush=True,
-        )
 
 
 def on(problem: Problem, *servers: tuple[int, int, float]) -> Problem:
@@ -181,10 +150,7 @@ def small(seeds: range) -> None:
 
 
 def _rank(problem: Problem, spec: str) -> tuple[int, float]:
-    schedule = plan(problem, policy(spec))
-    verdict = verify(problem, schedule)
-    if not verdict.ok:
-        raise SystemExit(f"{problem.name} {spec}: {verdict}")
+    schedule, _ = verified(problem, spec)
     done = int(np.sum(schedule.outcomes.status == DONE))
     return -done, round(account(problem, schedule).total_j, 3)
 

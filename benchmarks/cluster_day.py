@@ -13,18 +13,12 @@ from __future__ import annotations
 
 import resource
 import sys
-import time
 from dataclasses import replace
 
 import numpy as np
 
-from downclock.engine.play import plan
-from downclock.planners.catalog import policy
-from downclock.planners.per_task import per_task_bound_j
+from benchmarks.measured import gap, show
 from downclock.problem.problem import Problem
-from downclock.schedule.account.account import account
-from downclock.schedule.schedule import DONE
-from downclock.schedule.verify.verify import verify
 from downclock.workloads import mei
 
 GANGS, CHANCES = np.array([1, 2, 4, 8, 16, 32]), np.array([0.7, 0.1, 0.08, 0.09, 0.025, 0.005])
@@ -56,27 +50,13 @@ def large(gpus: int) -> None:
         days=DAYS, cluster=mei.Cluster(gpus, 8),
     )  # fmt: skip
     problem = with_gangs(drawn, 1)
-    gap, lost, seconds = measured(problem, "late")
+    above, lost, seconds = gap(problem, "late")
     peak_mb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0
     print(
-        f"{gpus:,} GPUs, {len(problem.tasks):,} jobs: {seconds:.1f} s, gap {gap:.3f} %,"
+        f"{gpus:,} GPUs, {len(problem.tasks):,} jobs: {seconds:.1f} s, gap {above:.3f} %,"
         f" refused {lost}, peak {peak_mb:,.0f} MB",
         flush=True,
     )
-
-
-def measured(problem: Problem, spec: str) -> tuple[float, int, float]:
-    """Return (gap %, jobs not done, CPU seconds)."""
-    begin = time.process_time()
-    schedule = plan(problem, policy(spec))
-    seconds = time.process_time() - begin
-    verdict = verify(problem, schedule)
-    if not verdict.ok:
-        raise SystemExit(f"{problem.name} {spec}: {verdict}")
-    done = schedule.outcomes.status == DONE
-    energy_j = float(account(problem, schedule).server_j.sum())
-    gap = 100.0 * (energy_j / float(per_task_bound_j(problem)[done].sum()) - 1.0)
-    return gap, int(np.sum(~done)), seconds
 
 
 def main() -> None:
@@ -86,16 +66,9 @@ def main() -> None:
         return
     given = [int(word) for word in sys.argv[1:3]]
     first, sets = (*given, *(7100, 6)[len(given) :])
-    for per_server in (4, 8, 16):
-        problems = [day(seed, per_server) for seed in range(first, first + sets)]
-        for spec in SPECS:
-            rows = np.array([measured(problem, spec) for problem in problems])
-            mean, worst = rows.mean(axis=0), rows.max(axis=0)
-            print(
-                f"l={per_server:2d} {spec:5s} gap {mean[0]:7.3f} % worst {worst[0]:7.3f} %"
-                f" refused {int(rows[:, 1].sum())} {mean[2]:6.2f} s",
-                flush=True,
-            )
+    for size in (4, 8, 16):
+        seeds = range(first, first + sets)
+        show(f"l = {size}", lambda seed, n=size: day(seed, n), seeds, SPECS)
 
 
 if __name__ == "__main__":

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from tests.planners.cluster.optimum import cluster_optimum
 
+from benchmarks.measured import verified
 from downclock.engine.play import plan
 from downclock.papers.liu.a100 import measured_a100
 from downclock.planners.catalog import policy
@@ -61,12 +62,7 @@ PAPERS += [
 
 def planned(problem: Problem, spec: str) -> tuple[float, float]:
     """Return the energy of a policy's schedule and the seconds to plan it."""
-    begin = time.perf_counter()
-    schedule = plan(problem, policy(spec))
-    seconds = time.perf_counter() - begin
-    verdict = verify(problem, schedule)
-    if not verdict.ok or np.any(schedule.outcomes.status):
-        raise SystemExit(f"{problem.name} {spec}: {verdict}")
+    schedule, seconds = verified(problem, spec, whole=True)
     return float(account(problem, schedule).server_j.sum()), seconds
 
 

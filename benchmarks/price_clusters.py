@@ -14,15 +14,13 @@ from __future__ import annotations
 import argparse
 import csv
 import os
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from downclock.engine.play import plan
-from downclock.planners.catalog import policy
+from benchmarks.measured import verified
 from downclock.planners.cluster.price_bound import price_bound
 from downclock.problem.objective import Objective
 from downclock.problem.platform import Platform
@@ -31,7 +29,6 @@ from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
 from downclock.schedule.account.bill import Bill
 from downclock.schedule.schedule import DONE
-from downclock.schedule.verify.verify import verify
 from downclock.units import Bools, Floats
 from downclock.workloads import mei
 
@@ -76,12 +73,7 @@ def a_day(seed: int, size: int, zone: ZonePrices) -> Problem:
 
 def billed(problem: Problem, spec: str) -> tuple[Bill, float]:
     """Plan, verify, and return the bill and the CPU seconds."""
-    begin = time.process_time()
-    schedule = plan(problem, policy(spec))
-    seconds = time.process_time() - begin
-    verdict = verify(problem, schedule)
-    if not verdict.ok or np.any(schedule.outcomes.status):
-        raise SystemExit(f"{problem.name} {spec}: {verdict}")
+    schedule, seconds = verified(problem, spec, whole=True)
     return account(problem, schedule), seconds
 
 
@@ -260,10 +252,7 @@ def forty(seed: int, _: tuple[int, ...], __: tuple[int, ...]) -> None:
 
 def _done(problem: Problem, spec: str) -> tuple[Bools, float]:
     """Which tasks are done, and what it costs."""
-    schedule = plan(problem, policy(spec))
-    verdict = verify(problem, schedule)
-    if not verdict.ok:
-        raise SystemExit(f"{problem.name} {spec}: {verdict}")
+    schedule, _ = verified(problem, spec)
     bill = account(problem, schedule)
     return np.asarray(schedule.outcomes.status == DONE), float(bill.money_clipped or 0.0)
 

@@ -17,9 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from downclock.engine.play import plan
+from benchmarks.measured import verified
 from downclock.planners.bounds import Bounds
-from downclock.planners.catalog import policy
 from downclock.power.library import Library
 from downclock.power.points import ClockTable
 from downclock.power.profiles import MeasuredProfiles
@@ -28,7 +27,6 @@ from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks
 from downclock.schedule.account.account import account
 from downclock.schedule.schedule import DONE
-from downclock.schedule.verify.verify import verify
 from downclock.units import Floats
 
 HOUR_S, DAY_S = 3600.0, 86400.0
@@ -106,10 +104,7 @@ def a_day(seed: int, load: float) -> Problem:
 
 def gap(problem: Problem, spec: str) -> tuple[float, int]:
     """Energy above the bound of the jobs that are done, in per cent, and jobs that are not."""
-    schedule = plan(problem, policy(spec))
-    verdict = verify(problem, schedule)
-    if not verdict.ok:
-        raise SystemExit(f"{problem.name} {spec}: {verdict}")
+    schedule, _ = verified(problem, spec)
     least_j = Bounds(problem).below(schedule)
     lost = int(np.sum(schedule.outcomes.status != DONE))
     return 100.0 * (account(problem, schedule).total_j / least_j - 1.0), lost

@@ -12,18 +12,15 @@ seconds. Every schedule is verified.
 from __future__ import annotations
 
 import sys
-import time
 from dataclasses import replace
 
 import numpy as np
 
-from downclock.engine.play import plan
-from downclock.planners.catalog import policy
+from benchmarks.measured import verified
 from downclock.problem.graph import Edges
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
 from downclock.schedule.schedule import DONE
-from downclock.schedule.verify.verify import verify
 from downclock.units import Bools, Floats, Ints
 from downclock.workloads import mei
 
@@ -101,12 +98,7 @@ def bound_j(problem: Problem, done: Bools) -> float:
 
 def measured(problem: Problem, of: Ints, spec: str, least_j: float) -> tuple[float, ...]:
     """Gap in per cent, tasks not done, workflows done in part, CPU seconds."""
-    begin = time.process_time()
-    schedule = plan(problem, policy(spec))
-    seconds = time.process_time() - begin
-    verdict = verify(problem, schedule)
-    if not verdict.ok:
-        raise SystemExit(f"{problem.name} {spec}: {verdict}")
+    schedule, seconds = verified(problem, spec)
     done = schedule.outcomes.status == DONE
     least_j = least_j if done.all() else bound_j(problem, done)
     energy_j = float(account(problem, schedule).server_j.sum())
