@@ -34,7 +34,8 @@ MEANING: dict[Verdict, str] = {
     "holds": "a claim (more than, less than, the least of) that our numbers bear out",
     "does not hold": "a claim that our numbers refute",
     "differs": "a printed number that is not ours; the reason was tested: a switch, named in the"
-    " note, that gives the printed number",
+    " note, that gives the printed number; or chance: the note says how many draws of our own are"
+    " as far off",
     "consistent": "a printed number or claim that the paper's own numbers bear out; not run by us",
     "contradicts itself": "a printed number or claim that the paper's own numbers refute",
     "unexplained": "a printed number that is not ours, and no switch that we tried gives it",
