@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,9 @@ import downclock as dc
 
 settings.register_profile("downclock", deadline=None, derandomize=True)
 settings.load_profile("downclock")
+
+# A shell has what it runs in the background ignore Ctrl-C, and so would every command tested here.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 ROOT = Path(__file__).resolve().parent.parent
 

@@ -2,12 +2,14 @@
 
 Counts and who ran where are compared exactly, energies to 1e-9; every bit of the schedules where
 the machine and the versions of numpy and numba are those that wrote the file. Elsewhere a search
-may take another way: of its plans, tasks done and energies to 1 % are compared. Where a change is
-wanted, ``python -m tests.golden.write`` writes the file anew.
+may take another way: of its plans, tasks done and energies to 1 % are compared. A spec meets every
+third problem here, each another third; all of them where ``DOWNCLOCK_GOLDEN=all``. Where a change
+is wanted, ``python -m tests.golden.write`` writes the file anew.
 """
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from functools import cache
 
@@ -25,6 +27,9 @@ NEAR = 0.01
 LEAST = 8
 """Problems on which every spec meets every world without an error."""
 
+PART = 1 if os.environ.get("DOWNCLOCK_GOLDEN") == "all" else 3
+"""One problem of so many is asked of each spec."""
+
 SHOWN = 20
 """Cases a failure tells of; the others are counted."""
 
@@ -34,8 +39,10 @@ stored = cache(read)
 @pytest.mark.parametrize("spec", SPECS)
 def test_nothing_moved(spec: str) -> None:
     wrote, every = stored()
-    old = {(record.problem, record.world): record for record in every.get(spec, [])}
-    new = {(record.problem, record.world): record for record in records_of(spec)}
+    names = [*problems()][SPECS.index(spec) % PART :: PART]
+    found = every.get(spec, [])
+    old = {(each.problem, each.world): each for each in found if each.problem in names}
+    new = {(each.problem, each.world): each for each in records_of(spec, names)}
     exact = wrote == machine()
     judge = difference if exact or spec not in SEARCH else strayed
     moved = [

@@ -7,7 +7,7 @@ import json
 import platform
 import re
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from importlib import metadata
 from pathlib import Path
@@ -76,9 +76,10 @@ class Record(NamedTuple):
     error: str = ""
 
 
-def records_of(spec: str) -> Iterator[Record]:
-    """Every record of a spec: problems it has no objection to, in their worlds."""
-    for name, problem in problems().items():
+def records_of(spec: str, names: Iterable[str] | None = None) -> Iterator[Record]:
+    """Records of a spec: problems (all, or those named) it has no objection to, in their worlds."""
+    for name in problems() if names is None else names:
+        problem = problems()[name]
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             objection = _or_error(lambda asked=problem: dc.policy(spec).objection(asked))

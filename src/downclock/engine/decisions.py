@@ -79,3 +79,19 @@ def joined_segments(tables: Sequence[Segments]) -> Segments:
         np.concatenate([getattr(table, spec.name) for table in tables]) for spec in fields(Segments)
     ]
     return Segments(*columns)
+
+
+def joined_decisions(parts: Sequence[Decisions]) -> Decisions:
+    """Starts, refusals and power of a run in one; what counts only while it goes on is left out."""
+    power = [part.power for part in parts]
+    none = _ints()
+    return Decisions(
+        place=joined_segments([part.place for part in parts]),
+        rejected=np.concatenate([none, *(part.rejected for part in parts)]),
+        reason=np.concatenate([_names(), *(part.reason for part in parts)]),
+        power=Switches(
+            np.concatenate([none, *(part.server for part in power)]),
+            np.concatenate([np.empty(0, bool), *(part.on for part in power)]),
+            np.concatenate([np.empty(0), *(part.at_s for part in power)]),
+        ),
+    )  # fmt: skip

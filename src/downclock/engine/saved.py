@@ -16,7 +16,7 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 
-VERSION = 1
+VERSION = 2
 T = TypeVar("T")
 
 

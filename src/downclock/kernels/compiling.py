@@ -141,8 +141,8 @@ class Kernel:
         except OSError:  # the folder cannot be written after all: it is full, or gone
             METER.kept = False
             self._make_ready_anew(args)
-        except Exception as error:
-            if METER.counts or not isinstance(error, _numba().core.errors.NumbaError):
+        except _numba().core.errors.NumbaError:
+            if METER.counts:
                 raise
             METER.counts = True  # one makes an array that it does not name, so all count
             self._make_ready_anew(args)

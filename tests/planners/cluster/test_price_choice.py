@@ -41,7 +41,7 @@ def is_worth_it(problem: Problem) -> bool:
     at_zero = np.flatnonzero(problem.tasks.arrival_s == 0.0)
     known = view.tasks.add(problem.tasks, at_zero)
     state = made.start(view)
-    made._told_of(state, view, known, np.zeros(known.size))  # type: ignore[attr-defined]
+    made.tell(state, view, known, np.zeros(known.size))
     return pays(view, Objective(cost=1.0), state.curves, state.board, known, 0.0)
 
 

@@ -293,7 +293,7 @@ def test_little_room_for_decisions_changes_nothing(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The loop stops where its tables may be full, and goes on with empty ones."""
-    from downclock.planners.cluster import policy as ours
+    from downclock.planners.cluster import whole_run as ours
 
     problem = small_day(seed, size=1)
     whole = plan(problem, policy("thrifty"))

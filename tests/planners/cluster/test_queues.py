@@ -21,7 +21,7 @@ def board(seed: int, tasks: int = 40, servers: int = 3):
     made, view = ClusterPolicy(), View(problem)
     state = made.start(view)
     told = view.tasks.add(problem.tasks, np.arange(len(problem.tasks)))
-    made._fill(state, view, told, view.tasks.arrival_s[told])
+    made.fill(state, view, told, view.tasks.arrival_s[told])
     state.board.tasks["gang"] = np.random.default_rng(seed).choice(GANGS, state.board.tasks.size)
     make_room_for_gangs(state.board, state.board.tasks["gang"])
     make_queues(state.board)
@@ -105,8 +105,9 @@ def test_tasks_that_can_wait_leave_poor_holes_to_those_that_are_due():
         assert holes._score(cluster, due, 0, part, 0.0) < part - 0.9
     assert holes._score(cluster, patient, 0, 0.05, 0.0) == pytest.approx(0.05, abs=0.01)
     cluster.tally["awake"], cluster.tally["queued"] = 3, 30
-    assert holes._score(cluster, patient, 0, 0.2, 0.0) == np.inf
-    assert holes._score(cluster, due, 0, 0.2, 0.0) == pytest.approx(0.2 - 0.5)
+    assert holes._score(cluster, patient, 0, 0.35, 0.0) == np.inf
+    worth = holes.URGENT * holes.CHOICE / (holes.CHOICE + 30)
+    assert holes._score(cluster, due, 0, 0.35, 0.0) == pytest.approx(0.35 - worth)
 
 
 def test_room_is_made_by_listing_what_waits_anew():

@@ -82,7 +82,7 @@ def new_board(platform: Platform, *, late: bool) -> Board:
         groups=groups,
         lanes=np.lexsort((platform.kind, platform.server)),
         items=np.zeros(0, kernel.ITEM),
-        pools=_pools(groups, kinds),
+        pools=_pools(groups, servers, kinds),
         pool_groups=np.argsort(groups["kind"], kind="stable"),
         holes=none,
         freeing=none.copy(),
@@ -120,12 +120,15 @@ def _groups(platform: Platform, servers: Table) -> Table:
     )  # fmt: skip
 
 
-def _pools(groups: Table, kinds: int) -> Table:
-    """Groups of each kind."""
+def _pools(groups: Table, servers: Table, kinds: int) -> Table:
+    """Groups of each kind, and how long they take to wake."""
     from downclock.planners.cluster.kernels.board import POOL
 
     count = np.bincount(groups["kind"], minlength=kinds)
-    return filled(kinds, POOL, first=np.cumsum(count) - count, end=np.cumsum(count))
+    wake_s = np.zeros(kinds)
+    np.maximum.at(wake_s, groups["kind"], servers["wake_s"][groups["server"]])
+    last = np.cumsum(count)
+    return filled(kinds, POOL, first=last - count, end=last, wake_s=wake_s)
 
 
 def make_queues(board: Board) -> None:

@@ -214,8 +214,9 @@ class CurveTables:
         app, scale = view.tasks.application[tasks], view.tasks.scale[tasks] * stretch
         works, factor = scale > 0.0, np.where(scale > 0.0, scale, 1.0)
         rows: Table = unit.rows[app]
-        for name in ("short_s", "free_s", "free_j", "long_s", "best_s", "short_j", "long_j"):
-            rows[name] *= factor
+        names: Any = rows.dtype.names  # all from the shortest run time on grow with the work
+        times = slice(names.index("short_s"), None)
+        rows.view(np.float64).reshape(-1, len(names))[:, times] *= factor[:, None]
         late = np.flatnonzero(works & ~(rows["free_s"] <= window_s))
         if late.size:
             inside = view.frontier(kind, tasks[late], stretch).within(window_s[late])

@@ -42,7 +42,6 @@ from downclock.planners.cluster.batch import (
     packing,
 )
 from downclock.planners.cluster.board import (
-    Board,
     link,
     make_queues,
     make_room,
@@ -56,9 +55,11 @@ from downclock.planners.cluster.price_bound import tariff_of
 from downclock.planners.cluster.price_choice import PriceWatch, latest_s, pays, tariff_for
 from downclock.planners.cluster.refused import why_not
 from downclock.planners.cluster.search import Batch, Packing
+from downclock.planners.cluster.state import State, is_shared, next_event_s
+from downclock.planners.cluster.told import told_rows, unbegun
+from downclock.planners.cluster.whole_run import WholeRun
 from downclock.planners.lists.lengths import OneClock
 from downclock.planners.objections import not_continuous
-from downclock.planners.orphans import with_orphans
 from downclock.planners.portfolio import best_of
 from downclock.problem.graph import Edges
 from downclock.problem.objective import Objective
@@ -76,26 +77,6 @@ repeat; about a second in all where a thousand tasks come."""
 CROWD = 3.0
 """So many times the processors of a server must wait or run before less than all of the time that
 it is kept awake longer counts as idle; the more tasks there are, the less, as others fill it."""
-
-CHUNK = 65_536
-"""Starts written before they are collected."""
-
-
-@dataclass(slots=True)
-class State:
-    """What the policy remembers: the board, columns of the tasks told, and when to ask on prices.
-
-    ``homeless`` are accepted tasks that nothing working can run; ``seen`` is how many tasks were
-    told.
-    """
-
-    board: Board
-    curves: CurveTables
-    watch: PriceWatch
-    homeless: Ints
-    work_s: float = 0.0
-    seen: int = 0
-    began: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,25 +133,25 @@ class ClusterPolicy:
     def decide(self, state: State, view: View, facts: Facts) -> tuple[State, Decisions]:
         """Follow what happened and plan what arrived."""
         new = self._learn(state, view, facts)
-        self._share(state, view, new, facts.now_s)
+        self.begin_reservations(state, view, new, facts.now_s)
         first, state.began = not state.began, True
         if first and facts.closed:
-            self._choose(state, view)
-        self._ask(state, view, new.size, facts.now_s)
+            self.choose_waiting(state, view)
+        self.ask_waiting(state, view, new.size, facts.now_s)
         cluster = self.cluster(state, view, new.size)
-        revoked = _unbegun(state, facts)
-        told = _told(state, facts, revoked)
-        if new.size or told.size or facts.now_s >= _next_s(state):
+        revoked = unbegun(state, facts)
+        told = told_rows(state, facts, revoked)
+        if new.size or told.size or facts.now_s >= next_event_s(state):
             batch = first and facts.closed
-            self._happen(state, view, cluster, told, new, facts.now_s, batch=batch)
-        decided = self._decisions(state, view, cluster, new)
+            self.happen(state, view, cluster, told, new, facts.now_s, batch=batch)
+        decided = self.decisions(state, view, cluster, new)
         return state, replace(decided, revoke=revoked) if revoked.size else decided
 
     def fold(self, state: State, view: View, coming: Coming) -> tuple[State, Folded] | None:
         """Play a whole run in one loop."""
-        new = self._told_of(state, view, np.arange(len(coming.tasks)), coming.told_s)
+        new = self.tell(state, view, np.arange(len(coming.tasks)), coming.told_s)
         state.began = True
-        return state, _Run(self, state, view, coming, new).play()
+        return state, WholeRun(self, state, view, coming, new).play()
 
     def saved(self, state: State) -> Columns:
         """The state as arrays by name."""
@@ -184,23 +165,23 @@ class ClusterPolicy:
         """Take note of new tasks and new deadlines; return tasks with work."""
         amended = facts.tasks(AMENDED)
         if amended.size:
-            self._fill(state, view, amended, view.tasks.arrival_s[amended])
+            self.fill(state, view, amended, view.tasks.arrival_s[amended])
         arrived = facts.tasks(ARRIVED)
-        return self._told_of(state, view, arrived, np.full(arrived.size, facts.now_s))
+        return self.tell(state, view, arrived, np.full(arrived.size, facts.now_s))
 
-    def _told_of(self, state: State, view: View, tasks: Ints, told_s: Floats) -> Ints:
+    def tell(self, state: State, view: View, tasks: Ints, told_s: Floats) -> Ints:
         """Take note of new tasks, told at these times; return those with work, or with edges."""
         if not tasks.size:
             return tasks
         board, works = state.board, view.tasks.scale[tasks] > 0.0
         follows = np.isin(tasks, view.edges.after[board.edge_count :])
-        self._fill(state, view, tasks, np.where(follows, told_s, view.tasks.arrival_s[tasks]))
+        self.fill(state, view, tasks, np.where(follows, told_s, view.tasks.arrival_s[tasks]))
         state.seen += tasks.size
         link(board, _edges_in_order(view.edges, board.edge_count, tasks, told_s))
         board.tasks["status"][tasks[~follows & ~works]] = DONE
         return tasks[works | follows]
 
-    def _share(self, state: State, view: View, new: Ints, now_s: float) -> None:
+    def begin_reservations(self, state: State, view: View, new: Ints, now_s: float) -> None:
         """Keep reservations of groups of processors from the first gang or edge on."""
         from downclock.planners.cluster.kernels.shared_moment import share
 
@@ -209,7 +190,7 @@ class ClusterPolicy:
         board = state.board
         gang = board.tasks["gang"][new]
         shared = bool(board.tally["shared"][0])
-        if not shared and not np.any(_is_shared(board, new)):
+        if not shared and not np.any(is_shared(board, new)):
             return
         begins = np.ones(0 if shared else int(board.tally["queued"][0]), np.int64)
         running = np.ones(0 if shared else board.processors.size, np.int64)
@@ -219,7 +200,7 @@ class ClusterPolicy:
             _find_out(state, new, now_s)
             share(self.cluster(state, view, 0), now_s)
 
-    def _fill(self, state: State, view: View, tasks: Ints, arrival_s: Floats) -> None:
+    def fill(self, state: State, view: View, tasks: Ints, arrival_s: Floats) -> None:
         """Take note of tasks that may start from these times on, what precedes them apart."""
         latest, state.work_s = latest_s(view, self.objective, tasks, arrival_s, state.work_s)
         state.curves.learn(
@@ -276,7 +257,7 @@ class ClusterPolicy:
             refusals=room[2],
         )
 
-    def _choose(self, state: State, view: View) -> None:
+    def choose_waiting(self, state: State, view: View) -> None:
         """All is known: wait for cheap hours if the plan that does is the better one."""
         if state.watch.asks:
             both = [replace(self, waits=waits) for waits in (False, True)]
@@ -285,7 +266,7 @@ class ClusterPolicy:
             if best is both[1]:
                 self._begin_to_wait(state, view, 0.0)
 
-    def _ask(self, state: State, view: View, arrived: int, now_s: float) -> None:
+    def ask_waiting(self, state: State, view: View, arrived: int, now_s: float) -> None:
         """Begin to wait for cheap hours as soon as that pays, by what is known."""
         if not arrived or not state.watch.is_due(state.seen, now_s):
             return
@@ -306,7 +287,7 @@ class ClusterPolicy:
         else:
             take_over(self.cluster(state, view, 0), now_s)
 
-    def _happen(
+    def happen(
         self, state: State, view: View, cluster: Cluster, told: Ints, new: Ints, now_s: float, *,
         batch: bool,
     ) -> None:  # fmt: skip
@@ -348,14 +329,14 @@ class ClusterPolicy:
             found = packing(given, int(MOVES_PER_S * self.effort) + free)
         return found if found is not None and np.all(np.isin(waits, found.task)) else None
 
-    def _decisions(self, state: State, view: View, cluster: Cluster, new: Ints) -> Decisions:
+    def decisions(self, state: State, view: View, cluster: Cluster, new: Ints) -> Decisions:
         """What a moment, or a run of them, has decided on tasks that are ``new``, and others."""
         tally = state.board.tally[0]
         starts, switches, refusals = (int(tally[n]) for n in ("starts", "switches", "refusals"))
         rows = state.board.tasks[new]
         accept = new[(rows["place"] >= 0) | (rows["booked"] >= 0)] if new.size else new
         if not (starts or switches or refusals):
-            return Decisions(accept=accept, call_me_s=_next_s(state))
+            return Decisions(accept=accept, call_me_s=next_event_s(state))
         rejected, reasons = self._refused(state, view, cluster, refusals)
         server, on, at_s = _rows(cluster.switches, switches)
         return Decisions(
@@ -364,7 +345,7 @@ class ClusterPolicy:
             rejected=rejected,
             reason=np.array(reasons, dtype=object),
             power=Switches(server, on > 0, at_s),
-            call_me_s=_next_s(state),
+            call_me_s=next_event_s(state),
         )
 
     def _refused(
@@ -411,166 +392,6 @@ def _rows(table: Any, count: int) -> tuple[Any, ...]:
     return tuple(table[:count][name].copy() for name in table.dtype.names)
 
 
-class _Run:
-    """A run that is played in one loop, in chunks."""
-
-    def __init__(
-        self, policy: ClusterPolicy, state: State, view: View, coming: Coming, new: Ints
-    ) -> None:
-        self.policy, self.state, self.view, self.coming = policy, state, view, coming
-        tasks = state.board.tasks
-        rank = np.lexsort((new, tasks["deadline_s"][new], tasks["arrival_s"][new]))
-        self.order = new[rank]
-        self.ends = new_trees(np.full((1, view.platform.processor_count), np.inf))
-        self.parts: list[Decisions] = []
-
-    def play(self) -> Folded:
-        """Play to the end."""
-        at = self._begin_batch()
-        while True:
-            until_s = min(self._next_question_s(at), self._first_gang_s(at))
-            at = self._play_until(at, until_s)
-            if until_s == np.inf:
-                break
-            self._pause(at, until_s)
-        decided = with_orphans(_joined(self.parts), self.view)
-        return Folded(decided, self._real_s(decided.place))
-
-    def _first_gang_s(self, at: int) -> float:
-        """When the first gang, or a task that follows another, comes, if none has."""
-        board, rest = self.state.board, self.order[at:]
-        if board.tally["shared"][0]:
-            return np.inf
-        return float(board.tasks["arrival_s"][rest[_is_shared(board, rest)]].min(initial=np.inf))
-
-    def _pause(self, at: int, now_s: float) -> None:
-        """Do what a moment begins with: reservations for gangs, the question of cheap hours."""
-        known = int(np.searchsorted(self.coming.told_s, now_s, side="right"))
-        rest = self.order[at:]
-        self.policy._share(self.state, self.view, self._now(rest, now_s), now_s)
-        if self.state.board.tally["shared"][0]:
-            gang = self.state.board.tasks["gang"][rest]
-            make_room_for_gangs(self.state.board, gang)
-        if self.state.watch.asks:
-            self._question(known, now_s)
-
-    def _now(self, tasks: Ints, now_s: float) -> Ints:
-        return tasks[self.state.board.tasks["arrival_s"][tasks] <= now_s]
-
-    def _begin_batch(self) -> int:
-        """Where all is there at time 0, plan it at once; return how many tasks have come."""
-        arrival_s = self.state.board.tasks["arrival_s"][self.order]
-        if not self.coming.closed or not self.order.size or np.any(arrival_s > 0.0):
-            return 0
-        self.policy._share(self.state, self.view, self.order, 0.0)
-        self.policy._choose(self.state, self.view)
-        tally = self.state.board.tally
-        return 0 if tally["shared"][0] or tally["priced"][0] else self._step(0, 0.0, batch=True)
-
-    def _step(self, at: int, now_s: float, *, batch: bool = False) -> int:
-        """Play one moment by itself; return the next task to come."""
-        from downclock.planners.cluster.kernels.moment import FREED
-
-        processors = self.state.board.processors
-        leaf = self.ends.shape[1] // 2
-        end_s = self.ends[0, leaf : leaf + len(processors)].copy()
-        done = np.flatnonzero(end_s <= now_s)
-        told = np.column_stack([np.full(done.size, FREED), processors["running"][done], done])
-        new = self._now(self.order[at:], now_s)
-        cluster = self.policy.cluster(self.state, self.view, self.order.size - at)
-        self.policy._happen(self.state, self.view, cluster, told, new, now_s, batch=batch)
-        self._collect(cluster)
-        begun = self.parts[-1].place
-        end_s[done] = np.inf
-        end_s[begun.processor] = self._real_s(begun)
-        self.ends = new_trees(end_s[None, :])
-        return at + int(new.size)
-
-    def _real_s(self, place: Segments) -> Floats:
-        """When rows really end."""
-        work, start_s, end_s = self.coming.work[place.task], place.start_s, place.end_s
-        return np.where(work == 1.0, end_s, start_s + (end_s - start_s) * work)
-
-    def _question(self, seen: int, now_s: float) -> None:
-        whole, self.state.seen = self.state.seen, seen
-        self.policy._ask(self.state, self.view, 1, now_s)
-        self.state.seen = whole
-
-    def _next_question_s(self, at: int) -> float:
-        """When to ask next whether waiting pays, if ever."""
-        watch, arrival_s = self.state.watch, self.coming.told_s[self.order[at:]]
-        if not watch.asks or not arrival_s.size:
-            return np.inf
-        known = np.searchsorted(self.coming.told_s, arrival_s, side="right")
-        due = np.flatnonzero((known >= watch.enough) | (arrival_s >= watch.next_s))
-        return float(arrival_s[due[0]]) if due.size else np.inf
-
-    def _play_until(self, at: int, until_s: float) -> int:
-        """Play moments before ``until_s``; return the next task to come."""
-        from downclock.planners.cluster.kernels.moment import is_full, run
-        from downclock.planners.cluster.kernels.shared_moment import run_shared
-
-        if self._rests_until(at, until_s):
-            return at
-        shared = bool(self.state.board.tally["shared"][0])
-        play = run_shared if shared else run
-        while True:
-            cluster = self._chunk(self.order.size - at)
-            at += play(
-                cluster, self.coming.work, self.policy.reserve, self.ends, self.order[at:], until_s
-            )
-            self._collect(cluster)
-            if is_full(cluster):
-                continue
-            next_s = self._next_arrival_s(at)
-            if shared or next_s >= until_s:
-                return at
-            at = self._step(at, next_s)  # many come at once
-
-    def _rests_until(self, at: int, until_s: float) -> bool:
-        """Tell whether nothing can happen before then."""
-        next_s = min(self._next_arrival_s(at), _next_s(self.state), self.ends[0, 1])
-        return until_s < np.inf and until_s <= next_s
-
-    def _next_arrival_s(self, at: int) -> float:
-        return float(
-            self.state.board.tasks["arrival_s"][self.order[at : at + 1]].min(initial=np.inf)
-        )
-
-    def _chunk(self, left: int) -> Cluster:
-        queued = int(self.state.board.tally["queued"][0])
-        rows = min(CHUNK, 2 * left + queued + 64)
-        return self.policy.cluster(self.state, self.view, left, rows)
-
-    def _collect(self, cluster: Cluster) -> None:
-        """Keep what was decided."""
-        none = np.empty(0, np.int64)
-        self.parts.append(self.policy._decisions(self.state, self.view, cluster, none))
-
-
-def _joined(parts: list[Decisions]) -> Decisions:
-    """All decisions of a run in one."""
-    from downclock.engine.decisions import joined_segments
-
-    power = [part.power for part in parts]
-    none = np.empty(0, np.int64)
-    return Decisions(
-        place=joined_segments([part.place for part in parts]),
-        rejected=np.concatenate([none, *(part.rejected for part in parts)]),
-        reason=np.concatenate([np.array([], dtype=object), *(part.reason for part in parts)]),
-        power=Switches(
-            np.concatenate([none, *(part.server for part in power)]),
-            np.concatenate([np.empty(0, bool), *(part.on for part in power)]),
-            np.concatenate([np.empty(0), *(part.at_s for part in power)]),
-        ),
-    )  # fmt: skip
-
-
-def _is_shared(board: Board, tasks: Ints) -> Bools:
-    """Tell which tasks need reservations: gangs, and those that follow others (m,)."""
-    return np.asarray((board.tasks["gang"][tasks] > 1) | (board.tasks["follows"][tasks] >= 0))
-
-
 def _edges_in_order(edges: Edges, known: int, tasks: Ints, told_s: Floats) -> Edges:
     """Edges that were not known, in the order in which they are told with the later task."""
     when_s = np.zeros(int(tasks.max()) + 1)
@@ -606,65 +427,7 @@ def _no_prices(problem: Problem, objective: Objective) -> str | None:
     return None
 
 
-def _next_s(state: State) -> float:
-    """When something happens by itself: what runs should end, or a server needs attention."""
-    return float(min(state.board.busy[0, 1], state.board.attend[0, 1]))
-
-
 def _by_deadline(state: State, tasks: Ints) -> Ints:
     if tasks.size < 2:
         return tasks
     return tasks[np.lexsort((tasks, state.board.tasks["deadline_s"][tasks]))]
-
-
-def _told(state: State, facts: Facts, unbegun: Ints) -> Ints:
-    """Facts as the kernel takes them: what fails first, what is cut, then ends, by processor."""
-    from downclock.planners.cluster.kernels import moment as kernel
-
-    cut = {fact.task for fact in facts.rows if fact.code == CANCELLED}
-    shared = bool(state.board.tally["shared"][0])
-    rows = [(kernel.AGAIN, task, -1) for task in sorted(set(unbegun.tolist()) - cut)]
-    for fact in facts.rows:
-        if fact.code in (FINISHED, FAILED, LOST, CANCELLED):
-            at = fact.place if fact.place >= 0 else _where(state, fact.task)
-            if fact.code in (CANCELLED, FAILED) and not shared:
-                state.board.tasks["status"][fact.task] = GONE
-            if fact.code == CANCELLED or (fact.code == FAILED and shared):
-                rows.append((kernel.CUT, fact.task, at))
-            elif at >= 0 and not (fact.code == LOST and shared):
-                rows.append((kernel.FREED, fact.task, at))
-        if fact.code == LOST:
-            rows.append((kernel.AGAIN, fact.task, -1))
-        if fact.code == AMENDED and fact.task not in cut:
-            rows.append((kernel.CHANGED, fact.task, -1))
-        if fact.code in _MACHINES:
-            rows.append((getattr(kernel, _MACHINES[fact.code]), -1, fact.place))
-    if state.homeless.size:
-        state.homeless = np.array([task for task in state.homeless if task not in cut], np.int64)
-        if any(row[0] in (kernel.RETURNED, kernel.SERVER_BACK) for row in rows):
-            rows += [(kernel.AGAIN, int(task), -1) for task in state.homeless]
-            state.homeless = state.homeless[:0]
-    rank = {kernel.GONE: 0, kernel.SERVER_GONE: 0, kernel.CUT: 1, kernel.FREED: 2}
-    rows.sort(key=lambda row: (rank.get(row[0], 3), row[2], row[1]))
-    return np.array(rows, dtype=np.int64).reshape(-1, 3)
-
-
-_MACHINES = {DOWN: "GONE", UP: "RETURNED", SERVER_DOWN: "SERVER_GONE", SERVER_UP: "SERVER_BACK"}
-
-
-def _unbegun(state: State, facts: Facts) -> Ints:
-    """Tasks that were to begin on a processor that fails now, when its server would be awake."""
-    down, servers = facts.places(DOWN), facts.places(SERVER_DOWN)
-    if not down.size and not servers.size:
-        return down
-    processors = state.board.processors
-    hit = np.isin(processors["server"], servers)
-    hit[down] = True
-    ahead = hit & (processors["running"] >= 0) & (processors["begun_s"] > facts.now_s)
-    return np.unique(processors["running"][ahead])
-
-
-def _where(state: State, task: int) -> int:
-    """Processor that a task runs on, or -1."""
-    found = np.flatnonzero(state.board.processors["running"] == task)
-    return int(found[0]) if found.size else -1

@@ -90,6 +90,7 @@ def latest_s(
 ) -> tuple[Floats, float]:
     """When tasks (m,), told at these times, must end; without a deadline where prices do.
 
+    Where a joule is worth the same at all times a deadline is just that.
     Where the last price holds for ever such a task has time for all that has arrived by then to
     run one after the other: ``work_s`` for those before, returned with these added.
     """
@@ -99,6 +100,8 @@ def latest_s(
     until_s = known_until_s(view, objective)
     if np.isfinite(until_s):
         return np.minimum(deadline_s, until_s), work_s
+    if tariff_for(view, objective).is_flat:
+        return deadline_s, work_s
     longest = np.zeros(tasks.size)
     for k in range(len(view.platform.kinds)):
         slow = view.frontier(k, tasks).t_max_s

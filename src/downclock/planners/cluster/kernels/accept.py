@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from downclock.kernels.compiling import inner
+from downclock.kernels.least_tree import LARGEST
 from downclock.planners.cluster.kernels.board import Cluster, row_of
 from downclock.planners.cluster.kernels.prices import cheapest_start_s, run_value
 from downclock.planners.cluster.kernels.queues import wait
@@ -30,15 +31,25 @@ from downclock.planners.cluster.kernels.reserve import (
 )
 from downclock.units import Floats, Ints
 
-PATIENCE = 8.0
-"""So many times its run time a task waits at most, however late its deadline is."""
+PATIENCE, BUSY = 20.0, 1.25
+"""So many times its run time a task waits at most, however late its deadline is, on a cluster that
+sleeps; not at all where the part that is awake, so many times, is the whole."""
 
 NEAR, WIDE = 64, 1024
 """Servers, sleeping and awake, looked at for a reservation before all are; and for a gang of
 several."""
 
-WIDE_TRIES = 32
-"""Starts that are tried for a gang of several servers where the best are taken."""
+WIDE_TRIES, SAMPLED = 32, 2048
+"""Starts that are tried for a gang of several servers where the best are taken; and groups that are
+looked at to find them."""
+
+
+@inner
+def _patience(c: Cluster, i: int) -> float:
+    """Return how many times its run time task ``i`` may wait: the less, the scarcer room is."""
+    awake = c.tally.processors[0] / c.processors.kind.size
+    calm = 1.0 - c.pools.hurry[max(c.kinds[i, 0], 0)]
+    return PATIENCE * calm * max(0.0, 1.0 - BUSY * awake) ** 2
 
 
 @inner
@@ -49,7 +60,7 @@ def _late_on(c: Cluster, i: int, g: int, now_s: float) -> tuple[float, float]:
     length = natural_s(c, i, k, begin)
     if length < 0.0:
         return NEVER, -1.0
-    latest = max(begin, min(c.tasks.deadline_s[i] - length, begin + PATIENCE * length))
+    latest = max(begin, min(c.tasks.deadline_s[i] - length, begin + _patience(c, i) * length))
     if c.tally.priced[0] == 1:
         latest = cheapest_start_s(c, g, begin, c.tasks.deadline_s[i], length)
     return latest_start_s(c, g, i, length, begin, latest), length
@@ -187,26 +198,26 @@ def reserve_wide(c: Cluster, i: int, k: int, start_s: float, length_s: float, no
 
 @inner
 def _widest_s(c: Cluster, i: int, k: int, now_s: float) -> float:
-    """Return when enough processors of kind ``k`` could have woken for a wide gang."""
-    begin = max(now_s, c.tasks.arrival_s[i])
-    for at in range(c.pools.first[k], c.pools.end[k]):
-        j = c.groups.server[c.pool_groups[at]]
-        if c.servers.works[j] == 1:
-            begin = max(begin, ready_s(c, j, now_s))
-    return begin
+    """Return when all processors of kind ``k`` are awake for a wide gang, at the latest."""
+    begin = max(now_s, c.tasks.arrival_s[i], c.pools.awake_s[k])
+    return max(begin, now_s + c.pools.wake_s[k]) if c.asleep[k, 1] <= LARGEST else begin
 
 
 @inner
-def _empty_times_s(c: Cluster, k: int, from_s: float) -> Floats:
-    """Return times from ``from_s`` on at which groups of kind ``k`` are empty: a few, in order."""
+def _empty_times_s(c: Cluster, k: int, from_s: float, late: bool) -> Floats:
+    """Return times from ``from_s`` on at which groups of kind ``k`` are empty: a few, in order.
+
+    Of a large kind only a sample is looked at, unless the last time must be that of all (``late``).
+    """
     first, count = c.pools.first[k], c.pools.end[k] - c.pools.first[k]
-    ends = np.empty(count)
-    for at in range(count):
-        ends[at] = max(from_s, _empty_by_s(c, c.pool_groups[first + at]))
+    step = 1 if late else max(1, (count + SAMPLED - 1) // SAMPLED)
+    ends = np.empty((count + step - 1) // step)
+    for a in range(ends.size):
+        ends[a] = max(from_s, _empty_by_s(c, c.pool_groups[first + a * step]))
     ends = np.sort(ends)
-    few = np.empty(min(count, WIDE_TRIES))
+    few = np.empty(min(ends.size, WIDE_TRIES))
     for a in range(few.size):
-        few[a] = ends[(count - 1) * a // max(few.size - 1, 1)]
+        few[a] = ends[(ends.size - 1) * a // max(few.size - 1, 1)]
     return few
 
 
@@ -219,14 +230,14 @@ def _reserve_wide_on(c: Cluster, i: int, k: int, now_s: float, late: bool) -> bo
     row, begin = row_of(c, i, k), _widest_s(c, i, k, now_s)
     length, short = natural_s(c, i, k, begin), c.curves.rows.short_s[row]
     if length >= 0.0:
-        start = max(begin, min(c.tasks.deadline_s[i] - length, begin + PATIENCE * length))
+        start = max(begin, min(c.tasks.deadline_s[i] - length, begin + _patience(c, i) * length))
         if reserve_wide(c, i, k, start, length, now_s):
             return True
         if reserve_wide(c, i, k, begin, length, now_s):
             return True
     if not short < np.inf:
         return False
-    for start in _empty_times_s(c, k, begin):
+    for start in _empty_times_s(c, k, max(now_s, c.tasks.arrival_s[i]), late):
         if not late and start + short > c.tasks.deadline_s[i]:
             return False
         if reserve_wide(c, i, k, start, short, now_s):

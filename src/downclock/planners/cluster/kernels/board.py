@@ -88,6 +88,8 @@ POOL = record(  # groups of one kind, in ``pool_groups``
     first=int,
     end=int,
     hint=int,  # server where the last reservation was made
+    wake_s=float,  # what its slowest server takes to wake
+    awake_s=float,  # when all are awake that have begun to wake
     hurry=float,  # how much faster than they want new tasks are to run, as room is scarce: 0 to 1
 )
 QUEUE = record(head=int, tail=int, count=int)  # waiting tasks of one class, the first to come first
@@ -240,7 +242,9 @@ def wake(c: Cluster, j: int, now_s: float) -> None:
         c.processors.ready_s[p] = ready
         if c.processors.head[p] < 0:
             c.processors.end_s[p] = ready
-        set_key(c.asleep, c.processors.kind[p], j, np.inf)
+        k = c.processors.kind[p]
+        set_key(c.asleep, k, j, np.inf)
+        c.pools.awake_s[k] = max(c.pools.awake_s[k], ready)
 
 
 @inner
@@ -356,12 +360,15 @@ def retime(c: Cluster, p: int, ready_s: float) -> None:
 
 
 @inner
-def can_shift(c: Cluster, p: int, start_s: float) -> bool:
-    """Tell whether the planned tasks of processor ``p`` meet their deadlines from ``start_s``."""
+def can_shift(c: Cluster, p: int, start_s: float, most: int) -> bool:
+    """Tell whether the planned tasks of processor ``p`` meet their deadlines from ``start_s``.
+
+    Also False where there are more than ``most`` of them.
+    """
     at, i = start_s, c.processors.head[p]
     while i >= 0:
-        at += c.tasks.length_s[i]
-        if at > c.tasks.deadline_s[i]:
+        at, most = at + c.tasks.length_s[i], most - 1
+        if at > c.tasks.deadline_s[i] or most < 0:
             return False
         i = c.tasks.after[i]
     return True

@@ -26,7 +26,8 @@ ROW = record(
     rung_end=int,
     try_first=int,  # its run times to try where prices count, in ``tries``
     try_end=int,
-    short_s=float,  # shortest run time; infinite where the task cannot run
+    short_s=float,  # shortest run time; infinite where the task cannot run; from here on columns
+    # grow with the work of a task
     free_s=float,  # cheapest run time within the window, at the price of time
     free_j=float,  # its energy
     long_s=float,  # run time on a processor that would idle otherwise

@@ -26,7 +26,7 @@ from downclock.planners.cluster.kernels.board import (
 from downclock.planners.cluster.kernels.curves import at_slope_s, energy_j, fill_s, want_s
 from downclock.power.kernels.models import LADDER
 
-WINDOW, SAMPLE = 4096, 1024
+WINDOW, SAMPLE = 4096, 256
 """Awake processors looked at for one task: all, or in a larger cluster so many, in turns."""
 
 IDLE_NOW_S = 600.0
@@ -34,6 +34,9 @@ IDLE_NOW_S = 600.0
 
 TIGHT = 0.003
 """Weight of the gap between a task's end and its server's, against idle power."""
+
+FAR = 1024
+"""Planned tasks of a processor, at most, that are all moved for one."""
 
 CERTAIN = 0.5
 """Above this idle share, run times are chosen as if nothing more came."""
@@ -94,7 +97,7 @@ def _slower(c: Cluster, p: int, i: int, start_s: float) -> float:
     if length >= c.curves.rows.free_s[row]:
         return length
     t = want_s(c.curves, row, c.tasks.deadline_s[i] - start_s)
-    if t <= length * (1.0 + 1e-9) or not can_shift(c, p, start_s + t):
+    if t <= length * (1.0 + 1e-9) or not can_shift(c, p, start_s + t, FAR):
         return length
     end = c.processors.end_s[p] + t - length
     longer = max(0.0, end - c.servers.last_s[j])
@@ -243,7 +246,7 @@ def _best_ahead(c: Cluster, i: int, k: int, now_s: float) -> tuple[int, float, f
                 continue
             if t < curves.rows.free_s[row]:
                 cost += energy_j(curves, row, t) - curves.rows.free_j[row]
-            if cost < least and can_shift(c, p, start_s + t):
+            if cost < least and can_shift(c, p, start_s + t, FAR):
                 best, least, length = p, cost, t
     return best, least, length
 

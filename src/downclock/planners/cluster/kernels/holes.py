@@ -33,30 +33,31 @@ from downclock.planners.cluster.kernels.reserve import (
 )
 from downclock.units import Floats, Ints
 
-SHORT, WASTE = 0.1, 0.05
+SHORT, WASTE = 0.1, 0.036
 """What a task leaves of a hole: below this part of a usual run time it will idle; above, this part
 of it."""
 
-EXTEND = 0.4
+EXTEND = 0.385
 """Part that will idle of the time by which other processors are kept awake longer."""
 
-GOOD, PATIENT = 0.4, 0.15
+GOOD, PATIENT = 0.4, 0.337
 """A hole is filled where less than this part of the price of its time is lost: by a task that is
 due, and by one that can wait for a better one."""
 
 ALONE = 6.0
 """How much more may be lost where nothing else waits and one server is awake at most."""
 
-URGENT, CHOICE, SOON = 1.0, 30.0, 0.2
+URGENT, CHOICE, SOON = 1.128, 18.8, 0.2
 """What it is worth, against the price of time, that a task which is due finds a hole while few
 wait; how many wait where it is worth half; and the part of usual run times within which a task
 counts as due by half. Tasks that are due open servers, which take in tasks that could have waited:
 with holes for those in a hurry more wait, and what fills a hole is chosen from more."""
 
-SEEN, OFFERED = 512, 256
-"""Waiting tasks looked at for one hole, and for each end of a server that opens."""
+SEEN, OFFERED, MANY = 512, 256, 400
+"""Waiting tasks looked at for one hole, and for each end of a server that opens; where more than so
+many wait, fewer."""
 
-LOOK = 128
+LOOK = 256
 """Groups with free processors, or where some will be, that are looked at for one task."""
 
 
@@ -156,13 +157,19 @@ def _has_place_in(c: Cluster, i: int, g: int) -> bool:
 
 
 @inner
+def _some(c: Cluster, most: int) -> int:
+    """Return how many waiting tasks to look at: fewer of many, as near ones fit as well."""
+    return min(most, max(most // 8, most * MANY // max(c.tally.queued[0], 1)))
+
+
+@inner
 def _best_for(c: Cluster, g: int, start_s: float, free: int, now_s: float) -> tuple[int, float]:
     """Return (waiting task that fills the holes of a group best, its run time); -1: none does."""
     j = c.groups.server[g]
     until, price = c.servers.last_s[j], lane_w(c, j)
     ends = free_ends_s(c, g, start_s, free)
     best, least, length_s = -1, np.inf, -1.0
-    for i in candidates(c, c.groups.kind[g], free, until - start_s, SEEN):
+    for i in candidates(c, c.groups.kind[g], free, until - start_s, _some(c, SEEN)):
         gang = c.tasks.gang[i]
         blocked = ends[gang]
         if blocked < np.inf and _has_place_in(c, i, g):
@@ -296,7 +303,7 @@ def _filled(
     used, price = c.tasks.gang[i] * _usual_s(c, i, k, length), lane_w(c, j)
     if free == 0:
         return lost, used
-    others = candidates(c, c.groups.kind[g], free, until_s - start_s, OFFERED)
+    others = candidates(c, c.groups.kind[g], free, until_s - start_s, _some(c, OFFERED))
     score, loss, time_s = np.full(others.size, np.inf), np.empty(others.size), np.empty(others.size)
     for b in range(others.size):
         other = others[b]
@@ -338,7 +345,7 @@ def choose_end(
             until = start_s + (short if a == -4 else 0.5 * (short + own))
         if a >= 0:
             length = lengths[a]
-            until = start_s + (length if length >= 0.8 * own else own + length)
+            until = start_s + (length if length >= 0.5 * own else own + length)
         lost, used = _filled(c, g, i, start_s, until, now_s)
         if (lost + extra_j) / used < least:
             least, best = (lost + extra_j) / used, until
@@ -426,6 +433,11 @@ def _empty_like(c: Cluster, g: int) -> int:
     return g
 
 
+RISK = 0.375
+"""By how much more than a hole a server that opens must be worth, for each processor that others
+are to fill: they may not come."""
+
+
 @inner
 def due(c: Cluster, i: int, now_s: float) -> None:
     """See to a task whose reserved start has come, or the time to wake its server."""
@@ -442,7 +454,8 @@ def due(c: Cluster, i: int, now_s: float) -> None:
     g = _empty_like(c, g)
     j = c.groups.server[g]
     until, share = choose_end(c, g, i, start, c.servers.wake_j[j], now_s)
-    if c.servers.awake[j] == 0 and share < lost:
+    risk = 1.0 + RISK * (c.groups.up[g] - c.tasks.gang[i])
+    if c.servers.awake[j] == 0 and risk * share < lost:
         open_for(c, i, g, until, now_s)
     elif other >= 0:
         _go(c, i, other, at, length, now_s)
@@ -452,7 +465,7 @@ def due(c: Cluster, i: int, now_s: float) -> None:
         move_to(c, i, g, start, _reslowed(c, i, g, start))
 
 
-GO_ON = 0.2
+GO_ON = 0.217
 """A server that has ended goes on if that loses less than this part of a wake."""
 
 

@@ -156,7 +156,7 @@ def _overdue(c: Cluster, p: int, now_s: float) -> None:
             return
     else:
         retime(c, p, ready)
-        if can_shift(c, p, ready):
+        if can_shift(c, p, ready, c.tally.queued[0]):
             return
         if not c.rules.late:
             relax(c, p, now_s)
@@ -354,12 +354,36 @@ def is_crowd(c: Cluster, count: int) -> bool:
 
 
 @inner
+def next_s(c: Cluster, ends: Floats, arrived: Ints, at: int) -> float:
+    """Return when something happens next: a task comes or ends, or is overdue; a server is due."""
+    comes = np.inf if at >= arrived.size else c.tasks.arrival_s[arrived[at]]
+    return min(comes, ends[0, 1], c.busy[0, 1], c.attend[0, 1])
+
+
+@inner
+def come_by(c: Cluster, arrived: Ints, at: int, now_s: float) -> int:
+    """Return how many of ``arrived`` have come, of which ``at`` had before."""
+    while at < arrived.size and c.tasks.arrival_s[arrived[at]] <= now_s:
+        at += 1
+    return at
+
+
+@inner
+def tell_ends(c: Cluster, ends: Floats, told: Ints, now_s: float) -> int:
+    """Tell of every task that has really ended; return how many have."""
+    m = 0
+    while ends[0, 1] <= now_s:
+        p = first_at_most(ends, 0, now_s)
+        set_key(ends, 0, p, np.inf)
+        told[m, 0], told[m, 1], told[m, 2] = FREED, c.processors.running[p], p
+        m += 1
+    return m
+
+
+@inner
 def _many_come(c: Cluster, arrived: Ints, at: int, now_s: float) -> bool:
     """Tell whether the tasks of ``arrived`` from ``at`` on that come now are a crowd."""
-    count = 0
-    while at + count < arrived.size and c.tasks.arrival_s[arrived[at + count]] <= now_s:
-        count += 1
-    return is_crowd(c, count)
+    return is_crowd(c, come_by(c, arrived, at, now_s) - at)
 
 
 @compiled
@@ -374,21 +398,12 @@ def run(
     """
     at, told = 0, np.empty((c.processors.kind.size, 3), np.int64)
     while True:
-        now = np.inf if at >= arrived.size else c.tasks.arrival_s[arrived[at]]
-        own = min(ends[0, 1], c.busy[0, 1], c.attend[0, 1])
-        if min(now, own) == np.inf or min(now, own) >= until_s:
+        now, first = next_s(c, ends, arrived, at), at
+        if now == np.inf or now >= until_s:
             return at
-        now, first = min(now, own), at
         if is_full(c) or _many_come(c, arrived, at, now):
             return at
-        m = 0
-        while ends[0, 1] <= now:
-            p = first_at_most(ends, 0, now)
-            set_key(ends, 0, p, np.inf)
-            told[m, 0], told[m, 1], told[m, 2] = FREED, c.processors.running[p], p
-            m += 1
-        while at < arrived.size and c.tasks.arrival_s[arrived[at]] <= now:
-            at += 1
+        m, at = tell_ends(c, ends, told, now), come_by(c, arrived, at, now)
         before = c.tally.starts[0]
         _moment(c, told[:m], arrived[first:at], now)
         for row in range(before, c.tally.starts[0]):

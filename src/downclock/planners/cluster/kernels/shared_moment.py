@@ -10,7 +10,7 @@ import numpy as np
 
 from downclock.kernels.compiling import compiled, inner
 from downclock.kernels.ends import overdue_until_s
-from downclock.kernels.least_tree import first_at_most, set_key
+from downclock.kernels.least_tree import set_key
 from downclock.planners.cluster.kernels.board import (
     Cluster,
     first_of,
@@ -35,8 +35,11 @@ from downclock.planners.cluster.kernels.moment import (
     GONE,
     RETURNED,
     SERVER_GONE,
+    come_by,
     is_full,
+    next_s,
     real_end_s,
+    tell_ends,
 )
 from downclock.planners.cluster.kernels.reserve import (
     book,
@@ -314,21 +317,12 @@ def run_shared(
     """Play moments while tasks arrive and end, as `moment.run` does."""
     at, told = 0, np.empty((c.processors.kind.size, 3), np.int64)
     while True:
-        now = np.inf if at >= arrived.size else c.tasks.arrival_s[arrived[at]]
-        own = min(ends[0, 1], c.busy[0, 1], c.attend[0, 1])
-        if min(now, own) == np.inf or min(now, own) >= until_s:
+        now, first = next_s(c, ends, arrived, at), at
+        if now == np.inf or now >= until_s:
             return at
-        now, first = min(now, own), at
         if is_full(c):
             return at
-        m = 0
-        while ends[0, 1] <= now:
-            p = first_at_most(ends, 0, now)
-            set_key(ends, 0, p, np.inf)
-            told[m, 0], told[m, 1], told[m, 2] = FREED, c.processors.running[p], p
-            m += 1
-        while at < arrived.size and c.tasks.arrival_s[arrived[at]] <= now:
-            at += 1
+        m, at = tell_ends(c, ends, told, now), come_by(c, arrived, at, now)
         before = c.tally.starts[0]
         _moment(c, told[:m], arrived[first:at], now)
         for row in range(before, c.tally.starts[0]):
