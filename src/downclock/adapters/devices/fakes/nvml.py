@@ -72,8 +72,9 @@ class FakeGpus:
         write_text_atomically(f"{self.state}.conf", "".join(f"{line}\n" for line in lines))
 
     def read(self, count: int = 4) -> list[FakeGpu]:
-        """Return what GPUs are set to now, without settling their meters."""
-        data = self.state.read_bytes()
+        """Return what GPUs are set to now, without settling their meters; none were asked: none."""
+        data = self.state.read_bytes() if self.state.exists() else b""
+        count = min(count, max(len(data) - _HEAD.size, 0) // _GPU.size)
         rows = [_GPU.unpack_from(data, _HEAD.size + k * _GPU.size) for k in range(count)]
         return [
             FakeGpu(high, memory_high, cap_mw / 1e3, bool(runner), energy_mj / 1e3)
