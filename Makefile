@@ -3,18 +3,21 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS := $(shell expr $$(nproc) + 1) # a core more than there is: some tests wait
 
-.PHONY: demo test cluster-test lint fuzz lock bench docs clean
+.PHONY: demo test cluster-test compiled lint fuzz lock bench docs clean
 
 demo: .venv/ready
 	$(BIN)/downclock demo out
 
-test: lint
-	$(BIN)/downclock compile $(EVERY)
+# The checks of lint take a core while the longest loops of all keep the other.
+test: .venv/ready
+	$(MAKE) --jobs 2 --output-sync lint compiled
 	$(BIN)/python -m pytest -n $(WORKERS)
 
 # Policies that between them use all compiled loops: the slowest to compile first, and thrifty last,
 # as most of its loops are late's.
 EVERY := late least-cost known graph edl bin replan thrifty
+compiled: .venv/ready
+	$(BIN)/downclock compile $(EVERY)
 
 # Against a real Slurm on loopback (packages slurmctld slurmd slurm-client munge, as root). It keeps
 # real time: what fails beside other tests has a second go by itself, which counts.
