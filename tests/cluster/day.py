@@ -38,8 +38,13 @@ from tests.conftest import ROOT
 
 NODES, GPUS = 8, 4
 IDLE_W = 45.0
-LIVES_S = 12.0
-"""A controller lives for so long before it is killed, at any moment: it saves every 5 s."""
+LIVES_S, LOOKS_S = 12.0, 4.0
+"""A controller lives for so long before it is killed, at any moment: it saves every 5 s. A watch
+looks at the cluster for so long, however long a busy machine takes to start it."""
+
+REQUEUED = 2
+"""Exit code of a job whose script slurmd of 22.05 purged while it was launching it, which happens
+where a node is busy ("Purging vestigial job script"): Slurm is told to requeue such a job."""
 
 NEEDED_S = 40.0
 """What the longest job needs at full speed, with all that is held in reserve."""
@@ -143,6 +148,8 @@ class Day:
     sent_s: dict[str, float] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     killed: list[str] = field(default_factory=list)
+    _starts: int = 0
+    _looks_s: float | None = None
 
     def run(self, longest_s: float) -> Day:
         """Submit all jobs at their times, and wait until all have ended."""
@@ -315,7 +322,7 @@ class Day:
         hooks = {verb: folder / f"{verb}.sh" for verb in ("prolog", "epilog")}
         settings = (
             f"Prolog={hooks['prolog']}\nEpilog={hooks['epilog']}\nPrologFlags=Alloc\n"
-            "PrologEpilogTimeout=60"
+            f"PrologEpilogTimeout=60\nRequeueExit={REQUEUED}"
         )
         self.cluster = Loopback(
             folder, NODES, GPUS, settings=settings, sleeps=self.sleeps, typed=False
@@ -364,7 +371,19 @@ class Day:
         return [sys.executable, "-m", "downclock", "slurm", verb, site, *more]
 
     def _watch(self) -> None:
+        self._starts, self._looks_s = self._watches(), None
         self.cluster.start_program("watch", self._words("watch"))
+
+    def _until_watched(self) -> None:
+        """Wait until the watch has looked at the cluster for a while."""
+        wait_for(lambda: self._watches() > self._starts, 60.0, "the watch does not start")
+        self._looks_s = self._looks_s or time.time()
+        time.sleep(max(self._looks_s + LOOKS_S - time.time(), 0.0))
+
+    def _watches(self) -> int:
+        """How often a watch has said that it looks at the cluster."""
+        file = self.folder / "log" / "watch.out"
+        return file.read_text("utf-8", "replace").count("watching Slurm") if file.exists() else 0
 
     def _stop(self) -> None:
         self.cluster.kill("watch", signal.SIGINT)
@@ -457,9 +476,10 @@ class Day:
         self.killed.append(f"{what} at {time.time() - self.began_s:.0f} s")
 
     def _kill_daemon(self, what: str) -> None:
+        if what in ("slurmctld", "watch"):
+            self._until_watched()
         if what == "slurmctld":
             time.sleep(max(self._booted_s + LIVES_S - time.time(), 0.0))
-            self._booted_s = time.time()
         self.cluster.kill(what)
         if what == "watch":
             self._watch()
@@ -468,6 +488,7 @@ class Day:
             self.cluster.start(what)
         if what == "slurmctld":
             self._send_again()
+            self._booted_s = time.time()
 
     def _agents(self) -> list[int]:
         """Agents at work."""
