@@ -303,7 +303,7 @@ def _worker(node: Node, verb: str, job: int, gpus: str) -> subprocess.Popen[byte
     (node.state / f"job-{job}").touch()
     where = [str(node.state), str(node.state / "spool"), str(node.folder / "slurm" / "scontrol")]
     words = [sys.executable, "-m", "downclock.adapters.devices.agent", verb, *where,
-             repr(time.time()), "[0, 1.0]"]  # fmt: skip
+             repr(time.time()), "[0, 1.0, true]"]  # fmt: skip
     return subprocess.Popen(words, env=node.env(job, gpus), stdout=subprocess.DEVNULL)
 
 
@@ -430,7 +430,8 @@ def test_a_run_ends_where_its_epilog_begins(node: Node) -> None:
 
 def test_an_end_is_known_although_the_agents_of_prolog_and_epilog_were_killed(node: Node) -> None:
     """A controller that is killed then would run the job again."""
-    told = {"SLURM_JOB_RESTART_COUNT": "0", "SLURM_JOB_EXIT_CODE2": "0:0"}
+    told = {"SLURM_JOB_RESTART_COUNT": "0", "SLURM_JOB_EXIT_CODE2": "0:0",
+            "SLURM_JOB_NUM_NODES": "1"}  # fmt: skip
     slurm = Node(node.folder, node.gpus, told)
     job = agent.job_of(slurm.env(7, "0"))
     state = State.opened(node.state)
@@ -456,7 +457,8 @@ def test_what_is_noted_of_an_end_is_kept_when_recover_adds_the_energy(node: Node
     node.agent("prolog", 7, "0")
     until(lambda: begun(node))
     state = State.opened(node.state)
-    told = {"SLURM_JOB_RESTART_COUNT": "0", "SLURM_JOB_EXIT_CODE2": "0:0"}
+    told = {"SLURM_JOB_RESTART_COUNT": "0", "SLURM_JOB_EXIT_CODE2": "0:0",
+            "SLURM_JOB_NUM_NODES": "1"}  # fmt: skip
     job = agent.job_of({**node.env(7, "0"), **told})
     site = agent.Site(str(node.state), str(node.state / "spool"), str(node.folder / "none"))
     agent._note_end(site, job, agent._withdraw(state, job), time.time())

@@ -55,7 +55,7 @@ def test_a_name_that_pretends_to_be_other_fields_changes_neither_state_nor_attem
 
 
 TOLD = {"SLURM_JOB_ID": "7", "SLURM_JOB_GPUS": "0", "SLURM_JOB_RESTART_COUNT": "0",
-        "SLURM_JOB_EXIT_CODE2": "0:0"}  # fmt: skip
+        "SLURM_JOB_EXIT_CODE2": "0:0", "SLURM_JOB_NUM_NODES": "1"}  # fmt: skip
 """What slurmd of 22.05.8 tells the Epilog of a job that ended well."""
 
 ENDS, RUNS, WAITS = ({"state": word} for word in ("COMPLETING", "RUNNING", "PENDING"))
@@ -66,7 +66,7 @@ ENDINGS = {  # as seen on 22.05.8: what the Epilog is told, what the record show
     "requeued": ({"SLURM_JOB_RESTART_COUNT": "1"}, {**ENDS, "restarts": 1}, False),
     "its end forgotten": ({}, RUNS, True),
     "start and end forgotten": ({}, WAITS, True),
-    "start forgotten, so ended": ({"SLURM_JOB_GPUS": ""}, WAITS, False),
+    "start forgotten, so ended": ({"SLURM_JOB_NUM_NODES": ""}, WAITS, False),
     "forgotten and failed": ({"SLURM_JOB_EXIT_CODE2": "1:0"}, RUNS, False),
     "an older Slurm, its end forgotten": ({"SLURM_JOB_EXIT_CODE2": ""}, RUNS, None),
     "an older Slurm, start forgotten": ({"SLURM_JOB_EXIT_CODE2": ""}, WAITS, False),
@@ -82,15 +82,27 @@ def test_a_run_that_ended_by_itself_is_told_from_one_that_was_cut(how: str) -> N
 def test_where_slurm_does_not_answer_the_node_knows() -> None:
     gone = JobRecord(trouble="it is away")
     assert ended_well(job_of(TOLD), gone, 0) is True
-    assert ended_well(job_of({**TOLD, "SLURM_JOB_GPUS": ""}), gone, 0) is False
+    assert ended_well(job_of({**TOLD, "SLURM_JOB_NUM_NODES": ""}), gone, 0) is False
     assert ended_well(job_of({**TOLD, "SLURM_JOB_EXIT_CODE2": ""}), gone, 0) is None
 
 
-def test_where_the_prolog_was_killed_the_run_time_tells_an_end_from_a_requeue() -> None:
+@pytest.mark.parametrize(
+    ("restarts", "shown", "well"),
+    [
+        (0, RUNS, True),  # no attempt was requeued
+        (0, WAITS, True),
+        (1, {**ENDS, "restarts": 1}, True),
+        (1, {**ENDS, "restarts": 1, "run": "00:00:00"}, False),  # it is requeued just now
+        (1, {**RUNS, "restarts": 1}, None),  # its end was forgotten, or the requeue
+        (1, {**WAITS, "restarts": 1}, False),
+    ],
+)
+def test_where_the_prolog_was_killed_the_count_of_requeues_and_the_run_time_tell(
+    restarts: int, shown: dict[str, object], well: bool | None
+) -> None:
     """Nobody knows then which attempt it was."""
-    assert ended_well(job_of(TOLD), record(state="COMPLETING"), None) is True
-    assert ended_well(job_of(TOLD), record(state="COMPLETING", run="00:00:00"), None) is False
-    assert ended_well(job_of(TOLD), record(), None) is False
+    job = job_of({**TOLD, "SLURM_JOB_RESTART_COUNT": str(restarts)})
+    assert ended_well(job, record(**shown), None) is well
 
 
 HOSTILE = st.one_of(

@@ -96,10 +96,16 @@ def _born_s() -> float:
 
 
 class Begun(NamedTuple):
-    """A job's run as its Prolog left it; attempt None: nobody knows which, it was killed."""
+    """A job's run as its Prolog left it; not `sure`: that was killed before it could say which."""
 
-    attempt: int | None
+    attempt: int
     started_s: float
+    sure: bool
+
+    @property
+    def known(self) -> int | None:
+        """The attempt, None where nobody knows."""
+        return self.attempt if self.sure else None
 
 
 def _announce(state: State, job: SlurmJob) -> Begun | None:
@@ -107,7 +113,7 @@ def _announce(state: State, job: SlurmJob) -> Begun | None:
     if not job.gpus:
         return None
     state.announced(job.job).write_text("" if job.attempt is None else str(job.attempt))
-    return Begun(job.attempt, time.time())
+    return Begun(job.attempt or 0, time.time(), job.attempt is not None)
 
 
 def _withdraw(state: State, job: SlurmJob) -> Begun | None:
@@ -115,12 +121,12 @@ def _withdraw(state: State, job: SlurmJob) -> Begun | None:
     announced, begun = state.announced(job.job), None
     with suppress(OSError):
         attempt, started_s = announced.read_text(), announced.stat().st_mtime
-        begun = Begun(int(attempt) if attempt.isdecimal() else None, started_s)
+        begun = Begun(int(attempt or job.attempt or 0), started_s, attempt.isdecimal())
     announced.unlink(missing_ok=True)
     mine = [each for each in state.records() if each.job == job.job and not each.spooled]
     if mine:
-        begun = Begun(mine[0].attempt, mine[0].started_s)
-    return begun or (Begun(None, time.time()) if job.gpus else None)
+        begun = Begun(mine[0].attempt, mine[0].started_s, True)
+    return begun or (Begun(job.attempt or 0, time.time(), False) if job.gpus else None)
 
 
 def _heard(pipe: int, for_s: float) -> tuple[str, bool]:
@@ -250,7 +256,7 @@ def epilog(
         if records:
             _end(site, state, records, _present(say) if gpus is None else gpus, say, ended_s)
     path = _spooled(site, job, begun.attempt, begun.started_s)
-    completed = ended_well(job, asked.result(), begun.attempt)
+    completed = ended_well(job, asked.result(), begun.known)
     if completed is not None and path.exists():
         told = {**json.loads(path.read_text()), "completed": completed}
         write_text_atomically(path, json.dumps(told, allow_nan=False) + "\n")
@@ -360,28 +366,25 @@ def _measured(state: State, record: Record, gpu: Device | None) -> tuple[float |
     return (used_j, "") if used_j >= 0.0 else (None, "the energy counter was reset meanwhile")
 
 
-def _spooled(site: Site, job: SlurmJob | Record, attempt: int | None, started_s: float) -> Path:
+def _spooled(site: Site, job: SlurmJob | Record, attempt: int, started_s: float) -> Path:
     """The file of a job attempt on this node; a forgotten start and the next have one number."""
-    path = Path(site.spool) / f"{job.job}-{job.node}-{attempt or 0}.json"
+    path = Path(site.spool) / f"{job.job}-{job.node}-{attempt}.json"
     if path.exists() and f'"started_s": {started_s!r},' not in path.read_text():
         return path.with_name(f"{path.stem}-{started_s:.0f}.json")
     return path
 
 
 def _note_end(site: Site, job: SlurmJob, begun: Begun, ended_s: float) -> None:
-    """Say that a run has ended before anything is asked: whoever is killed now, it is known.
-
-    Where it is not known which attempt that was, only Slurm's record can say that it ended well.
-    """
+    """Say that a run has ended before anything is asked: whoever is killed now, it is known."""
     path = _spooled(site, job, begun.attempt, begun.started_s)
     if not path.exists():
         told = {
-            **_run(job, begun.attempt or 0, begun.started_s, ended_s),
+            **_run(job, begun.attempt, begun.started_s, ended_s),
             "by": "epilog",
             "gpus": [],
             "energy_j": None,
             "source": "counter",
-            "completed": job.completed(begun.attempt),
+            "completed": job.completed(begun.known),
         }
         path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
         write_text_atomically(path, json.dumps(told, allow_nan=False) + "\n")

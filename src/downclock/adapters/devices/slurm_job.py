@@ -41,6 +41,7 @@ class SlurmJob:
         gpus: its GPUs here, as numbers of device files or UUIDs.
         attempt: how often it was requeued; None: this Slurm does not say.
         exit: its exit code and signal, to an Epilog; empty: this Slurm does not say.
+        allocated: the controller knows that it ran here.
     """
 
     job: str
@@ -49,18 +50,22 @@ class SlurmJob:
     gpus: tuple[str, ...]
     attempt: int | None = None
     exit: str = ""
+    allocated: bool = False
 
     def completed(self, attempt: int | None) -> bool | None:
         """Whether an attempt ended well, by what the controller told the node with its end.
 
         None where this Slurm does not say. A controller that ends a run whose start it has
-        forgotten names no GPUs; one that requeues a job counts the next attempt. A job that is
-        cancelled shows like one that ended well: neither is to run again.
+        forgotten names no allocation, if perhaps GPUs of an earlier one; one that requeues a job
+        counts the next attempt, so that of a job that was requeued before the `attempt` must be
+        known. A job that is cancelled shows like one that ended well: neither is to run again.
         """
         if not self.exit:
             return None
-        this = attempt is not None and self.attempt in (None, attempt)
-        return bool(self.gpus) and this and self.exit == "0:0"
+        well = self.allocated and self.exit == "0:0"
+        if attempt is None:
+            return (None if self.attempt else True) if well else False
+        return well and self.attempt in (None, attempt)
 
 
 def job_of(environment: Mapping[str, str]) -> SlurmJob:
@@ -80,6 +85,7 @@ def job_of(environment: Mapping[str, str]) -> SlurmJob:
         _gpus(listed),
         int(restarts) if re.fullmatch(r"[0-9]{1,6}", restarts) else None,
         environment.get("SLURM_JOB_EXIT_CODE2", ""),
+        bool(environment.get("SLURM_JOB_NUM_NODES")),
     )
 
 
