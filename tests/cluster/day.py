@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import shutil
@@ -19,6 +20,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,16 +40,14 @@ from tests.conftest import ROOT
 
 NODES, GPUS = 8, 4
 IDLE_W = 45.0
-LIVES_S, LOOKS_S = 12.0, 4.0
+LIVES_S, LOOKS_S = 12.0, 9.0
 """A controller lives for so long before it is killed, at any moment: it saves every 5 s. A watch
-looks at the cluster for so long, however long a busy machine takes to start it."""
+looks at the cluster for so long, however long a busy machine takes to start it: so that some of
+what it starts is saved."""
 
 REQUEUED = 2
 """Exit code of a job whose script slurmd of 22.05 purged while it was launching it, which happens
 where a node is busy ("Purging vestigial job script"): Slurm is told to requeue such a job."""
-
-NEEDED_S = 40.0
-"""What the longest job needs at full speed, with all that is held in reserve."""
 
 LAW = (0.5, 0.0, 0.5)
 APPS = {  # p0, gamma, c; d, delta, t0: a unit is a second at the highest clocks
@@ -199,13 +199,35 @@ class Day:
         return {number for number in self.numbers if self.names[number] in found}
 
     def late(self) -> list[str]:
-        """Accepted jobs that ended after their deadline."""
-        found, accepted = [], self.accepted() - {*self.forgotten()}
+        """Accepted jobs that ended after their deadline, though Slurm cut none of their runs."""
+        cut = self.cut()
+        return [f"{number} by {s:.0f} s" for number, s in self._lateness() if number not in cut]
+
+    def late_as_cut(self) -> list[str]:
+        """Accepted jobs that are late because a controller that had forgotten a start cut it."""
+        cut = self.cut()
+        return [number for number, _ in self._lateness() if number in cut]
+
+    def unreported(self) -> list[str]:
+        """Late jobs of which the status does not say so."""
+        told = {str(row["job"]) for row in json.loads(self.status)["jobs"] if "late_s" in row}
+        return [
+            number for number, late_s in self._lateness() if late_s > 3.0 and number not in told
+        ]
+
+    def _lateness(self) -> Iterator[tuple[str, float]]:
+        """Accepted jobs that are late, and by how much."""
+        accepted = self.accepted()
         for number, wanted in zip(self.numbers, self.wanted, strict=True):
             late_s = self._end_s(number) - self.sent_s[number] - wanted.deadline_s
             if number in accepted and late_s > 1.0:  # in whole seconds
-                found.append(f"{number} by {late_s:.0f} s")
-        return found
+                yield number, late_s
+
+    def cut(self) -> set[str]:
+        """Jobs that were started and did not run to their end that time: Slurm cut the run, lost
+        it while launching, or took it for running until its node registered next."""
+        requeued = {n for n in self.numbers if self.job(n).restarts and n not in self.held()}
+        return requeued | {n for n in self.numbers if any(e == math.inf for _, e in self.runs(n))}
 
     def _end_s(self, number: str) -> float:
         """When a job ended, by Slurm; by itself where Slurm has forgotten."""
@@ -213,23 +235,6 @@ class Day:
         if "COMPLETED" in job.states:
             return job.end_s
         return min((end_s for _, end_s in self.runs(number)), default=float("inf"))
-
-    def forgotten(self) -> list[str]:
-        """Jobs that Slurm took for running until it was too late, and started again only then.
-
-        A controller that is killed between saving a start and launching the job finds out only
-        when it has lived for a while.
-        """
-        pairs = zip(self.numbers, self.wanted, strict=True)
-        due_s = {number: self.sent_s[number] + wanted.deadline_s for number, wanted in pairs}
-        return [
-            number
-            for number in self.numbers
-            if (job := self.jobs.get(int(number))) is not None
-            and job.restarts
-            and not _ran(job.comment)
-            and job.submit_s > due_s[number] - NEEDED_S
-        ]
 
     def runs(self, number: str) -> list[tuple[float, float]]:
         """Starts and ends of a job, as it wrote them itself; infinite: it was ended."""
@@ -291,6 +296,7 @@ class Day:
         all_of_it = {
             "lost": lost,
             "late": self.late(),
+            "unreported": self.unreported(),
             "twice": self.twice(),
             "locked": self.locked(),
         }
@@ -543,8 +549,8 @@ def report(day: Day, title: str) -> float:
     total_j = sum(each.energy_j for each in day.measured)
     exact = [_as_planned(day, each) for each in day.measured]
     print(f"{title}: {done} of {len(day.numbers)} jobs done in {day.took_s:.0f} s")
-    print(f"  accepted {len(day.accepted() & set(day.numbers))}, late {day.late()}, given back by"
-          f" Slurm too late {day.forgotten()}")  # fmt: skip
+    print(f"  accepted {len(day.accepted() & set(day.numbers))}, late {day.late()}, cut and"
+          f" so late {day.late_as_cut()}")  # fmt: skip
     print(f"  measured {len(day.measured)}, energy {total_j:.0f} J, clocks as planned"
           f" {sum(exact)} of {len(exact)}")  # fmt: skip
     print(f"  ran twice: {day.twice()}, and nobody knew: {day.unseen()}, started again:"

@@ -25,7 +25,8 @@ class Measured:
         core_mhz, memory_mhz: clocks that were set; None: the default ones.
         source: how it was measured: counter or trapezoid.
         power_limit_w: limit that was set; None: the default one.
-        timed: it ended then; else its Epilog was lost, and that is when somebody found out.
+        timed: it ended then, by itself; else it was cut, or its Epilog was lost, and that is when
+            somebody found out.
     """
 
     job: int
@@ -73,18 +74,19 @@ def spooled_jobs(folder: Path) -> set[int]:
 def ran_already(folder: Path, job: Job, boot_s: float, sure_s: float) -> bool:
     """Tell whether this run of a job has ended, of which Slurm's controller knows nothing.
 
-    Either its node says that it ended well, before `sure_s`: a controller that lived would know.
-    Or its Epilog ran before the controller was started, and no word is against it; not where the
-    job waits, as one whose start was forgotten is ended too. Earlier runs, and those of another
-    job of the number, started before this one.
+    Either its node was told since it started that it ended well, before `sure_s`: a controller that
+    lived would know. Or its Epilog ran before the controller was started, and no word is against
+    it; not where the job waits, as one whose start was forgotten is ended too. Earlier runs that
+    were cut, and those of another job of the number, started before this one.
     """
     since_s = (job.submit_s if job.waits else job.start_s) - 1.0
     for file in _of_job(folder, job):
         try:
             row = json.loads(file.read_text("utf-8", "replace"))
-            well = row["completed"] is True and row["ended_s"] < sure_s
             unsaid = row["completed"] is None and row["by"] == "epilog" and not job.waits
-            if row["started_s"] >= since_s and (well or (unsaid and row["ended_s"] < boot_s)):
+            if row["completed"] is True and since_s <= row["ended_s"] < sure_s:
+                return True
+            if unsaid and since_s <= row["started_s"] and row["ended_s"] < boot_s:
                 return True
         except (OSError, ValueError, KeyError, TypeError):
             continue
@@ -118,5 +120,5 @@ def _measured(row: dict[str, Any]) -> Measured:
         first.get("memory_mhz"),
         str(row["source"]),
         first.get("power_limit_w"),
-        row.get("by") != "recover",
+        row.get("by") != "recover" and row.get("completed") is not False,
     )
