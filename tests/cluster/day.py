@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import random
 import shutil
@@ -19,6 +20,7 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -38,11 +40,14 @@ from tests.conftest import ROOT
 
 NODES, GPUS = 8, 4
 IDLE_W = 45.0
-LIVES_S = 12.0
-"""A controller lives for so long before it is killed, at any moment: it saves every 5 s."""
+LIVES_S, LOOKS_S = 12.0, 9.0
+"""A controller lives for so long before it is killed, at any moment: it saves every 5 s. A watch
+looks at the cluster for so long, however long a busy machine takes to start it: so that some of
+what it starts is saved."""
 
-NEEDED_S = 40.0
-"""What the longest job needs at full speed, with all that is held in reserve."""
+REQUEUED = 2
+"""Exit code of a job whose script slurmd of 22.05 purged while it was launching it, which happens
+where a node is busy ("Purging vestigial job script"): Slurm is told to requeue such a job."""
 
 LAW = (0.5, 0.0, 0.5)
 APPS = {  # p0, gamma, c; d, delta, t0: a unit is a second at the highest clocks
@@ -143,6 +148,8 @@ class Day:
     sent_s: dict[str, float] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     killed: list[str] = field(default_factory=list)
+    _starts: int = 0
+    _looks_s: float | None = None
 
     def run(self, longest_s: float) -> Day:
         """Submit all jobs at their times, and wait until all have ended."""
@@ -192,13 +199,35 @@ class Day:
         return {number for number in self.numbers if self.names[number] in found}
 
     def late(self) -> list[str]:
-        """Accepted jobs that ended after their deadline."""
-        found, accepted = [], self.accepted() - {*self.forgotten()}
+        """Accepted jobs that ended after their deadline, though Slurm cut none of their runs."""
+        cut = self.cut()
+        return [f"{number} by {s:.0f} s" for number, s in self._lateness() if number not in cut]
+
+    def late_as_cut(self) -> list[str]:
+        """Accepted jobs that are late because a controller that had forgotten a start cut it."""
+        cut = self.cut()
+        return [number for number, _ in self._lateness() if number in cut]
+
+    def unreported(self) -> list[str]:
+        """Late jobs of which the status does not say so."""
+        told = {str(row["job"]) for row in json.loads(self.status)["jobs"] if "late_s" in row}
+        return [
+            number for number, late_s in self._lateness() if late_s > 3.0 and number not in told
+        ]
+
+    def _lateness(self) -> Iterator[tuple[str, float]]:
+        """Accepted jobs that are late, and by how much."""
+        accepted = self.accepted()
         for number, wanted in zip(self.numbers, self.wanted, strict=True):
             late_s = self._end_s(number) - self.sent_s[number] - wanted.deadline_s
             if number in accepted and late_s > 1.0:  # in whole seconds
-                found.append(f"{number} by {late_s:.0f} s")
-        return found
+                yield number, late_s
+
+    def cut(self) -> set[str]:
+        """Jobs that were started and did not run to their end that time: Slurm cut the run, lost
+        it while launching, or took it for running until its node registered next."""
+        requeued = {n for n in self.numbers if self.job(n).restarts and n not in self.held()}
+        return requeued | {n for n in self.numbers if any(e == math.inf for _, e in self.runs(n))}
 
     def _end_s(self, number: str) -> float:
         """When a job ended, by Slurm; by itself where Slurm has forgotten."""
@@ -206,23 +235,6 @@ class Day:
         if "COMPLETED" in job.states:
             return job.end_s
         return min((end_s for _, end_s in self.runs(number)), default=float("inf"))
-
-    def forgotten(self) -> list[str]:
-        """Jobs that Slurm took for running until it was too late, and started again only then.
-
-        A controller that is killed between saving a start and launching the job finds out only
-        when it has lived for a while.
-        """
-        pairs = zip(self.numbers, self.wanted, strict=True)
-        due_s = {number: self.sent_s[number] + wanted.deadline_s for number, wanted in pairs}
-        return [
-            number
-            for number in self.numbers
-            if (job := self.jobs.get(int(number))) is not None
-            and job.restarts
-            and not _ran(job.comment)
-            and job.submit_s > due_s[number] - NEEDED_S
-        ]
 
     def runs(self, number: str) -> list[tuple[float, float]]:
         """Starts and ends of a job, as it wrote them itself; infinite: it was ended."""
@@ -284,6 +296,7 @@ class Day:
         all_of_it = {
             "lost": lost,
             "late": self.late(),
+            "unreported": self.unreported(),
             "twice": self.twice(),
             "locked": self.locked(),
         }
@@ -315,7 +328,7 @@ class Day:
         hooks = {verb: folder / f"{verb}.sh" for verb in ("prolog", "epilog")}
         settings = (
             f"Prolog={hooks['prolog']}\nEpilog={hooks['epilog']}\nPrologFlags=Alloc\n"
-            "PrologEpilogTimeout=60"
+            f"PrologEpilogTimeout=60\nRequeueExit={REQUEUED}"
         )
         self.cluster = Loopback(
             folder, NODES, GPUS, settings=settings, sleeps=self.sleeps, typed=False
@@ -364,7 +377,19 @@ class Day:
         return [sys.executable, "-m", "downclock", "slurm", verb, site, *more]
 
     def _watch(self) -> None:
+        self._starts, self._looks_s = self._watches(), None
         self.cluster.start_program("watch", self._words("watch"))
+
+    def _until_watched(self) -> None:
+        """Wait until the watch has looked at the cluster for a while."""
+        wait_for(lambda: self._watches() > self._starts, 60.0, "the watch does not start")
+        self._looks_s = self._looks_s or time.time()
+        time.sleep(max(self._looks_s + LOOKS_S - time.time(), 0.0))
+
+    def _watches(self) -> int:
+        """How often a watch has said that it looks at the cluster."""
+        file = self.folder / "log" / "watch.out"
+        return file.read_text("utf-8", "replace").count("watching Slurm") if file.exists() else 0
 
     def _stop(self) -> None:
         self.cluster.kill("watch", signal.SIGINT)
@@ -457,9 +482,10 @@ class Day:
         self.killed.append(f"{what} at {time.time() - self.began_s:.0f} s")
 
     def _kill_daemon(self, what: str) -> None:
+        if what in ("slurmctld", "watch"):
+            self._until_watched()
         if what == "slurmctld":
             time.sleep(max(self._booted_s + LIVES_S - time.time(), 0.0))
-            self._booted_s = time.time()
         self.cluster.kill(what)
         if what == "watch":
             self._watch()
@@ -468,6 +494,7 @@ class Day:
             self.cluster.start(what)
         if what == "slurmctld":
             self._send_again()
+            self._booted_s = time.time()
 
     def _agents(self) -> list[int]:
         """Agents at work."""
@@ -522,8 +549,8 @@ def report(day: Day, title: str) -> float:
     total_j = sum(each.energy_j for each in day.measured)
     exact = [_as_planned(day, each) for each in day.measured]
     print(f"{title}: {done} of {len(day.numbers)} jobs done in {day.took_s:.0f} s")
-    print(f"  accepted {len(day.accepted() & set(day.numbers))}, late {day.late()}, given back by"
-          f" Slurm too late {day.forgotten()}")  # fmt: skip
+    print(f"  accepted {len(day.accepted() & set(day.numbers))}, late {day.late()}, cut and"
+          f" so late {day.late_as_cut()}")  # fmt: skip
     print(f"  measured {len(day.measured)}, energy {total_j:.0f} J, clocks as planned"
           f" {sum(exact)} of {len(exact)}")  # fmt: skip
     print(f"  ran twice: {day.twice()}, and nobody knew: {day.unseen()}, started again:"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import shlex
 from collections.abc import Sequence
 from typing import Any
@@ -24,7 +25,8 @@ def plan_page(planner: Planner, step: Step, *, dry: bool) -> Page:
     left = planner.untouched(step.seen)
     lines = [
         f"{count(len(rows), 'job')} planned by {planner.site.policy}; "
-        f"{count(len(left), 'waiting job')} not touched"
+        f"{count(len(left), 'waiting job')} not touched",
+        *_late_line(rows),
     ]
     verb = "would be run" if dry else "were run"
     commands = [command for action in step.todo for command in action.commands]
@@ -176,12 +178,26 @@ def _job(planner: Planner, tracked: Tracked) -> dict[str, Any]:
     clock = " ".join(f"{k}={v}" for k, v in planner.site.settings(kind, row.point).items())
     begin_s = row.start_s if page.running is None and not page.log else row.began_s
     end_s = row.ended_s if row.ended_s < float("inf") else begin_s + row.end_s - row.start_s
+    late_s = _late_s(planner, tracked, end_s)
     return record | {
         "nodes": ",".join(world.nodes_of(row.processors)),
         "clock": clock,
         "start": instant(begin_s, world.epoch),
         "end": instant(end_s, world.epoch),
+        **({"late_s": late_s} if late_s > 0.0 else {}),
     }
+
+
+def _late_line(rows: Sequence[dict[str, Any]]) -> list[str]:
+    """Which jobs ended, or will end, after the deadline that their owners asked for."""
+    late = [str(row["job"]) for row in rows if "late_s" in row]
+    return [f"{count(len(late), 'job')} later than asked: {', '.join(late)}"] if late else []
+
+
+def _late_s(planner: Planner, tracked: Tracked, end_s: float) -> float:
+    """How long after its owner's deadline a job ends, in whole seconds as Slurm counts."""
+    due_s = tracked.task.deadline_s if tracked.task.missed else tracked.deadline_s
+    return float(math.floor(planner.world.epoch_s + end_s - due_s))
 
 
 def _state(tracked: Tracked, running: bool, accepted: bool, waits: bool = False) -> str:

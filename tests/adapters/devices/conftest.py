@@ -32,11 +32,14 @@ exec cat "$here/$4"
 RECORD = (
     "JobId={job} JobName={name} UserId=ann(1000) GroupId=ann(1000) MCS_label=N/A Priority=1"
     " Nice=0 Account=(null) QOS=normal JobState={state} Reason=None Dependency=(null) Requeue=1"
-    " Restarts={restarts} BatchFlag=1 Reboot=0 ExitCode=0:0 RunTime=00:00:01 NodeList=n1"
+    " Restarts={restarts} BatchFlag=1 Reboot=0 ExitCode={exit} RunTime={run} NodeList=n1"
     " Command=/home/ann/job.sh WorkDir=/home/ann Comment={comment} StdErr=/home/ann/err"
     " StdIn=/dev/null StdOut=/home/ann/out Power= TresPerNode=gres:gpu:1\n"
 )
 """As Slurm 22.05 prints a job in one line."""
+
+SHOWN = {"state": "RUNNING", "restarts": 0, "run": "00:00:01", "exit": "0:0"}
+"""What it says of a job that runs."""
 
 
 @pytest.fixture(scope="session")
@@ -67,8 +70,7 @@ class Node:
 
     def job(self, job: int, comment: str = "(null)", **how: Any) -> None:
         """Tell Slurm of a job."""
-        told = {"name": "train", "state": "RUNNING", "restarts": 0, **how}
-        text = RECORD.format(job=job, comment=comment, **told)
+        text = RECORD.format(job=job, comment=comment, **{"name": "train", **SHOWN, **how})
         (self.folder / "slurm" / str(job)).write_text(text)
 
     def words(self, *arguments: str) -> list[str]:
@@ -97,6 +99,12 @@ class Node:
 
     def spooled(self, job: int, attempt: int = 0) -> Any:
         return json.loads((self.state / "spool" / f"{job}-n1-{attempt}.json").read_text())
+
+    def ended(self, job: int) -> Any:
+        """What is spooled of a job, once its GPUs are reset and its energy is told."""
+        path = self.state / "spool" / f"{job}-n1-0.json"
+        until(lambda: path.exists() and self.spooled(job)["gpus"])
+        return self.spooled(job)
 
     def run(self, gpus: str, scale: float = 0.1, application: str = "any") -> None:
         """Keep GPUs busy."""

@@ -66,8 +66,7 @@ def test_a_job_without_a_plan_is_measured_and_not_set(node: Node) -> None:
     node.job(7, "downclock=off")
     node.agent("prolog", 7, "0")
     node.agent("epilog", 7, "0")
-    until((node.state / "spool" / "7-n1-0.json").exists)
-    (gpu,) = node.spooled(7)["gpus"]
+    (gpu,) = node.ended(7)["gpus"]
     assert (gpu["set"], gpu["core_mhz"], gpu["why"]) == (False, None, "not planned")
     assert gpu["energy_j"] > 0.0
     assert node.gpus.log() == []
@@ -118,8 +117,7 @@ def test_where_one_gpu_cannot_be_set_none_is_and_the_job_runs(node: Node, failur
     assert node.locked == [FREE] * 4
     node.gpus.configure()
     node.agent("epilog", 7, "0,1")
-    until((node.state / "spool" / "7-n1-0.json").exists)
-    told = node.spooled(7)
+    told = node.ended(7)
     assert [gpu["set"] for gpu in told["gpus"]] == [False, False]
     assert all(FAILURES[failure] in gpu["why"] for gpu in told["gpus"])
     assert told["energy_j"] > 0.0
@@ -239,8 +237,7 @@ def test_recover_resets_where_nobody_can_say_whether_the_job_runs(node: Node) ->
     assert node.agent("recover").returncode == 0
     assert node.locked == [FREE] * 4
     node.agent("epilog", 7, "0")  # its energy is still told
-    until((node.state / "spool" / "7-n1-0.json").exists)
-    assert "nobody could say" in node.spooled(7)["gpus"][0]["why"]
+    assert "nobody could say" in node.ended(7)["gpus"][0]["why"]
 
 
 def test_recover_all_resets_running_jobs_too(node: Node) -> None:
@@ -305,7 +302,8 @@ def _worker(node: Node, verb: str, job: int, gpus: str) -> subprocess.Popen[byte
     node.state.mkdir(exist_ok=True)
     (node.state / f"job-{job}").touch()
     where = [str(node.state), str(node.state / "spool"), str(node.folder / "slurm" / "scontrol")]
-    words = [sys.executable, "-m", "downclock.adapters.devices.agent", verb, *where]
+    words = [sys.executable, "-m", "downclock.adapters.devices.agent", verb, *where,
+             repr(time.time()), "[0, 1.0, true]"]  # fmt: skip
     return subprocess.Popen(words, env=node.env(job, gpus), stdout=subprocess.DEVNULL)
 
 
@@ -398,7 +396,7 @@ def test_the_spool_of_a_job_that_was_told_is_not_written_again(node: Node) -> No
         ({"state": "COMPLETING"}, True),
         ({"state": "COMPLETING", "restarts": 1}, False),  # it is requeued
         ({"state": "RUNNING"}, None),  # a controller that has forgotten
-        ({"state": "COMPLETING", "name": "x Reboot=0 ExitCode=1:0 RunTime="}, False),
+        ({"state": "COMPLETING", "name": "x Reboot=0 ExitCode=1:0 RunTime=00:00:01"}, False),
     ],
 )
 def test_the_spool_says_whether_slurm_knew_that_the_job_completed(
@@ -425,9 +423,50 @@ def test_a_run_ends_where_its_epilog_begins(node: Node) -> None:
     node.gpus.configure("delay nvmlInitWithFlags 3000")
     before_s = time.time()
     node.agent("epilog", 7, "0")
-    until((node.state / "spool" / "7-n1-0.json").exists)
+    node.ended(7)
     assert node.spooled(7)["started_s"] < node.spooled(7)["ended_s"]
     assert before_s - 0.1 < node.spooled(7)["ended_s"] < time.time() - 2.5
+
+
+def test_an_end_is_known_although_the_agents_of_prolog_and_epilog_were_killed(node: Node) -> None:
+    """A controller that is killed then would run the job again."""
+    told = {"SLURM_JOB_RESTART_COUNT": "0", "SLURM_JOB_EXIT_CODE2": "0:0",
+            "SLURM_JOB_NUM_NODES": "1"}  # fmt: skip
+    slurm = Node(node.folder, node.gpus, told)
+    job = agent.job_of(slurm.env(7, "0"))
+    state = State.opened(node.state)
+    agent._announce(state, job)  # and no more
+    before_s = time.time()
+    site = agent.Site(str(node.state), str(node.state / "spool"), str(node.folder / "none"))
+    agent._note_end(site, job, agent._withdraw(state, job), before_s + 9.0)
+    noted = node.spooled(7)
+    assert (noted["completed"], noted["by"], noted["gpus"]) == (True, "epilog", [])
+    assert before_s - 1.0 < noted["started_s"] < noted["ended_s"] == before_s + 9.0
+
+
+def test_a_run_whose_prolog_never_lived_is_spooled_without_energy(node: Node) -> None:
+    slurm = Node(node.folder, node.gpus, {"SLURM_JOB_EXIT_CODE2": "0:0"})
+    node.job(7, PLAN, state="COMPLETING")
+    slurm.agent("epilog", 7, "0")
+    until(lambda: node.spooled(7)["completed"])
+    assert (node.spooled(7)["energy_j"], node.spooled(7)["gpus"]) == (None, [])
+
+
+def test_what_is_noted_of_an_end_is_kept_when_recover_adds_the_energy(node: Node) -> None:
+    node.job(7, PLAN)
+    node.agent("prolog", 7, "0")
+    until(lambda: begun(node))
+    state = State.opened(node.state)
+    told = {"SLURM_JOB_RESTART_COUNT": "0", "SLURM_JOB_EXIT_CODE2": "0:0",
+            "SLURM_JOB_NUM_NODES": "1"}  # fmt: skip
+    job = agent.job_of({**node.env(7, "0"), **told})
+    site = agent.Site(str(node.state), str(node.state / "spool"), str(node.folder / "none"))
+    agent._note_end(site, job, agent._withdraw(state, job), time.time())
+    node.job(7, PLAN, state="COMPLETED")
+    assert node.agent("recover").returncode == 0
+    found = node.spooled(7)
+    assert (found["by"], found["completed"], len(found["gpus"])) == ("recover", True, 1)
+    assert node.locked == [FREE] * 4
 
 
 def test_a_start_that_slurm_has_forgotten_is_spooled_beside_the_next(node: Node) -> None:

@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from downclock.adapters.devices.device import Setting
-from downclock.adapters.devices.slurm_job import JobRecord, job_of
+from downclock.adapters.devices.slurm_job import JobRecord, ended_well, job_of
 from downclock.errors import InvalidInput
-from tests.adapters.devices.conftest import RECORD, Node, until
+from tests.adapters.devices.conftest import RECORD, SHOWN, Node
 
 
 def record(name: str = "train", comment: str = "(null)", **how: object) -> JobRecord:
-    told = {"state": "RUNNING", "restarts": 0, **how}
+    told = {**SHOWN, **how}
     return JobRecord(b" " + RECORD.format(job=7, name=name, comment=comment, **told).encode())
 
 
@@ -54,6 +54,57 @@ def test_a_name_that_pretends_to_be_other_fields_changes_neither_state_nor_attem
     assert record(state="TIMEOUT").running is False
 
 
+TOLD = {"SLURM_JOB_ID": "7", "SLURM_JOB_GPUS": "0", "SLURM_JOB_RESTART_COUNT": "0",
+        "SLURM_JOB_EXIT_CODE2": "0:0", "SLURM_JOB_NUM_NODES": "1"}  # fmt: skip
+"""What slurmd of 22.05.8 tells the Epilog of a job that ended well."""
+
+ENDS, RUNS, WAITS = ({"state": word} for word in ("COMPLETING", "RUNNING", "PENDING"))
+ENDINGS = {  # as seen on 22.05.8: what the Epilog is told, what the record shows, has it run?
+    "by itself": ({}, ENDS, True),
+    "failed": ({"SLURM_JOB_EXIT_CODE2": "3:0"}, {**ENDS, "exit": "3:0"}, False),
+    "cancelled": ({}, {**ENDS, "exit": "0:15"}, False),
+    "requeued": ({"SLURM_JOB_RESTART_COUNT": "1"}, {**ENDS, "restarts": 1}, False),
+    "its end forgotten": ({}, RUNS, True),
+    "start and end forgotten": ({}, WAITS, True),
+    "start forgotten, so ended": ({"SLURM_JOB_NUM_NODES": ""}, WAITS, False),
+    "forgotten and failed": ({"SLURM_JOB_EXIT_CODE2": "1:0"}, RUNS, False),
+    "an older Slurm, its end forgotten": ({"SLURM_JOB_EXIT_CODE2": ""}, RUNS, None),
+    "an older Slurm, start forgotten": ({"SLURM_JOB_EXIT_CODE2": ""}, WAITS, False),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("how", ENDINGS)
+def test_a_run_that_ended_by_itself_is_told_from_one_that_was_cut(how: str) -> None:
+    environment, shown, well = ENDINGS[how]
+    assert ended_well(job_of({**TOLD, **environment}), record(**shown), 0) is well
+
+
+def test_where_slurm_does_not_answer_the_node_knows() -> None:
+    gone = JobRecord(trouble="it is away")
+    assert ended_well(job_of(TOLD), gone, 0) is True
+    assert ended_well(job_of({**TOLD, "SLURM_JOB_NUM_NODES": ""}), gone, 0) is False
+    assert ended_well(job_of({**TOLD, "SLURM_JOB_EXIT_CODE2": ""}), gone, 0) is None
+
+
+@pytest.mark.parametrize(
+    ("restarts", "shown", "well"),
+    [
+        (0, RUNS, True),  # no attempt was requeued
+        (0, WAITS, True),
+        (1, {**ENDS, "restarts": 1}, True),
+        (1, {**ENDS, "restarts": 1, "run": "00:00:00"}, False),  # it is requeued just now
+        (1, {**RUNS, "restarts": 1}, None),  # its end was forgotten, or the requeue
+        (1, {**WAITS, "restarts": 1}, False),
+    ],
+)
+def test_where_the_prolog_was_killed_the_count_of_requeues_and_the_run_time_tell(
+    restarts: int, shown: dict[str, object], well: bool | None
+) -> None:
+    """Nobody knows then which attempt it was."""
+    job = job_of({**TOLD, "SLURM_JOB_RESTART_COUNT": str(restarts)})
+    assert ended_well(job, record(**shown), None) is well
+
+
 HOSTILE = st.one_of(
     st.text(max_size=200),
     st.sampled_from(
@@ -65,7 +116,7 @@ HOSTILE = st.one_of(
 
 @given(HOSTILE, HOSTILE)
 def test_whatever_an_owner_writes_is_read_without_error(name: str, comment: str) -> None:
-    text = RECORD.format(job=7, name=name, comment=comment, state="RUNNING", restarts=0)
+    text = RECORD.format(job=7, name=name, comment=comment, **SHOWN)
     liar = JobRecord(b" " + text.encode("utf-8", "surrogatepass"))
     setting, _ = liar.asked()
     assert setting.core_mhz is None or 0 <= setting.core_mhz <= 999_999
@@ -91,8 +142,7 @@ def test_a_hostile_job_goes_through_the_agent(node: Node) -> None:
     hostile = Node(node.folder, node.gpus, {"SLURM_JOB_USER": "a\n$(touch pwned)'\""})
     assert hostile.agent("prolog", 7, "0").returncode == 0
     assert hostile.agent("epilog", 7, "0").returncode == 0
-    until((node.state / "spool" / "7-n1-0.json").exists)
-    (gpu,) = node.spooled(7)["gpus"]
+    (gpu,) = node.ended(7)["gpus"]
     assert (gpu["core_mhz"], gpu["set"]) == (900, True)
     assert node.spooled(7)["job_name"].isprintable()
     assert node.spooled(7)["user"] == "a $(touch pwned)'\""

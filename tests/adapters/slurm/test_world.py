@@ -475,7 +475,7 @@ def test_a_site_may_cancel_or_run_again_what_was_forgotten(
 
 
 @pytest.mark.parametrize(
-    ("started_s", "completed"), [(1.2, True), (1.2, None), (1.2, False), (-4.0, True)]
+    ("started_s", "completed"), [(1.2, True), (1.2, None), (1.2, False), (-4.0, None)]
 )
 def test_a_nodes_word_counts_where_nobody_saw_the_end(
     live: Live, started_s: float, completed: bool | None
@@ -493,6 +493,39 @@ def test_a_nodes_word_counts_where_nobody_saw_the_end(
     live.step(2.0)
     live.step(2.0)
     assert ("ran=1" in live.shown.jobs[1].comment) == (started_s > 0.0 and completed is not False)
+
+
+@pytest.mark.parametrize("completed", [True, None, False])
+def test_a_nodes_word_counts_where_a_controller_has_forgotten_start_and_end(
+    live: Live, completed: bool | None
+) -> None:
+    """A controller that has forgotten a start ends the run: only what ended well has run."""
+    before = _run(live, 60.0)
+    row = {"started_s": BEGIN_S + 1.0, "ended_s": live.shown.now_s, "completed": completed,
+           "by": "epilog"}  # fmt: skip
+    live.site.spool.mkdir()
+    (live.site.spool / "1-node2-0.json").write_text(json.dumps(row))
+    _forget(live, replace(before, states=PENDING, nodes={}))
+    live.step(10.0)
+    live.step(1.0)
+    assert ("ran=1" in live.shown.jobs[1].comment) == bool(completed)
+    assert live.shown.jobs[1].held == bool(completed)
+
+
+def test_a_node_that_was_told_of_an_end_is_believed_whenever_its_epilog_ran(live: Live) -> None:
+    """A controller that lives would show the job as one that ends."""
+    before = _run(live, 60.0)
+    _forget(live, before)
+    row = {"started_s": BEGIN_S + 1.0, "ended_s": live.shown.now_s + 4.0, "completed": True,
+           "by": "epilog"}  # fmt: skip
+    live.site.spool.mkdir()
+    (node,) = before.nodes
+    (live.site.spool / f"1-{node}-0.json").write_text(json.dumps(row))
+    live.step(4.5)
+    assert "ran=1" not in live.shown.jobs[1].comment  # perhaps it ends just now
+    live.step(5.0)
+    live.step(1.0)
+    assert "ran=1" in live.shown.jobs[1].comment
 
 
 def test_uninstall_does_not_let_a_job_go_that_ran_already(live: Live) -> None:

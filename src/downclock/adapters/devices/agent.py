@@ -19,12 +19,18 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 from downclock.adapters.devices.device import Device, Setting, carry_out, nearest, undo
 from downclock.adapters.devices.meter import Source, counter_or_none
 from downclock.adapters.devices.sampler import read_samples, start_sampler
-from downclock.adapters.devices.slurm_job import JobRecord, SlurmJob, job_of, job_record
+from downclock.adapters.devices.slurm_job import (
+    JobRecord,
+    SlurmJob,
+    ended_well,
+    job_of,
+    job_record,
+)
 from downclock.adapters.devices.state import MEASURE, Record, State, this_boot
 from downclock.errors import AdapterError, DownclockError
 from downclock.files import write_text_atomically
@@ -53,10 +59,14 @@ class Site:
 def call(verb: str, site: Site, environment: Mapping[str, str]) -> str:
     """Do a job's Prolog or Epilog, waiting for it only a moment; return what it said."""
     job, state = job_of(environment), State.opened(site.state)
-    if not (_announce(state, job) if verb == "prolog" else _withdraw(state, job)):
+    begun = _announce(state, job) if verb == "prolog" else _withdraw(state, job)
+    if begun is None:
         return ""
+    born_s = _born_s()
+    if verb == "epilog":
+        _note_end(site, job, begun, born_s)
     words = [sys.executable, "-P", "-m", MODULE, verb, site.state, site.spool, site.scontrol,
-             repr(_born_s())]  # fmt: skip
+             repr(born_s), json.dumps(begun)]  # fmt: skip
     worker = subprocess.Popen(
         words,
         stdin=subprocess.DEVNULL,
@@ -85,18 +95,38 @@ def _born_s() -> float:
     return now_s
 
 
-def _announce(state: State, job: SlurmJob) -> bool:
-    """Say that a job starts; tell whether there is anything to do for it."""
-    if job.gpus:
-        state.announced(job.job).touch()
-    return bool(job.gpus)
+class Begun(NamedTuple):
+    """A job's run as its Prolog left it; not `sure`: that was killed before it could say which."""
+
+    attempt: int
+    started_s: float
+    sure: bool
+
+    @property
+    def known(self) -> int | None:
+        """The attempt, None where nobody knows."""
+        return self.attempt if self.sure else None
 
 
-def _withdraw(state: State, job: SlurmJob) -> bool:
-    """Say that a job ended: a prolog that comes late finds nothing to do. Tell likewise."""
-    late = state.announced(job.job).exists()
-    state.announced(job.job).unlink(missing_ok=True)
-    return late or any(record.job == job.job for record in state.records())
+def _announce(state: State, job: SlurmJob) -> Begun | None:
+    """Say that a job starts; None: there is nothing to do for it."""
+    if not job.gpus:
+        return None
+    state.announced(job.job).write_text("" if job.attempt is None else str(job.attempt))
+    return Begun(job.attempt or 0, time.time(), job.attempt is not None)
+
+
+def _withdraw(state: State, job: SlurmJob) -> Begun | None:
+    """Say that a job ended: a prolog that comes late finds nothing to do. Return its run."""
+    announced, begun = state.announced(job.job), None
+    with suppress(OSError):
+        attempt, started_s = announced.read_text(), announced.stat().st_mtime
+        begun = Begun(int(attempt or job.attempt or 0), started_s, attempt.isdecimal())
+    announced.unlink(missing_ok=True)
+    mine = [each for each in state.records() if each.job == job.job and not each.spooled]
+    if mine:
+        begun = Begun(mine[0].attempt, mine[0].started_s, True)
+    return begun or (Begun(job.attempt or 0, time.time(), False) if job.gpus else None)
 
 
 def _heard(pipe: int, for_s: float) -> tuple[str, bool]:
@@ -121,11 +151,11 @@ def prolog(site: Site, environment: Mapping[str, str], say: Callable[[str], None
         say(f"job {job.job}: of its GPUs {', '.join(job.gpus)} {len(mine)} were found")
     with state.held():
         if state.announced(job.job).exists():
-            left = [record for record in state.records() if record.uuid in mine]
+            left = [r for r in state.records() if r.uuid in mine or r.job == job.job]
             if any(record.job == MEASURE and _running(site, state, record) for record in left):
                 say(f"job {job.job}: a sweep of downclock measure has its GPUs: left alone")
             else:
-                _end(site, state, left, mine, say)
+                _end(site, state, left, gpus, say)
                 _begin(state, job, asked, list(mine.values()), say)
             state.announced(job.job).unlink(missing_ok=True)
 
@@ -204,7 +234,11 @@ def _with(record: Record, setting: Setting, before_w: float | None) -> Record:
 
 
 def epilog(
-    site: Site, environment: Mapping[str, str], say: Callable[[str], None], ended_s: float
+    site: Site,
+    environment: Mapping[str, str],
+    say: Callable[[str], None],
+    ended_s: float,
+    begun: Begun,
 ) -> None:
     """Reset the GPUs of a job and spool its energy, and whether Slurm says that it completed.
 
@@ -213,19 +247,19 @@ def epilog(
     from concurrent.futures import ThreadPoolExecutor
 
     job, state = job_of(environment), State.opened(site.state)
-    known = any(each.job == job.job for each in state.records())
-    asked = ThreadPoolExecutor(1).submit(job_record, site.scontrol, job.job) if known else None
+    asked = ThreadPoolExecutor(1).submit(job_record, site.scontrol, job.job)
     # Drivers may be slow: they are asked before others are kept from their work.
+    known = any(each.job == job.job for each in state.records())
     gpus = _present(say) if known else None
     with state.held():
         records = [record for record in state.records() if record.job == job.job]
         if records:
             _end(site, state, records, _present(say) if gpus is None else gpus, say, ended_s)
-    if records and asked is not None:
-        completed, path = asked.result().completed(records[0].attempt), _spooled(site, records[0])
-        if completed is not None and path.exists():
-            told = {**json.loads(path.read_text()), "completed": completed}
-            write_text_atomically(path, json.dumps(told, allow_nan=False) + "\n")
+    path = _spooled(site, job, begun.attempt, begun.started_s)
+    completed = ended_well(job, asked.result(), begun.known)
+    if completed is not None and path.exists():
+        told = {**json.loads(path.read_text()), "completed": completed}
+        write_text_atomically(path, json.dumps(told, allow_nan=False) + "\n")
 
 
 def recover(site: Site, say: Callable[[str], None], *, everything: bool = False) -> list[Record]:
@@ -332,38 +366,66 @@ def _measured(state: State, record: Record, gpu: Device | None) -> tuple[float |
     return (used_j, "") if used_j >= 0.0 else (None, "the energy counter was reset meanwhile")
 
 
-def _spooled(site: Site, record: Record) -> Path:
+def _spooled(site: Site, job: SlurmJob | Record, attempt: int, started_s: float) -> Path:
     """The file of a job attempt on this node; a forgotten start and the next have one number."""
-    path = Path(site.spool) / f"{record.job}-{record.node}-{record.attempt}.json"
-    if path.exists() and f'"started_s": {record.started_s!r},' not in path.read_text():
-        return path.with_name(f"{path.stem}-{record.started_s:.0f}.json")
+    path = Path(site.spool) / f"{job.job}-{job.node}-{attempt}.json"
+    if path.exists() and f'"started_s": {started_s!r},' not in path.read_text():
+        return path.with_name(f"{path.stem}-{started_s:.0f}.json")
     return path
+
+
+def _note_end(site: Site, job: SlurmJob, begun: Begun, ended_s: float) -> None:
+    """Say that a run has ended before anything is asked: whoever is killed now, it is known."""
+    path = _spooled(site, job, begun.attempt, begun.started_s)
+    if not path.exists():
+        told = {
+            **_run(job, begun.attempt, begun.started_s, ended_s),
+            "by": "epilog",
+            "gpus": [],
+            "energy_j": None,
+            "source": "counter",
+            "completed": job.completed(begun.known),
+        }
+        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+        write_text_atomically(path, json.dumps(told, allow_nan=False) + "\n")
+
+
+def _run(
+    job: SlurmJob | Record, attempt: int, started_s: float, ended_s: float, name: str = ""
+) -> dict[str, Any]:
+    """Whose run it was, where, and when."""
+    return {
+        "job": job.job,
+        "node": job.node,
+        "attempt": attempt,
+        "user": job.user,
+        "job_name": name,
+        "started_s": started_s,
+        "ended_s": max(ended_s, started_s),
+    }
 
 
 def _spool(
     site: Site, rows: Sequence[tuple[Record, tuple[float | None, str]]], ended_s: float | None
 ) -> None:
     """Write what a job attempt used on this node, unless that was written before."""
-    first, path = rows[0][0], _spooled(site, rows[0][0])
+    first = rows[0][0]
+    path = _spooled(site, first, first.attempt, first.started_s)
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    if path.exists():
+    noted = json.loads(path.read_text()) if path.exists() else {"gpus": []}
+    if noted.get("gpus") != []:
         return
     joules = [energy_j for _, (energy_j, _) in rows]
     trapezoid = any(record.counter_j is None for record, _ in rows)
     source: Source = "trapezoid" if trapezoid else "counter"
+    end_s = time.time() if ended_s is None else ended_s
     told = {
-        "job": first.job,
-        "node": first.node,
-        "attempt": first.attempt,
-        "user": first.user,
-        "job_name": first.job_name,
-        "started_s": first.started_s,
-        "ended_s": max(time.time() if ended_s is None else ended_s, first.started_s),
+        **_run(first, first.attempt, first.started_s, end_s, first.job_name),
         "by": "recover" if ended_s is None else "epilog",
         "gpus": [_told(record, *energy) for record, energy in rows],
         "energy_j": None if None in joules else sum(joule or 0.0 for joule in joules),
         "source": source,
-        "completed": None,
+        "completed": noted.get("completed"),
     }
     write_text_atomically(path, json.dumps(told, allow_nan=False) + "\n")
 
@@ -416,7 +478,7 @@ def main(arguments: Sequence[str]) -> int:
         if verb == "prolog":
             prolog(site, os.environ, _say)
         else:
-            epilog(site, os.environ, _say, float(arguments[4]))
+            epilog(site, os.environ, _say, float(arguments[4]), Begun(*json.loads(arguments[5])))
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for file in (1, 2):  # one pipe: the job need not wait any longer for either
             os.dup2(nowhere, file)

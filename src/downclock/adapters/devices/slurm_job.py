@@ -26,7 +26,7 @@ _COMMENT = re.compile(rb" Comment=downclock(?=\s|$)((?: [a-z_]+=[^\s|]{1,40})*)"
 _NUMBER = re.compile(rb"[0-9]{1,6}(?:\.[0-9]{1,6})?")
 _STATE = re.compile(rb" JobState=([A-Z_]{1,40}) Reason=")
 _RESTARTS = re.compile(rb" Requeue=[0-9]+ Restarts=([0-9]{1,6}) BatchFlag=")
-_EXIT = re.compile(rb" Reboot=[0-9] ExitCode=([0-9]{1,5}:[0-9]{1,5}) RunTime=")
+_EXIT = re.compile(rb" Reboot=[0-9] ExitCode=([0-9]{1,5}:[0-9]{1,5}) RunTime=([0-9:-]{1,20})")
 _NAME = re.compile(rb" JobName=(.*?) UserId=", re.DOTALL)
 
 
@@ -39,12 +39,33 @@ class SlurmJob:
         node: this node.
         user: its owner.
         gpus: its GPUs here, as numbers of device files or UUIDs.
+        attempt: how often it was requeued; None: this Slurm does not say.
+        exit: its exit code and signal, to an Epilog; empty: this Slurm does not say.
+        allocated: the controller knows that it ran here.
     """
 
     job: str
     node: str
     user: str
     gpus: tuple[str, ...]
+    attempt: int | None = None
+    exit: str = ""
+    allocated: bool = False
+
+    def completed(self, attempt: int | None) -> bool | None:
+        """Whether an attempt ended well, by what the controller told the node with its end.
+
+        None where this Slurm does not say. A controller that ends a run whose start it has
+        forgotten names no allocation, if perhaps GPUs of an earlier one; one that requeues a job
+        counts the next attempt, so that of a job that was requeued before the `attempt` must be
+        known. A job that is cancelled shows like one that ended well: neither is to run again.
+        """
+        if not self.exit:
+            return None
+        well = self.allocated and self.exit == "0:0"
+        if attempt is None:
+            return (None if self.attempt else True) if well else False
+        return well and self.attempt in (None, attempt)
 
 
 def job_of(environment: Mapping[str, str]) -> SlurmJob:
@@ -56,7 +77,16 @@ def job_of(environment: Mapping[str, str]) -> SlurmJob:
     node = environment.get("SLURMD_NODENAME") or socket.gethostname().partition(".")[0]
     user = environment.get("SLURM_JOB_USER") or environment.get("SLURM_JOB_UID", "")
     listed = environment.get("SLURM_JOB_GPUS") or environment.get("CUDA_VISIBLE_DEVICES", "")
-    return SlurmJob(job, re.sub(r"[^\w.-]", "_", node)[:200], _shown(user), _gpus(listed))
+    restarts = environment.get("SLURM_JOB_RESTART_COUNT", "")
+    return SlurmJob(
+        job,
+        re.sub(r"[^\w.-]", "_", node)[:200],
+        _shown(user),
+        _gpus(listed),
+        int(restarts) if re.fullmatch(r"[0-9]{1,6}", restarts) else None,
+        environment.get("SLURM_JOB_EXIT_CODE2", ""),
+        bool(environment.get("SLURM_JOB_NUM_NODES")),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,17 +115,25 @@ class JobRecord:
         found = set(_RESTARTS.findall(self.text))
         return int(found.pop()) if len(found) == 1 else 0
 
-    def completed(self, attempt: int) -> bool | None:
-        """Whether this attempt has ended well, asked from its Epilog.
+    def completed(self, attempt: int | None) -> bool | None:
+        """Whether this attempt has ended well, asked from its Epilog; None: nobody knows which.
 
         None where nobody says: a controller that takes it for running has forgotten its end. A job
-        that is requeued is shown as one that ends, but for its `attempt`.
+        that is requeued is shown as one that ends, but for its `attempt` and its run time.
         """
-        states, exits = set(_STATE.findall(self.text)), set(_EXIT.findall(self.text))
-        if not self.text or (states == {b"RUNNING"} and self.attempt == attempt):
+        if not self.text or self._is(b"RUNNING", attempt):
             return None
-        ends = len(states) == 1 and states <= {b"COMPLETING", b"COMPLETED"}
-        return ends and exits == {b"0:0"} and self.attempt == attempt
+        exits = set(_EXIT.findall(self.text))
+        requeued = attempt is None and any(run == b"00:00:00" for _, run in exits)
+        ends = self._is(b"COMPLETING", attempt) or self._is(b"COMPLETED", attempt)
+        return ends and not requeued and {code for code, _ in exits} == {b"0:0"}
+
+    def forgets(self, attempt: int | None) -> bool:
+        """Whether a controller that was killed since this attempt ended knows nothing of that."""
+        return not self.text or self._is(b"RUNNING", attempt) or self._is(b"PENDING", attempt)
+
+    def _is(self, state: bytes, attempt: int | None) -> bool:
+        return set(_STATE.findall(self.text)) == {state} and attempt in (None, self.attempt)
 
     @property
     def running(self) -> bool | None:
@@ -125,6 +163,18 @@ class JobRecord:
             values.get("power_limit_w"),
         )
         return setting, "" if setting else "the plan names no clock"
+
+
+def ended_well(job: SlurmJob, record: JobRecord, attempt: int | None) -> bool | None:
+    """Whether an attempt ran to its end, asked from its Epilog; None: nobody says.
+
+    The record knows best: it tells a job that was cancelled. What the node was told counts where
+    the controller was killed since and has forgotten the end, or the whole run.
+    """
+    said, told = record.completed(attempt), job.completed(attempt)
+    if said or told is None:
+        return said
+    return told and record.forgets(attempt)
 
 
 def job_record(scontrol: str, job: str) -> JobRecord:

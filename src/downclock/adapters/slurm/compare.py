@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,7 @@ import numpy as np
 from downclock.adapters.slurm.jobs import Task
 from downclock.adapters.slurm.moments import RELEASE, RESTORE, Moment, Tracked
 from downclock.adapters.slurm.observed import Job, Observed
-from downclock.adapters.slurm.spool import ran_already
+from downclock.adapters.slurm.spool import ran_already, spooled_jobs
 from downclock.adapters.slurm.words import wish_of
 from downclock.engine.book import Row
 from downclock.engine.facts import AMENDED, CANCELLED, DOWN, FINISHED, LOST, UP, Fact
@@ -34,7 +34,8 @@ again only then: Slurm drains a node where a job is launched twice."""
 def differences(world: SlurmWorld, seen: Observed, now_s: float) -> Moment:
     """What has happened since the book was written."""
     moment = Moment(now_s)
-    look = _Look(world, seen, moment)
+    forgets = seen.boot_s <= seen.now_s < seen.boot_s + FINDS_S
+    look = _Look(world, seen, moment, spooled_jobs(world.site.spool) if forgets else frozenset())
     for tracked in world.tracked.values():
         if not (tracked.left or tracked.ended):
             look.compare(tracked, world.job_of(tracked, seen))
@@ -82,11 +83,16 @@ def settles(world: SlurmWorld, tracked: Tracked, seen: Observed) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """One look at a cluster, and the moment that it fills."""
+    """One look at a cluster, and the moment that it fills.
+
+    Attributes:
+        spooled: jobs that nodes have a word of, if Slurm may have forgotten what it knew of them.
+    """
 
     world: SlurmWorld
     seen: Observed
     moment: Moment
+    spooled: Set[int] = frozenset()
 
     # --- jobs ----------------------------------------------------------------------------------
 
@@ -127,8 +133,9 @@ class _Look:
             return "gone"
         if not (job.active or job.waits):
             return "+".join(sorted(job.states))
-        since = job.active and job.start_s < self.seen.boot_s
-        known = since and ran_already(self.world.site.spool, job, self.seen.boot_s)
+        boot_s, sure_s = self.seen.boot_s, self.seen.now_s - SETTLES_S
+        since = job.start_s < boot_s if job.active else job.number in self.spooled
+        known = since and ran_already(self.world.site.spool, job, boot_s, sure_s)
         return f"{COMPLETED}+{FORGOTTEN}" if known and "COMPLETING" not in job.states else ""
 
     def _tell_end(self, tracked: Tracked, job: Job | None, row: Row | None, ended: str) -> None:

@@ -25,7 +25,8 @@ class Measured:
         core_mhz, memory_mhz: clocks that were set; None: the default ones.
         source: how it was measured: counter or trapezoid.
         power_limit_w: limit that was set; None: the default one.
-        timed: it ended then; else its Epilog was lost, and that is when somebody found out.
+        timed: it ended then, by itself; else it was cut, or its Epilog was lost, and that is when
+            somebody found out.
     """
 
     job: int
@@ -64,23 +65,42 @@ def read_spool(folder: Path) -> list[Measured]:
     return sorted(found, key=lambda each: (each.ended_s, each.job))
 
 
-def ran_already(folder: Path, job: Job, before_s: float) -> bool:
-    """Tell whether the Epilog of this run of a job ran before some time, and no word against it.
+def spooled_jobs(folder: Path) -> set[int]:
+    """Numbers of the jobs of which the spool has a word."""
+    names = (path.name.partition("-")[0] for path in folder.glob("*.json"))
+    return {int(name) for name in names if name.isdecimal()}
 
-    Earlier runs, and those of another job of the number, started before this one.
+
+def ran_already(folder: Path, job: Job, boot_s: float, sure_s: float) -> bool:
+    """Tell whether this run of a job has ended, of which Slurm's controller knows nothing.
+
+    Either its node was told since it started that it ended well, before `sure_s`: a controller that
+    lived would know. Or its Epilog ran before the controller was started, and no word is against
+    it; not where the job waits, as one whose start was forgotten is ended too. Earlier runs that
+    were cut, and those of another job of the number, started before this one.
     """
-    for node in job.nodes:
-        name = f"{job.number}-{node}-{job.restarts}"
-        if (folder / f"{name}.json").exists():
-            for file in (folder / f"{name}.json", *folder.glob(f"{name}-*.json")):
-                try:
-                    row = json.loads(file.read_text("utf-8", "replace"))
-                    this = job.start_s - 1.0 <= row["started_s"] and row["ended_s"] < before_s
-                    if this and row["by"] == "epilog" and row["completed"] is not False:
-                        return True
-                except (OSError, ValueError, KeyError, TypeError):
-                    continue
+    since_s = (job.submit_s if job.waits else job.start_s) - 1.0
+    for file in _of_job(folder, job):
+        try:
+            row = json.loads(file.read_text("utf-8", "replace"))
+            unsaid = row["completed"] is None and row["by"] == "epilog" and not job.waits
+            if row["completed"] is True and since_s <= row["ended_s"] < sure_s:
+                return True
+            if unsaid and since_s <= row["started_s"] and row["ended_s"] < boot_s:
+                return True
+        except (OSError, ValueError, KeyError, TypeError):
+            continue
     return False
+
+
+def _of_job(folder: Path, job: Job) -> list[Path]:
+    """Files of this attempt of a job: where it runs, or wherever it ran."""
+    if job.waits:
+        return list(folder.glob(f"{job.number}-*-{job.restarts}*.json"))
+    names = [f"{job.number}-{node}-{job.restarts}" for node in job.nodes]
+    known = [name for name in names if (folder / f"{name}.json").exists()]
+    return [file for name in known for file in (folder / f"{name}.json",
+                                                *folder.glob(f"{name}-*.json"))]  # fmt: skip
 
 
 def _measured(row: dict[str, Any]) -> Measured:
@@ -100,5 +120,5 @@ def _measured(row: dict[str, Any]) -> Measured:
         first.get("memory_mhz"),
         str(row["source"]),
         first.get("power_limit_w"),
-        row.get("by") != "recover",
+        row.get("by") != "recover" and row.get("completed") is not False,
     )
