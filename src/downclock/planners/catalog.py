@@ -115,13 +115,21 @@ def _bin(rho: float | str, dvfs: bool, start: str, grid: float, slack: bool, slo
 
     The worst fit chooses the least loaded processor; ``start=end-time`` asks only that the task
     ends in time there, ``start=load`` that the load stays at most 1, as line 6 says;
-    ``start=peak`` chooses the one with the least peak load, as the public code does.
+    ``start=peak`` chooses the one with the least peak load, as the public code does, and
+    ``start=peak-prior`` gives deadline-bound tasks a processor each before the others come, as that
+    code does online (its published numbers need it).
     """
-    worst: dict[str, Fit] = {"end-time": "worst", "load": "lightest", "peak": "loosest"}
+    worst: dict[str, Fit] = {
+        "end-time": "worst",
+        "load": "lightest",
+        "peak": "loosest",
+        "peak-prior": "loosest",
+    }
     made = ListPolicy(
         "bin",
         fit="first",
         first_fit=worst[_one_of("start", start, tuple(worst))],
+        prior_alone=start == "peak-prior",
         patience=_patience(rho),
         lengths=_lengths(dvfs, grid, slack),
         group=False,
