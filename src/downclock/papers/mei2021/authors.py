@@ -18,7 +18,8 @@ from downclock.papers.chance import LEAST_SETS, Chance, chance
 from downclock.papers.mei.runs import GRID, MW_MIN, RHO, Case, Outcome, outcome
 from downclock.papers.mei2021 import PAPER, published
 from downclock.papers.mei2021.published import LOADS, OFF, Setting
-from downclock.papers.rows import Estimate, Item, Reason, Row, Settings, estimate, printed
+from downclock.papers.rows import Estimate, Item, Reason, Row, Settings, Verdict, estimate, printed
+from downclock.units import Floats
 
 TIMES = 3
 """Sets drawn for each one asked for: the published means are ten sets, ours should be surer."""
@@ -113,47 +114,73 @@ def online(settings: Settings) -> list[Row]:
     return compared("authors-online", found, settings)
 
 
+Number = tuple[Setting, str]
+"""A row of the files and one of `PARTS`."""
+
+
 def compared(
     item: str, found: Sequence[tuple[Setting, tuple[str, ...]]], settings: Settings
 ) -> list[Row]:
     """Judge parts of rows of the authors' files, and what lies outside together."""
-    seeds = settings.more(TIMES)
-    ran = {setting: outcomes(setting, seeds) for setting, _ in found}
     numbers = [(setting, part) for setting, parts in found for part in parts]
-    values = [[PARTS[part][0](one) for one in ran[setting]] for setting, part in numbers]
+    seeds = settings.more(TIMES)
+    values = drawn(numbers, seeds)
     rows = [
-        _row(item, *number, estimate(mine)) for number, mine in zip(numbers, values, strict=True)
+        _row(item, number, estimate(mine)) for number, mine in zip(numbers, values, strict=True)
     ]
     outside = [k for k, row in enumerate(rows) if row.verdict == "unexplained"]
     if not outside or len(seeds) < LEAST_SETS:
         return rows
-    theirs = np.array([row.published for row in rows])
-    test = chance(np.array(values), theirs, [family(setting) for setting, _ in numbers])
+    test, switch = _chance(numbers, values), SWITCHES.get(item)
+    if test.stands:
+        return [
+            replace(row, verdict="by chance", note=test.words) if k in outside else row
+            for k, row in enumerate(rows)
+        ]
+    if switch is None:
+        return [
+            replace(row, note=f"not chance: {test.words}") if k in outside else row
+            for k, row in enumerate(rows)
+        ]
+    other = drawn(numbers, seeds, switch.task_utilisation)
+    again = _chance(numbers, other)
     for k in outside:
-        rows[k] = _explained(rows[k], *numbers[k], test, seeds)
+        rows[k] = _switched(rows[k], numbers[k], Reason(switch.words, estimate(other[k])), again)
     return rows
 
 
-def _row(
-    item: str, setting: Setting, part: str, mine: Estimate, reason: Reason | None = None
-) -> Row:
-    value, quantity = getattr(published.authors()[setting], part), f"{part} of {words(setting)}"
+def drawn(
+    numbers: Sequence[Number], seeds: range, task_utilisation: str | tuple[float, float] = ""
+) -> Floats:
+    """The numbers of our sets (numbers, sets)."""
+    settings = dict.fromkeys(setting for setting, _ in numbers)
+    ran = {each: outcomes(each, seeds, task_utilisation=task_utilisation) for each in settings}
+    return np.array([[PARTS[part][0](one) for one in ran[setting]] for setting, part in numbers])
+
+
+def _row(item: str, number: Number, mine: Estimate, reason: Reason | None = None) -> Row:
+    setting, part = number
+    quantity, value = f"{part} of {words(setting)}", _published(number)
     return printed((PAPER, item), quantity, value, mine, PARTS[part][1], reason=reason)
 
 
-def _explained(row: Row, setting: Setting, part: str, test: Chance, seeds: range) -> Row:
-    """Judge a row outside its interval by the item's switch, else by chance, else not at all."""
-    switch = SWITCHES.get(row.item)
-    if switch is not None:
-        other = outcomes(setting, seeds, task_utilisation=switch.task_utilisation)
-        reason = Reason(switch.words, estimate([PARTS[part][0](one) for one in other]))
-        mine = Estimate(row.ours or 0.0, row.low or 0.0, row.high or 0.0, row.sets)
-        row = _row(row.item, setting, part, mine, reason)
-    if row.verdict == "differs":
-        return row
-    if test.stands:
-        return replace(row, verdict="by chance", note=test.words)
-    return replace(row, note=f"not chance: {test.words}")
+def _published(number: Number) -> float:
+    return float(getattr(published.authors()[number[0]], number[1]))
+
+
+def _chance(numbers: Sequence[Number], values: Floats) -> Chance:
+    theirs = np.array([_published(number) for number in numbers])
+    return chance(values, theirs, [family(setting) for setting, _ in numbers])
+
+
+def _switched(row: Row, number: Number, reason: Reason, again: Chance) -> Row:
+    """Judge a row by a switch: it gives the number; or the group, but for chance; or neither."""
+    mine = Estimate(row.ours or 0.0, row.low or 0.0, row.high or 0.0, row.sets)
+    found = _row(row.item, number, mine, reason)
+    if found.verdict == "differs":
+        return found
+    verdict: Verdict = "by chance" if again.stands else "unexplained"
+    return replace(found, verdict=verdict, note=f"{found.note}; with it {again.words}")
 
 
 ITEMS = (
