@@ -18,8 +18,8 @@ DOCS = Path(__file__).parent.parent.parent / "docs"
 WORDS = {5: "five", 2: "two"}
 
 SETTINGS = {"0.8", "13", "16", "0.1", "0.2", "0.4", "0", "1", "2", "3"}
-"""Numbers of the short page that name a setting (theta, the divisor, pairs, static power), a line of
-a picture, a theorem or an algorithm, not a result."""
+"""Numbers of the short page that name a setting (theta, the divisor, pairs, static power), a line
+of a picture, a theorem or an algorithm, not a result."""
 
 
 @pytest.fixture(scope="module")
