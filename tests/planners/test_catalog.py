@@ -38,6 +38,8 @@ def test_readings_choose_their_parts() -> None:
     assert policy("bin").first_fit == "worst"  # type: ignore[attr-defined]
     assert policy("bin:start=load").first_fit == "lightest"  # type: ignore[attr-defined]
     assert policy("bin:start=peak").first_fit == "loosest"  # type: ignore[attr-defined]
+    assert not policy("bin:start=peak").prior_alone  # type: ignore[attr-defined]
+    assert policy("bin:start=peak-prior").prior_alone  # type: ignore[attr-defined]
     assert policy("edf-bf:by=load").fit == "fullest"  # type: ignore[attr-defined]
     assert policy("edf-bf:by=peak").fit == "tightest"  # type: ignore[attr-defined]
     assert policy("edl:slot=60").inner.slot_s == 60.0  # type: ignore[attr-defined]

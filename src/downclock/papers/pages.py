@@ -20,6 +20,7 @@ HEAD = ("quantity", "published", "ours", "interval", "unit", "verdict", "note")
 OPEN: tuple[Verdict, ...] = (
     "unexplained",
     "differs",
+    "by chance",
     "contradicts itself",
     "does not hold",
     "undecided",
@@ -150,13 +151,17 @@ def read_rows(path: Path) -> list[Row]:
         ]
 
 
+JUDGES = ("published.py", "authors.csv", "authors.py")
+"""Files of a paper with its numbers, and with the rule by which what lies outside is explained."""
+
+
 def digest() -> str:
     """Return a hash of the published numbers and of the code that judges them."""
     package = files("downclock.papers")
-    sources = [package / "rows.py"]
+    sources = [package / "rows.py", package / "chance.py"]
     for folder in sorted(package.iterdir(), key=lambda each: each.name):
         if folder.is_dir():
-            sources += [folder / name for name in ("published.py", "authors.csv")]
+            sources += [folder / name for name in JUDGES]
     found = hashlib.sha256()
     for source in sources:
         if source.is_file():

@@ -19,6 +19,7 @@ Verdict: TypeAlias = Literal[
     "holds",
     "does not hold",
     "differs",
+    "by chance",
     "consistent",
     "contradicts itself",
     "unexplained",
@@ -34,11 +35,14 @@ MEANING: dict[Verdict, str] = {
     "holds": "a claim (more than, less than, the least of) that our numbers bear out",
     "does not hold": "a claim that our numbers refute",
     "differs": "a printed number that is not ours; the reason was tested: a switch, named in the"
-    " note, that gives the printed number; or chance: the note says how many draws of our own are"
-    " as far off",
+    " note, that gives the printed number",
+    "by chance": "a printed mean outside its interval, among numbers of the same sets of which no"
+    " more lie outside, none farther off, and no algorithm's to one side, than ten of our own sets"
+    " do in 5 % of draws; the note gives the three shares",
     "consistent": "a printed number or claim that the paper's own numbers bear out; not run by us",
     "contradicts itself": "a printed number or claim that the paper's own numbers refute",
-    "unexplained": "a printed number that is not ours, and no switch that we tried gives it",
+    "unexplained": "a printed number that is not ours, and no switch that we tried gives it; the"
+    " note says how far it is off",
     "undecided": "fewer than ten sets, or an interval too wide to tell",
     "not run": "data or programs behind the number are not public, or not at hand",
     "ours only": "a number that the paper does not print; not counted",

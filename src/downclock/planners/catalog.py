@@ -24,8 +24,10 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
 from typing import Any, cast
 
+import numpy as np
+
 from downclock.engine.keeping import Keeping
-from downclock.engine.policy import Policy
+from downclock.engine.policy import Policy, foresees
 from downclock.errors import InvalidInput, suggestion
 from downclock.planners.cluster.policy import ClusterPolicy
 from downclock.planners.known import KnownPolicy, best_known, usual_effort
@@ -36,7 +38,7 @@ from downclock.planners.lists.sleep import Patience
 from downclock.planners.lists.static_cap import StaticCap
 from downclock.planners.lists.voltage_grid import VoltageGrid
 from downclock.planners.mapping.entries import liu, replanned
-from downclock.planners.offline_solver import OfflinePolicy
+from downclock.planners.offline_solver import ForeseeingPolicy, OfflinePolicy
 from downclock.planners.portfolio import Progress
 from downclock.problem.objective import parse_objective
 from downclock.problem.problem import Problem
@@ -115,13 +117,21 @@ def _bin(rho: float | str, dvfs: bool, start: str, grid: float, slack: bool, slo
 
     The worst fit chooses the least loaded processor; ``start=end-time`` asks only that the task
     ends in time there, ``start=load`` that the load stays at most 1, as line 6 says;
-    ``start=peak`` chooses the one with the least peak load, as the public code does.
+    ``start=peak`` chooses the one with the least peak load, as the public code does, and
+    ``start=peak-prior`` gives deadline-bound tasks a processor each before the others come, as that
+    code does online (its published numbers need it).
     """
-    worst: dict[str, Fit] = {"end-time": "worst", "load": "lightest", "peak": "loosest"}
+    worst: dict[str, Fit] = {
+        "end-time": "worst",
+        "load": "lightest",
+        "peak": "loosest",
+        "peak-prior": "loosest",
+    }
     made = ListPolicy(
         "bin",
         fit="first",
         first_fit=worst[_one_of("start", start, tuple(worst))],
+        prior_alone=start == "peak-prior",
         patience=_patience(rho),
         lengths=_lengths(dvfs, grid, slack),
         group=False,
@@ -160,7 +170,7 @@ def _least_cost(objective: str, rounds: float, seconds: float, seed: float) -> P
                 f"must be at least {least:g}", item="policy 'least-cost'", field=name, value=value
             )
     solver = LeastCostSolver(parse_objective(objective), seconds, int(rounds), int(seed))
-    return OfflinePolicy("least-cost", solver)
+    return ForeseeingPolicy("least-cost", solver)
 
 
 def _thrifty(objective: str, dvfs: bool, reserve: float) -> Policy:
@@ -361,9 +371,18 @@ def default_policy(
         specs = []
     specs += ["graph", *([] if objective == "energy" else ["least-cost"])]
     specs += [] if by else ["least-cost:objective=energy", "replan"]
-    able = (spec for spec in specs if policy(_told(spec, by, seed)).objection(problem) is None)
-    chosen = _told(next(able, DEFAULT), by, seed)
+    able = (spec for spec in specs if _able(problem, policy(_told(spec, by, seed)), known))
+    slotted = known and problem.platform.slot_s is not None
+    last = "least-cost" if slotted else DEFAULT  # who refuses says who else can
+    chosen = _told(next(able, last), by, seed)
     return policy(chosen if effort is None else with_parameter(chosen, "effort", f"{effort:g}"))
+
+
+def _able(problem: Problem, candidate: Policy, known: bool) -> bool:
+    """Whether a policy can plan a problem of which all is known, or only what has arrived."""
+    if not known and foresees(candidate) and np.any(problem.tasks.arrival_s > 0.0):
+        return False
+    return candidate.objection(problem) is None
 
 
 def _best_known(

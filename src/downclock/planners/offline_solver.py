@@ -1,4 +1,4 @@
-"""Offline solvers as policies: everything is there at time 0, so one call plans it all."""
+"""Offline solvers as policies: everything is known, so one call plans it all."""
 
 from __future__ import annotations
 
@@ -115,6 +115,21 @@ class OfflinePolicy(CarriesOut):
             reason=outcomes.reason[left],
             power=Switches(*switches_of(view.platform, schedule.spans)),
         )
+
+
+@dataclass(frozen=True, slots=True)
+class ForeseeingPolicy(OfflinePolicy):
+    """The same where the solver takes arrivals for windows: all are in view, so it is a tuner."""
+
+    def objection(self, problem: Problem) -> str | None:
+        """The solver's own."""
+        return self.solver.objection(problem)
+
+    def tuned(self, problem: Problem) -> Policy:
+        """A policy that carries out the plan; where all is there at time 0, the solver plans."""
+        if not np.any(problem.tasks.arrival_s > 0.0):
+            return OfflinePolicy(self.name, self.solver)
+        return CarriedOut.of(self.name, problem, self.solved(problem).schedule)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -62,7 +62,8 @@ OWN_MEANING: Mapping[tuple[str, str], str] = {
     ("prompt", "reserve"): _OVERRUN,
     ("bin", "start"): "what a processor must have room for at time 0; end-time: the task ends in"
     " time; load: the load stays at most 1 (mei2021 Algorithm 6, line 6); peak: as end-time, but on"
-    " the processor of least peak load (its public code)",
+    " the processor of least peak load (its public code); peak-prior: the same after tasks whose"
+    " deadline binds, each on a processor of its own (that code online)",
     ("thrifty", "dvfs"): "on: clocks are chosen with time and place; off: default clocks, and only"
     " time and place are chosen",
     (

@@ -214,3 +214,35 @@ def test_broken_rows_are_named_with_their_line(
     assert "prices.csv line 6" in err
     assert said in err
     assert err.count("\n") == 1
+
+
+LATER = """name,application,scale,arrival_s,deadline_s,after
+extract,work,2,0,28800,
+train,work,3,7200,57600,extract
+report,work,1,36000,72000,
+"""
+DAY = "time_s,price_eur_per_kwh\n0,0.3\n36000,0.1\n54000,0.4\n86400,0.4\n"
+
+
+def test_jobs_that_come_later_and_have_deadlines_of_their_own_are_planned(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All are known to `plan`; simulated, each starts after it came and ends by its deadline."""
+    run("plan", hours=20)
+    Path("later.csv").write_text(LATER)
+    Path("day.csv").write_text(DAY)
+    given = ["cluster.toml", "later.csv", "--price", "day.csv"]
+    assert main(["plan", *given, "-o", "plan.json"]) == 0
+    assert "3 of 3" in capsys.readouterr().out
+    assert main(["verify", "cluster.toml", "later.csv", "plan.json"]) == 0
+    assert main(["simulate", *given, "--policy", "least-cost"]) == 0
+    assert "3 of 3 tasks done" in capsys.readouterr().out
+
+
+def test_power_of_sleeping_servers_in_slots_is_handed_over_in_words(
+    run: Run, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run("plan", hours=20)
+    Path("cluster.toml").write_text(CLUSTER + "host_w = 30\nwake_j = 500\n")
+    assert main(["plan", "cluster.toml", "jobs.csv"]) == 2
+    assert "known plans by prices in continuous time (leave slot_s out)" in capsys.readouterr().err

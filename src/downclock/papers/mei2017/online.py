@@ -90,15 +90,19 @@ def _totals(settings: Settings) -> list[Row]:
     rows = []
     for name, size in (("edl theta=1", 16), ("edl theta=0.9", 16), ("bin", 16), ("bin", 1)):
         mine = estimate([one.total_j / GJ for one in outcomes(settings, name, size)])
-        quantity = f"total of {name}, l={size}"
-        rows.append(ours_only((PAPER, "fig4"), quantity, mine, "GJ", STAND_IN))
+        quantity = f"total of {name}, l={size}, {STAND_IN}"
+        rows.append(ours_only((PAPER, "fig4"), quantity, mine, "GJ"))
     return rows
 
 
 def fig5(settings: Settings) -> list[Row]:
     """Idle and turn-on energy; what a turn-on is charged for."""
     where, text = (PAPER, "fig5"), published
-    rows = [_absent(where, f"idle energy of {n}, l=16", v) for n, v in text.IDLE_L16.items()]
+    rows = [
+        _absent(where, f"idle energy of {n}, l=16", v)
+        for n, v in text.IDLE_L16.items()
+        if n != "edl theta=1"
+    ]
     rows += [
         _absent(where, "idle energy of edl without DVFS, l=1", text.IDLE_L1),
         _absent(where, "idle energy that DVFS adds to bin, l=16", text.IDLE_BIN),
@@ -120,8 +124,8 @@ def fig5(settings: Settings) -> list[Row]:
         (a.idle_j - b.idle_j) / GJ
         for a, b in zip(*(outcomes(settings, n) for n in ("bin", "bin without DVFS")), strict=True)
     ]
-    words = "idle energy that DVFS adds to bin, l=16"
-    return [*rows, ours_only(where, words, estimate(added), "GJ", STAND_IN)]
+    words = f"idle energy that DVFS adds to bin, l=16, {STAND_IN}"
+    return [*rows, ours_only(where, words, estimate(added), "GJ")]
 
 
 def fig6(settings: Settings) -> list[Row]:
@@ -129,9 +133,10 @@ def fig6(settings: Settings) -> list[Row]:
     where, text = (PAPER, "fig6"), published
     again = "the same number in section V-D"
     rows = [
-        against_itself(where, "total of edl theta=1, l=16", text.TOTAL_L16_LATER["edl theta=1"],
-                       text.TOTAL_L16["edl theta=1"], "GJ", digits=2, note=again),
-        against_itself(where, "idle energy of edl theta=1, l=16",
+        against_itself(where, "total of edl theta=1, l=16, section V-E",
+                       text.TOTAL_L16_LATER["edl theta=1"], text.TOTAL_L16["edl theta=1"], "GJ",
+                       digits=2, note=again),
+        against_itself(where, "idle energy of edl theta=1, l=16, section V-E",
                        text.IDLE_L16_LATER["edl theta=1"], text.IDLE_L16["edl theta=1"], "GJ",
                        digits=1, note=again),
         _absent(where, "total of edl theta=0.95, l=16", text.TOTAL_L16_LATER["edl theta=0.95"]),

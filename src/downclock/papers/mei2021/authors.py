@@ -1,22 +1,24 @@
 """The authors' own result files, row by row, under the reading that their code has.
 
-Voltage grid with slack, pairs full by peak load, Algorithm 5 at time 0, no Algorithm 3, idle energy
-by the minute: see `runs`. All rows of a load share ten task sets, so what lies outside its interval
-is judged together: as often as ten of our own sets would lie outside?
+Voltage grid with slack, pairs full by peak load, no Algorithm 3, idle energy by the minute: see
+`runs`. At time 0 the code treats a batch as any other time (Algorithm 5), but a day's first tasks
+as Algorithm 2 does: those whose deadline binds come first, each on a pair of its own. All rows of
+a load share ten task sets, so what lies outside its interval is judged together: see `chance`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 
+from downclock.papers.chance import LEAST_SETS, Chance, chance
 from downclock.papers.mei.runs import GRID, MW_MIN, RHO, Case, Outcome, outcome
 from downclock.papers.mei2021 import PAPER, published
-from downclock.papers.mei2021.published import OFF, Setting
-from downclock.papers.rows import PUBLISHED_SETS, Item, Row, Settings, estimate, printed
+from downclock.papers.mei2021.published import LOADS, OFF, Setting
+from downclock.papers.rows import Estimate, Item, Reason, Row, Settings, Verdict, estimate, printed
 from downclock.units import Floats
 
 TIMES = 3
@@ -28,27 +30,53 @@ PARTS: dict[str, tuple[Part, str]] = {
     "idle": (lambda one: one.idle_j / MW_MIN, "MW min"),
     "servers": (lambda one: float(one.servers), "servers"),
 }
-DRAWS = 2000
-LEAST_CHANCE = 0.01
-"""Below this share of draws with as many outside, chance is no reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """Another reading of the task sets, tried for numbers outside their intervals."""
+
+    words: str
+    task_utilisation: tuple[float, float]
+
+
+SWITCHES = {
+    "authors-offline-1.6": Switch(
+        "ten sets whose tasks fill their windows 0.6 % more, with utilisations in (0.253, 0.753)",
+        (0.253, 0.753),
+    )
+}
+"""By item. The mean utilisation of ten such sets is uncertain by 0.16 %, so 0.6 % is no chance; why
+the authors' are fuller is not known. A row counts as explained only where the switch gives it."""
 
 
 def spec(setting: Setting, lengths: str = GRID) -> str:
     """Return the policy of a row under the authors' reading."""
     parts = [lengths if setting.theta != OFF else "dvfs=off"]
+    if setting.algorithm == "bin":
+        return f"bin:{parts[0]},start=peak-prior,rho={RHO}"
     if setting.algorithm == "edl":
-        parts += [f"theta={setting.theta or 1.0:g}", "start=stream"]
-    elif setting.algorithm == "bin":
-        parts += ["start=peak"]
+        parts += [f"theta={setting.theta or 1.0:g}"]
+    elif setting.algorithm != "lpt-ff":
+        parts += ["by=peak"]
+    if setting.mode == "online":
+        parts += ["start=batch", "group=off", f"rho={RHO}"]
     else:
-        parts += ["start=stream", *(["by=peak"] if setting.algorithm != "lpt-ff" else [])]
-    parts += [f"rho={RHO}"] if setting.mode == "online" else []
+        parts += ["start=stream"]
     return f"{setting.algorithm}:{','.join(parts)}"
 
 
-def outcomes(setting: Setting, seeds: range, lengths: str = GRID) -> list[Outcome]:
+def outcomes(
+    setting: Setting,
+    seeds: range,
+    lengths: str = GRID,
+    task_utilisation: str | tuple[float, float] = "",
+) -> list[Outcome]:
     """One outcome per set."""
-    cases = [Case(setting.mode, s, setting.utilisation, setting.per_server) for s in seeds]
+    cases = [
+        Case(setting.mode, s, setting.utilisation, setting.per_server, "mei2021", task_utilisation)
+        for s in seeds
+    ]
     return [outcome(case, spec(setting, lengths)) for case in cases]
 
 
@@ -58,6 +86,11 @@ def words(setting: Setting) -> str:
     if setting.algorithm == "edl" and setting.theta != OFF:
         how = f" theta={setting.theta:g}"
     return f"{setting.algorithm}{how}, U={setting.utilisation:g}, l={setting.per_server}"
+
+
+def family(setting: Setting) -> str:
+    """Rows that would lean together if a rule were read wrongly."""
+    return f"{setting.algorithm}{' without' if setting.theta == OFF else ' with'} DVFS"
 
 
 def offline(utilisation: float, settings: Settings) -> list[Row]:
@@ -81,70 +114,73 @@ def online(settings: Settings) -> list[Row]:
     return compared("authors-online", found, settings)
 
 
+Number = tuple[Setting, str]
+"""A row of the files and one of `PARTS`."""
+
+
 def compared(
     item: str, found: Sequence[tuple[Setting, tuple[str, ...]]], settings: Settings
 ) -> list[Row]:
     """Judge parts of rows of the authors' files, and what lies outside together."""
+    numbers = [(setting, part) for setting, parts in found for part in parts]
     seeds = settings.more(TIMES)
-    by_size = sorted(found, key=lambda each: each[0].per_server)  # a problem is made once
-    ran = {setting: outcomes(setting, seeds) for setting, _ in by_size}
-    rows, values, printed_values = [], [], []
-    for setting, parts in found:
-        for part in parts:
-            of, unit = PARTS[part]
-            value = getattr(published.authors()[setting], part)
-            values.append([of(one) for one in ran[setting]])
-            printed_values.append(value)
-            quantity = f"{part} of {words(setting)}"
-            rows.append(printed((PAPER, item), quantity, value, estimate(values[-1]), unit))
-    return _by_chance(rows, np.array(values), np.array(printed_values))
-
-
-def _by_chance(rows: list[Row], values: Floats, theirs: Floats) -> list[Row]:
-    """Give rows outside their interval the reason chance, where it stands the test."""
-    outside = sum(row.verdict == "unexplained" for row in rows)
-    if not outside or values.shape[1] < 2 * PUBLISHED_SETS:
-        return rows
-    many, far = chance(values, theirs)
-    if min(many, far) < LEAST_CHANCE:
-        return rows
-    note = (
-        f"chance: {outside} of {len(rows)} numbers of these ten sets lie outside; of draws of ten"
-        f" of our own sets {100.0 * many:.0f} % have as many, {100.0 * far:.0f} % one as far off"
-    )
-    return [
-        replace(row, verdict="differs", note=note) if row.verdict == "unexplained" else row
-        for row in rows
+    values = drawn(numbers, seeds)
+    rows = [
+        _row(item, number, estimate(mine)) for number, mine in zip(numbers, values, strict=True)
     ]
+    outside = [k for k, row in enumerate(rows) if row.verdict == "unexplained"]
+    if not outside or len(seeds) < LEAST_SETS:
+        return rows
+    test, switch = _chance(numbers, values), SWITCHES.get(item)
+    if test.stands:
+        return [
+            replace(row, verdict="by chance", note=test.words) if k in outside else row
+            for k, row in enumerate(rows)
+        ]
+    if switch is None:
+        return [
+            replace(row, note=f"not chance: {test.words}") if k in outside else row
+            for k, row in enumerate(rows)
+        ]
+    other = drawn(numbers, seeds, switch.task_utilisation)
+    again = _chance(numbers, other)
+    for k in outside:
+        rows[k] = _switched(rows[k], numbers[k], Reason(switch.words, estimate(other[k])), again)
+    return rows
 
 
-def chance(values: Floats, theirs: Floats, seed: int = 0) -> tuple[float, float]:
-    """Share of draws of ten of our sets with as many numbers outside, and with one as far off.
-
-    ``values`` is (numbers, sets), ``theirs`` the published means (numbers,).
-    """
-    from scipy.stats import t
-
-    rng = np.random.default_rng(seed)
-    sets = values.shape[1]
-    off = _standard_errors(values, theirs)
-    outside = int(np.sum(off > t.ppf(0.975, sets - 1)))
-    limit = float(t.ppf(0.975, sets - PUBLISHED_SETS - 1))
-    many = far = 0
-    for _ in range(DRAWS):
-        order = rng.permutation(sets)
-        drawn = values[:, order[:PUBLISHED_SETS]].mean(axis=1)
-        found = _standard_errors(values[:, order[PUBLISHED_SETS:]], drawn)
-        many += int(np.sum(found > limit)) >= outside
-        far += float(found.max()) >= float(off.max())
-    return many / DRAWS, far / DRAWS
+def drawn(
+    numbers: Sequence[Number], seeds: range, task_utilisation: str | tuple[float, float] = ""
+) -> Floats:
+    """The numbers of our sets (numbers, sets)."""
+    settings = dict.fromkeys(setting for setting, _ in numbers)
+    ran = {each: outcomes(each, seeds, task_utilisation=task_utilisation) for each in settings}
+    return np.array([[PARTS[part][0](one) for one in ran[setting]] for setting, part in numbers])
 
 
-def _standard_errors(values: Floats, theirs: Floats) -> Floats:
-    """How far means of ten sets lie from ours, in standard errors of the difference (numbers,)."""
-    error = values.std(axis=1, ddof=1) * np.sqrt(1.0 / values.shape[1] + 1.0 / PUBLISHED_SETS)
-    gap = np.abs(values.mean(axis=1) - theirs)
-    return np.asarray(np.divide(gap, error, out=np.zeros_like(gap), where=error > 0.0))
+def _row(item: str, number: Number, mine: Estimate, reason: Reason | None = None) -> Row:
+    setting, part = number
+    quantity, value = f"{part} of {words(setting)}", _published(number)
+    return printed((PAPER, item), quantity, value, mine, PARTS[part][1], reason=reason)
+
+
+def _published(number: Number) -> float:
+    return float(getattr(published.authors()[number[0]], number[1]))
+
+
+def _chance(numbers: Sequence[Number], values: Floats) -> Chance:
+    theirs = np.array([_published(number) for number in numbers])
+    return chance(values, theirs, [family(setting) for setting, _ in numbers])
+
+
+def _switched(row: Row, number: Number, reason: Reason, again: Chance) -> Row:
+    """Judge a row by a switch: it gives the number; or the group, but for chance; or neither."""
+    mine = Estimate(row.ours or 0.0, row.low or 0.0, row.high or 0.0, row.sets)
+    found = _row(row.item, number, mine, reason)
+    if found.verdict == "differs":
+        return found
+    verdict: Verdict = "by chance" if again.stands else "unexplained"
+    return replace(found, verdict=verdict, note=f"{found.note}; with it {again.words}")
 
 
 ITEMS = (
@@ -154,7 +190,7 @@ ITEMS = (
             f"The authors' file offline.csv, U = {utilisation:g}",
             partial(offline, utilisation),
         )
-        for utilisation in published.LOADS
+        for utilisation in LOADS
     ),
     Item("authors-online", "The authors' file online.csv", online),
 )

@@ -97,7 +97,8 @@ def fig6(settings: Settings) -> list[Row]:
     return [
         against_itself(where, "idle energy of LPT-FF, U=0.2, l=16", published.IDLE_LPT,
                        idle("lpt-ff"), "% of run", note="its own file"),
-        ours_only(where, "idle energy of LPT-FF, U=0.2, l=16", estimate(mine), "% of run"),
+        ours_only(where, "idle energy of LPT-FF, U=0.2, l=16, our sets", estimate(mine),
+                  "% of run"),
         against_itself(where, "EDL idles least: EDL less LPT-FF, all U and l", 0.0, least,
                        "% of run", relation="<", note="LPT-FF idles less in all 32 cases"),
         against_itself(where, "LPT-FF idles most: LPT-FF less EDF-WF, all U and l", 0.0, most,

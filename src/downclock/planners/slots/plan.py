@@ -154,12 +154,7 @@ def _mixed(
 
 def value_bound(problem: Problem, objective: Objective, done: Bools) -> float | None:
     """`least_cost_bound` where all tasks are done (n,) and the problem has a slot model."""
-    late = np.any(problem.tasks.arrival_s > 0.0)
-    if (
-        late
-        or not np.all(done)
-        or refusal(lambda: as_slot_question(problem, objective)) is not None
-    ):
+    if not np.all(done) or refusal(lambda: as_slot_question(problem, objective)) is not None:
         return None
     return problem.once(("slots bound", objective), lambda: least_cost_bound(problem, objective))
 
