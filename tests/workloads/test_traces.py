@@ -328,6 +328,23 @@ def test_planted_bad_rows_are_counted_and_named(read, what):
         read("philly.csv", text, strict=True)
 
 
+@pytest.mark.parametrize("tail", ["", "x" * 200_000 + "\n"])
+def test_a_quote_that_nobody_closes_costs_its_own_row_only(read, tail):
+    """Up to the end of the file, or as far as a CSV reader follows it."""
+    head, *rows = PHILLY.splitlines(keepends=True)
+    trace = read("philly.csv", "".join([head, rows[0], '"lost,1,1,1,vc1\n', *rows[1:], tail]))
+    assert trace.processors.tolist() == [1, 4, 12]
+    assert "line 3: " in trace.ledger.complaints[0]
+    assert trace.ledger.dropped["malformed"][0] == 1 + bool(tail)
+
+
+def test_a_cell_of_several_lines_is_one_cell(read):
+    trace = read("helios.csv", FILES["helios.csv"].replace(",u,v,8", ',"a\nuser",v,8'))
+    assert trace.processors.tolist() == [8, 16]
+    late = read("helios.csv", FILES["helios.csv"].replace(",u,v,8", ',"a\nuser",v,-8'))
+    assert "line 2: gpus=-8.0" in late.ledger.complaints[0]
+
+
 def test_an_id_given_twice_is_malformed_and_the_first_counts(read):
     text = FILES["helios.csv"].replace("j2,", "j1,")
     trace = read("helios.csv", text)
@@ -367,7 +384,7 @@ def test_a_log_cut_in_its_gzip_stream_gives_the_rows_before(read):
     [
         ("", "is empty"),
         ("a,b\n1,2\n", "is no trace we know by its columns"),
-        (PHILLY.replace("timestamp,", "stamp,"), "is no trace we know by its columns"),
+        (PHILLY.replace("timestamp,", "stamp,"), "; philly would have 'timestamp' too: name its"),
         (PHILLY.splitlines()[0] + "\n", "holds no job that ran"),
         (PHILLY.replace(",1,3600", ",0,3600").split("2017-10-09 07:30")[0], "uses no gpus: 1"),
     ],
