@@ -76,7 +76,7 @@ def convert_rows(rows: int) -> None:
 def plan_philly(path: Path) -> None:
     found = converted(read_trace(path))
     problem = found.problem
-    gpu_s = found.trace.gpu_s
+    gpu_s = found.trace.asked_s
     dc.require_valid(problem, as_it_ran(found))
     print(f"\n{problem}\n  policy    CPU s   done   GPU-hours done   broken promises")
     for name in POLICIES:

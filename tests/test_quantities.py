@@ -58,5 +58,6 @@ def test_moments_are_said_by_the_calendar_where_there_is_one():
     start = datetime(2026, 6, 1, tzinfo=UTC)
     assert instant(50_700.0, start) == "Mon 14:05"
     assert instant(50_701.0, start) == "Mon 14:05:01"
+    assert instant(50_700.0 + 14 * 86_400.0, start) == "2026-06-15 14:05"
     assert instant(50_700.0, None) == "50700 s"
     assert instant(1e12, start) == "1e+12 s"  # no calendar goes that far

@@ -94,11 +94,18 @@ def duration(seconds: float) -> str:
 
 
 def instant(at_s: float, epoch: datetime | None, digits: int = 6) -> str:
-    """A moment by the calendar, where there is one: ``Mon 14:05``; else ``50700 s``."""
-    if epoch is None or not abs(at_s) < WEEK_S:
+    """A moment by the calendar, where there is one: ``Mon 14:05``; else ``50700 s``.
+
+    A week and more from the beginning it has its date: ``2026-01-19 14:05``.
+    """
+    try:
+        at = None if epoch is None else epoch + timedelta(seconds=at_s)
+    except (OverflowError, ValueError):  # past the calendar's end
+        at = None
+    if at is None:
         return f"{at_s:.{digits}g} s"
-    at = epoch + timedelta(seconds=at_s)
-    return at.strftime("%a %H:%M:%S" if round(at_s) % 60 else "%a %H:%M")
+    day = "%a" if abs(at_s) < WEEK_S else "%Y-%m-%d"
+    return at.strftime(f"{day} %H:%M:%S" if round(at_s) % 60 else f"{day} %H:%M")
 
 
 def percent(fraction: float) -> str:

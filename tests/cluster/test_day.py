@@ -56,8 +56,13 @@ def _as_it_ran_costs_what_its_rows_sum_to(day: Day) -> None:
         wanted.gpus * (job.end_s - job.start_s)
         for wanted, job in zip(day.wanted, jobs, strict=True)
     )
-    took_s = max(job.end_s for job in jobs) - min(job.submit_s for job in jobs)
+    first_s, last_s = (end(job.submit_s for job in jobs) for end in (min, max))
+    ended_s: dict[str, float] = {}
+    for job in jobs:
+        ended_s |= {node: max(ended_s.get(node, last_s), job.end_s) for node in job.nodes}
+    idle_nodes = NODES - len(ended_s)
+    node_s = sum(ended_s.values()) + idle_nodes * last_s - NODES * first_s
     run_j = 280.0 * gpu_s  # of `both`, the mixed one of the library
-    idle_j = IDLE_W * (NODES * GPUS * took_s - gpu_s)
+    idle_j = IDLE_W * (GPUS * node_s - gpu_s)
     bill = account(found.problem, as_it_ran(found))
     assert bill.total_j == pytest.approx(run_j + idle_j + 200.0 * NODES)  # each is woken once

@@ -14,6 +14,7 @@ import downclock as dc
 from downclock.errors import InvalidInput
 from downclock.problem.price import Curve, Prices, ZonePrices
 from downclock.report.whatif import whatif_html, whatif_page
+from downclock.schedule.account.account import windows_s
 from downclock.study import whatif as module
 from downclock.study.as_it_ran import as_it_ran
 from downclock.study.whatif import Knobs, WhatIf, at_default, priced, sleepless, whatif
@@ -58,14 +59,38 @@ def by_policy(case, name: str):
 
 def test_all_ways_run_the_same_jobs_and_are_billed_over_the_same_time(found):
     problem = found.found.problem
-    ran = as_it_ran(found.found)
+    ran, last_s = as_it_ran(found.found), float(problem.tasks.arrival_s.max())
     for name in ("race", "late"):
-        bill = dc.account(problem, dc.plan(problem, name), boundary=ran.makespan_s)
+        bill = dc.account(problem, dc.plan(problem, name), boundary=last_s)
         assert by_policy(found.usual, name).energy_j == pytest.approx(bill.total_j)
     assert by_policy(found.usual, "as-it-ran").energy_j == pytest.approx(
         dc.account(problem, ran).total_j
     )
     assert [each.left_out for each in found.usual.figures] == [0, 0, 0, 0]
+
+
+def test_one_job_that_runs_for_weeks_keeps_no_other_server_on(tmp_path):
+    """Two servers for an hour of submissions; one of them has a job of thirty days."""
+    rows = "2017-10-09 00:00:00,2592000,2,1,vc\n2017-10-09 00:00:00,60,2,1,vc\n"
+    path = tmp_path / "philly.csv"
+    path.write_text(HEAD + rows + "2017-10-09 01:00:00,600,1,1,vc\n")
+    found = asked(read_trace(path), slack=(), shares=(), errors=())
+    bill = found.bills["as-it-ran"]
+    on_s = 2_592_000.0 + 4200.0
+    assert bill.energy_j["host"] == pytest.approx(300.0 * on_s)
+    assert bill.energy_j["idle"] == pytest.approx(40.0 * (2 * on_s - 2 * 2_592_060.0 - 600.0))
+    assert found.busy == pytest.approx((2 * 2_592_060.0 + 600.0) / (2 * on_s))
+
+
+def test_the_page_says_how_much_of_the_saving_is_sleep(found):
+    ran, race = found.usual.figures[:2]
+    saved = 100.0 * (1.0 - race.energy_j / ran.energy_j)
+    said = whatif_page(found).lines[1]
+    assert f"busy {100 * found.busy:.1f} % of the time; letting idle servers sleep saves" in said
+    assert f"saves {saved:.1f} % by itself" in said
+    less = replace(ran, energy_j=race.energy_j)
+    awake = replace(found.usual, figures=(less, *found.usual.figures[1:]))
+    assert "sleep saves" not in whatif_page(replace(found, usual=awake)).lines[1]
 
 
 def test_a_plan_saves_beside_all_others_and_more_time_saves_more(found):
@@ -90,14 +115,18 @@ def test_nobody_lets_a_job_be_slowed_down(found):
 
 
 def test_servers_that_never_sleep_save_nothing_by_sleeping(found):
-    """Asleep or idle is the same draw: full speed costs what the trace did."""
+    """Asleep or idle is the same draw: full speed costs what the trace did, second for second."""
     case = next(case for case in found.cases if case.setting == "never sleep")
-    ran, race = by_policy(case, "as-it-ran"), by_policy(case, "race")
-    assert race.energy_j == pytest.approx(ran.energy_j, rel=1e-3)
-    assert 0.0 < case.saved("as-it-ran") < found.usual.saved("as-it-ran")
     platform = sleepless(found.found.problem.platform)
     idle_w = platform.host_w + np.bincount(platform.server, platform.idle_w)
     assert platform.sleep_w == pytest.approx(idle_w)
+    problem = replace(found.found.problem, platform=platform)
+    last_s = float(problem.tasks.arrival_s.max())
+    plans = as_it_ran(found.found), dc.plan(problem, "race")
+    idle_j = [float(idle_w @ windows_s(problem, plan, last_s)) for plan in plans]
+    ran, race = by_policy(case, "as-it-ran"), by_policy(case, "race")
+    assert race.energy_j - idle_j[1] == pytest.approx(ran.energy_j - idle_j[0])
+    assert 0.0 < case.saved("as-it-ran") < found.usual.saved("as-it-ran")
 
 
 def test_wrong_estimates_are_met_with_a_reserve(found):
@@ -184,6 +213,13 @@ def test_the_page_begins_with_coverage_and_ends_with_assumptions(found):
     assert "<script" not in text
     assert not re.findall(r"https?://", text)
     assert text == whatif_html(found, command=["downclock", "whatif", "a b.csv"])
+
+
+def test_bars_without_what_was_left_out_say_so(found):
+    assert "for jobs left out" not in whatif_html(found)
+    *others, ours = found.usual.figures
+    lost = replace(found.usual, figures=(*others, replace(ours, left_out=1200)))
+    assert "for jobs left out (late 1,200)." in whatif_html(replace(found, usual=lost))
 
 
 def test_where_others_cost_less_the_page_says_so(found):

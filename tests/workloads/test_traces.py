@@ -19,6 +19,7 @@ from downclock.cli import trace_options
 from downclock.errors import InvalidInput
 from downclock.power.archetypes import card_archetype
 from downclock.problem.files.files import read_cluster
+from downclock.report.converted import converted_page
 from downclock.study.as_it_ran import as_it_ran
 from downclock.workloads.traces.fractions import whole_gpus
 from downclock.workloads.traces.hosts import hosts_of
@@ -26,7 +27,7 @@ from downclock.workloads.traces.made_cluster import toml_text
 from downclock.workloads.traces.packing import Pool, packed
 from downclock.workloads.traces.read import FORMATS, read_trace
 from downclock.workloads.traces.sacct import gpus_of
-from downclock.workloads.traces.to_problem import Choices, converted
+from downclock.workloads.traces.to_problem import Choices, Converted, converted
 from downclock.workloads.traces.trace import Trace
 from tests.workloads.trace_samples import FILES, MAPPED, MAPPING, PHILLY, PODS, RECORDS, SACCT, SWF
 
@@ -68,18 +69,27 @@ def test_a_format_is_recognised_and_its_jobs_are_read(read, name):
     assert not trace.ledger.complaints
 
 
+def on_s_of(found: Converted) -> list[float]:
+    """Seconds that each server is on as it ran, added up in plain Python."""
+    trace, began_s = found.trace, found.zero_s
+    until_s = [trace.submit_s[-1] - began_s] * found.problem.platform.server_count
+    for job, processor in zip(found.placement.job, found.placement.processor, strict=True):
+        server = found.problem.platform.server[processor]
+        until_s[server] = max(until_s[server], trace.end_s[job] - began_s)
+    return until_s
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_a_trace_plans_and_runs_again_as_it_ran(read, name):
-    """The energy is that of a sum over the rows; servers are on from time 0 to the last end."""
+    """The energy is that of a sum over the rows; a server is on to the last submission or end."""
     found = converted(read(name, FILES[name]))
     schedule = as_it_ran(found)
     problem, trace = found.problem, found.trace
     assert dc.verify(problem, schedule).ok
     watts = card_archetype("v100", "mixed").power_w
     run_s = float((trace.run_s * trace.processors).sum())
-    window_s = float(trace.end_s.max() - trace.submit_s[0])
-    on_s = problem.platform.processor_count * window_s
-    idle_j, host_j = 40.0 * (on_s - run_s), 300.0 * problem.platform.server_count * window_s
+    server_s = sum(on_s_of(found))
+    idle_j, host_j = 40.0 * (8 * server_s - run_s), 300.0 * server_s
     bill = dc.account(problem, schedule)
     assert bill.energy_j["run"] == pytest.approx(run_s * watts)
     assert bill.energy_j["idle"] == pytest.approx(idle_j)
@@ -99,6 +109,14 @@ def test_rows_left_out_are_counted_by_reason_in_gpu_hours(read):
         "never started": (1, 0.0),
         "still runs": (1, 99.0),
     }
+
+
+@pytest.mark.parametrize(("count", "hours"), [(None, "GPU"), ("nodes", "node"), ("cpus", "CPU")])
+def test_hours_are_of_what_counts(read, count, hours):
+    found = converted(read("sacct.txt", SACCT, count=count))
+    page = converted_page(found)
+    assert f"of their {hours}-hours" in page.lines[0]
+    assert page.tables[1].head[-1] == f"{hours}-hours"
 
 
 def test_starts_nodes_limits_and_deadlines_are_the_traces_own(read):
@@ -310,6 +328,23 @@ def test_planted_bad_rows_are_counted_and_named(read, what):
         read("philly.csv", text, strict=True)
 
 
+@pytest.mark.parametrize("tail", ["", "x" * 200_000 + "\n"])
+def test_a_quote_that_nobody_closes_costs_its_own_row_only(read, tail):
+    """Up to the end of the file, or as far as a CSV reader follows it."""
+    head, *rows = PHILLY.splitlines(keepends=True)
+    trace = read("philly.csv", "".join([head, rows[0], '"lost,1,1,1,vc1\n', *rows[1:], tail]))
+    assert trace.processors.tolist() == [1, 4, 12]
+    assert "line 3: " in trace.ledger.complaints[0]
+    assert trace.ledger.dropped["malformed"][0] == 1 + bool(tail)
+
+
+def test_a_cell_of_several_lines_is_one_cell(read):
+    trace = read("helios.csv", FILES["helios.csv"].replace(",u,v,8", ',"a\nuser",v,8'))
+    assert trace.processors.tolist() == [8, 16]
+    late = read("helios.csv", FILES["helios.csv"].replace(",u,v,8", ',"a\nuser",v,-8'))
+    assert "line 2: gpus=-8.0" in late.ledger.complaints[0]
+
+
 def test_an_id_given_twice_is_malformed_and_the_first_counts(read):
     text = FILES["helios.csv"].replace("j2,", "j1,")
     trace = read("helios.csv", text)
@@ -349,7 +384,7 @@ def test_a_log_cut_in_its_gzip_stream_gives_the_rows_before(read):
     [
         ("", "is empty"),
         ("a,b\n1,2\n", "is no trace we know by its columns"),
-        (PHILLY.replace("timestamp,", "stamp,"), "is no trace we know by its columns"),
+        (PHILLY.replace("timestamp,", "stamp,"), "; philly would have 'timestamp' too: name its"),
         (PHILLY.splitlines()[0] + "\n", "holds no job that ran"),
         (PHILLY.replace(",1,3600", ",0,3600").split("2017-10-09 07:30")[0], "uses no gpus: 1"),
     ],
@@ -458,20 +493,18 @@ def test_a_philly_week_costs_what_its_rows_sum_to(shared_data):
     """Rows read with nothing of ours: GPU-seconds at 174 W, and all that is on and idle."""
     path = shared_data / "traces" / "philly" / "philly_jobs_elasticflow_pollux.csv"
     begin = datetime(2017, 10, 9, tzinfo=UTC)
-    gpu_s = last_s = 0.0
+    gpu_s = 0.0
     with open(path, newline="") as file:
         for row in csv.DictReader(file):
             submit_s = (datetime.fromisoformat(row["timestamp"] + "Z") - begin).total_seconds()
             if 0.0 <= submit_s < 7 * 86400.0:
                 gpu_s += float(row["duration"]) * int(row["num_gpus"])
-                last_s = max(last_s, submit_s + float(row["duration"]))
     choices = Choices(begin_s=begin.timestamp(), length_s=7 * 86400.0)
     found = converted(read_trace(path), choices=choices)
     bill = dc.account(found.problem, as_it_ran(found))
-    platform = found.problem.platform
+    server_s = sum(on_s_of(found))
     watts = card_archetype("v100", "mixed").power_w
-    idle_s = platform.processor_count * last_s - gpu_s
-    total_j = watts * gpu_s + 40.0 * idle_s + 300.0 * platform.server_count * last_s
+    total_j = watts * gpu_s + 40.0 * (8 * server_s - gpu_s) + 300.0 * server_s
     assert bill.total_j == pytest.approx(total_j, rel=1e-12)
 
 

@@ -17,7 +17,7 @@ def converted_page(found: Converted) -> Page:
     tables = (
         Table(("field", "column"), trace.used, "Columns used", text=(0, 1)),
         Table(
-            ("rows", "number", "GPU-hours"),
+            ("rows", "number", ledger.hours),
             tuple((what, f"{rows:,}", f"{hours:,.1f}") for what, rows, hours in _rows(ledger)),
             "Rows",
         ),
@@ -46,8 +46,8 @@ def coverage_line(found: Converted) -> str:
     where = " of the window" if OUTSIDE in ledger.dropped else ""
     return (
         f"{Path(ledger.source).name} ({found.trace.format.name}): {ledger.kept[0]:,} of"
-        f" {ledger.kept[0] + left:,} rows{where}, {percent(ledger.covered)} of their GPU-hours,"
-        f" became {count(len(problem.tasks), 'job')} on"
+        f" {ledger.kept[0] + left:,} rows{where}, {percent(ledger.covered)} of their"
+        f" {ledger.hours}, became {count(len(problem.tasks), 'job')} on"
         f" {count(problem.platform.server_count, 'server')}"
         f" ({count(problem.platform.processor_count, 'processor')})"
     )

@@ -44,6 +44,7 @@ def whatif_page(asked: WhatIf) -> Page:
         "covered": ledger.covered,
         "rows": row_records(ledger),
         "policy": asked.policy,
+        "busy": asked.busy,
         "cases": records,
         "malformed": ledger.complaints,
         "assumptions": list(asked.assumptions),
@@ -69,7 +70,7 @@ def whatif_html(asked: WhatIf, *, command: Sequence[str] | None = None) -> str:
         "rows": _rows(asked),
         "headline": escape(_headline(asked)),
         "cards": "".join(card_html(*card) for card in _cards(asked)),
-        "bars": energy_bars(list(asked.bills.items()), words=_wh),
+        "bars": energy_bars(list(asked.bills.items()), words=_wh) + _unbilled(asked),
         "knobs": "".join(_knob(asked, *each) for each in _tables(asked)),
         "assumptions": "".join(f"<li>{escape(line)}</li>" for line in told),
         "reproduce": _reproduce(command),
@@ -82,8 +83,18 @@ def _headline(asked: WhatIf) -> str:
     said = [f"{_saved(asked.usual, each)} than {_called(each)}" for each in OTHERS]
     return (
         f"As it ran, these jobs took {_wh(ran.energy_j)}; planned by {asked.policy} they would have"
-        f" taken {_wh(ours.energy_j)}: {', '.join(said)}.{_better(asked)}"
+        f" taken {_wh(ours.energy_j)}: {', '.join(said)}.{_asleep(asked)}{_better(asked)}"
     )
+
+
+def _asleep(asked: WhatIf) -> str:
+    """Say how much of it is sleep: that part needs no slower clock and no other plan."""
+    ran, race = asked.usual.figures[:2]
+    said = f" As it ran, processors were busy {percent(asked.busy)} of the time"
+    saved = 1.0 - race.energy_j / ran.energy_j
+    if saved <= 0.0:
+        return f"{said}."
+    return f"{said}; letting idle servers sleep saves {percent(saved)} by itself."
 
 
 def _better(asked: WhatIf) -> str:
@@ -204,14 +215,23 @@ def _bar(case: Case) -> float:
     return 200.0 * min(0.4, max(0.0, case.saved(CAPPED) or 0.0))
 
 
+def _unbilled(asked: WhatIf) -> str:
+    """Why the bars are shorter than the figures above: jobs left out are in none of them."""
+    left = [(each.policy, each.left_out) for each in asked.usual.figures if each.left_out]
+    said = ", ".join(f"{policy} {jobs:,}" for policy, jobs in left)
+    note = f"Without what is charged for jobs left out ({said})."
+    return f'<p class="note">{escape(note)}</p>' if left else ""
+
+
 def _rows(asked: WhatIf) -> str:
-    records: list[dict[str, Any]] = row_records(asked.found.trace.ledger)
+    ledger = asked.found.trace.ledger
+    records: list[dict[str, Any]] = row_records(ledger)
     body = "".join(
         f'<tr><th scope="row">{escape(str(each["what"]))}</th><td>{each["rows"]:,}</td>'
         f"<td>{each['gpu_hours']:,.1f}</td></tr>"
         for each in records
     )
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("rows that", "number", "GPU-hours"))
+    head = "".join(f'<th scope="col">{name}</th>' for name in ("rows that", "number", ledger.hours))
     return f'<table class="plain rows"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
 
 

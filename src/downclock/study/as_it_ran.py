@@ -1,7 +1,8 @@
 """A trace as it ran: its own starts, run times and nodes as a schedule that can be judged.
 
-Jobs run at default clocks. Servers are on from time 0 (those that begin asleep wake first) to the
-end of the last job: that is what clusters without power saving do.
+Jobs run at default clocks. Servers are on from time 0 (those that begin asleep wake first) until no
+job is submitted any more, and longer until the last of their own jobs has ended: that is what
+clusters without power saving do, and what came later is not on these jobs' bill.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from downclock.problem.platform import Platform
+from downclock.problem.problem import Problem
 from downclock.schedule.schedule import (
     DONE,
     ON,
@@ -19,6 +21,7 @@ from downclock.schedule.schedule import (
     Schedule,
     Segments,
 )
+from downclock.units import Floats
 from downclock.workloads.traces.to_problem import Converted
 
 NAME = "as-it-ran"
@@ -42,19 +45,24 @@ def as_it_ran(found: Converted) -> Schedule:
     status = np.where(placement.placed, DONE, REJECTED)
     reason = np.where(placement.placed, "", NO_PLACE).astype(object)
     outcomes = Outcomes(status, reason, np.ones(status.size))
-    spans = _always_on(platform, float(segments.end_s.max(initial=0.0)))
-    return Schedule(segments, spans, outcomes, NAME)
+    end_s = np.full(platform.server_count, last_submission_s(problem))
+    np.maximum.at(end_s, platform.server[processor], segments.end_s)
+    return Schedule(segments, _always_on(platform, end_s), outcomes, NAME)
 
 
-def _always_on(platform: Platform, end_s: float) -> PowerSpans:
-    """All servers on until the end, after a wake where they begin asleep."""
-    servers = np.arange(platform.server_count)
+def last_submission_s(problem: Problem) -> float:
+    """When the last job came: until then every server counts, whatever runs on it."""
+    return float(problem.tasks.arrival_s.max(initial=0.0))
+
+
+def _always_on(platform: Platform, end_s: Floats) -> PowerSpans:
+    """All servers on until their end, after a wake where they begin asleep."""
     ready_s = np.where(platform.initially_on, 0.0, platform.wake_s)
     waking = np.flatnonzero(ready_s > 0.0)
     on = np.flatnonzero(ready_s < end_s)
     return PowerSpans(
-        np.concatenate([waking, servers[on]]),
+        np.concatenate([waking, on]),
         np.concatenate([np.full(waking.size, WAKING), np.full(on.size, ON)]),
         np.concatenate([np.zeros(waking.size), ready_s[on]]),
-        np.concatenate([ready_s[waking], np.full(on.size, end_s)]),
+        np.concatenate([ready_s[waking], end_s[on]]),
     )

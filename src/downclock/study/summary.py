@@ -13,6 +13,7 @@ from downclock.errors import InvalidSchedule
 from downclock.planners.catalog import objective_of
 from downclock.problem.objective import Objective
 from downclock.problem.problem import Problem
+from downclock.quantities import percent
 from downclock.schedule.account.bill import Boundary
 from downclock.schedule.schedule import DONE, Schedule
 from downclock.study.baselines import chosen_policy, named_baselines, usual_baselines
@@ -73,13 +74,16 @@ class Summary:
         """The summary with only those baselines that run the same tasks as the plan."""
         same = [self.plan.runs_the_tasks_of(other) for other in self.baselines]
         pairs = list(zip(self.baselines, same, strict=True))
-        left = [
-            (other.policy, f"it runs other tasks, {other.done:,} in all")
-            for other, fits in pairs
-            if not fits
-        ]
+        left = [(other.policy, self._other_tasks(other)) for other, fits in pairs if not fits]
         kept = tuple(other for other, fits in pairs if fits)
         return Summary(self.plan, kept, (*self.without, *left))
+
+    def _other_tasks(self, other: Planned) -> str:
+        """Say that another plan does other tasks, and what can be compared all the same."""
+        saved, both = self.saved_on_both(other)
+        less = f"{percent(abs(saved))} {'less' if saved >= 0.0 else 'more'}"
+        shared = f"; running the {both:,} that both do takes {less} in this plan" if both else ""
+        return f"it runs other tasks, {other.done:,} in all{shared}"
 
     def __str__(self) -> str:
         return "\n  ".join([repr(self.problem), *map(str, self.plans)])

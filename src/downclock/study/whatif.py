@@ -3,9 +3,10 @@
 Around one usual case a single thing is changed at a time: how much time jobs have, whether servers
 sleep, how many jobs may be slowed down, how well run times are known, what electricity costs.
 
-All plans of a case are billed over the same time: until the trace as it ran ended, a server with a
-later job until that. A job that a plan leaves out is charged to it at what it ran for in the trace,
-and counted; jobs that the policy cannot run in the usual case are left out of all of it beforehand.
+All plans of a case are billed over the same time: from the first submission to the last, a server
+with a job that ends later until that. A job that a plan leaves out is charged to it at what it ran
+for in the trace, and counted; jobs that the policy cannot run in the usual case are left out of all
+of it beforehand.
 """
 
 from __future__ import annotations
@@ -32,12 +33,12 @@ from downclock.problem.price import CURVES, Prices, ZonePrices
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
 from downclock.schedule.account.bill import Bill
-from downclock.schedule.schedule import DONE, Schedule
+from downclock.schedule.schedule import DONE, ON, Schedule
 from downclock.schedule.verify.verify import require_valid
 from downclock.simulate.chances import Chances, draw_fate
 from downclock.simulate.drawn import drawn_world
 from downclock.study.as_it_ran import NAME as AS_IT_RAN
-from downclock.study.as_it_ran import as_it_ran
+from downclock.study.as_it_ran import as_it_ran, last_submission_s
 from downclock.study.baselines import BASELINES, require_able
 from downclock.study.summary import Progress
 from downclock.units import Bools, Floats, Ints, Names, slack
@@ -116,6 +117,7 @@ class WhatIf:
     Attributes:
         found: the trace as a problem, only with jobs that the policy can run.
         policy: who plans.
+        busy: part of the time that processors were on, as it ran, in which they ran a job.
         usual: the case the others differ from, and ``bills`` of it by policy.
         usually: what the usual case is called where one thing is changed.
         cases: the others.
@@ -124,6 +126,7 @@ class WhatIf:
 
     found: Converted
     policy: str
+    busy: float
     usual: Case
     bills: dict[str, Bill]
     usually: dict[str, str]
@@ -175,16 +178,19 @@ def whatif(
         PRICES: f"{knobs.prices[0][0]}, by energy" if knobs.prices else "none",
     }
     told = (*found.problem.assumptions, *_NOTES)
-    return WhatIf(found, spec, usual, bills, usually, tuple(cases), told)
+    return WhatIf(
+        found, spec, _busy(found.problem, work.ran), usual, bills, usually, tuple(cases), told
+    )
 
 
 _NOTES = (
-    "as it ran: default clocks, every server on from the first job to the last",
+    "as it ran: default clocks, every server on from the first submission to the last, and longer"
+    " until its own jobs have ended",
     "race: default clocks; static-cap: the best single clock, found in hindsight; both let servers"
     " sleep when idle",
     "the policy learns of a job when it arrives and knows its run time then",
-    "all are billed from the first submission to the last end in the trace, a server with a later"
-    " job until that",
+    "all are billed from the first submission to the last, a server with a job that ends later"
+    " until that",
     "a job that a plan leaves out is charged to it at the energy it ran for in the trace",
 )
 
@@ -258,7 +264,7 @@ class _Work:
 
     def bill(self, problem: Problem, schedule: Schedule) -> Bill:
         """Bill a schedule over the time of the trace."""
-        return account(problem, schedule, boundary=self.ran.makespan_s)
+        return account(problem, schedule, boundary=last_submission_s(problem))
 
     def case(self, knob: str, setting: str, problem: Problem, spec: str | None = None) -> Case:
         """Plan a problem every way; ``spec`` plans it instead of the usual policy."""
@@ -300,6 +306,15 @@ class _Work:
             return Case(knob, setting, (*others, self.figures(problem, realised, self.spec)))
 
         return make
+
+
+def _busy(problem: Problem, schedule: Schedule) -> float:
+    """Part of the processors' time on servers that are on in which they run a task."""
+    segments, spans, platform = schedule.segments, schedule.spans, problem.platform
+    on = spans.state == ON
+    size = np.bincount(platform.server, minlength=platform.server_count)[spans.server[on]]
+    on_s = float((size * (spans.end_s - spans.start_s)[on]).sum())
+    return float((segments.end_s - segments.start_s).sum()) / on_s
 
 
 def _late(problem: Problem, schedule: Schedule) -> int:

@@ -31,6 +31,7 @@ class Ledger:
     Attributes:
         source: the file.
         strict: the first malformed row is an error.
+        counted: what counts as a job's processors; GPU-seconds below are of those.
         kept: (rows, GPU-seconds) that became jobs.
         dropped: the same of rows left out, by reason.
         complaints: the first malformed rows, a sentence each.
@@ -38,6 +39,7 @@ class Ledger:
 
     source: str | Path
     strict: bool = False
+    counted: str = "gpus"
     kept: tuple[int, float] = (0, 0.0)
     dropped: dict[str, tuple[int, float]] = field(default_factory=dict)
     complaints: list[str] = field(default_factory=list)
@@ -73,6 +75,11 @@ class Ledger:
         self.drop(MALFORMED)
         if len(self.complaints) < LISTED:
             self.complaints.append(str(error))
+
+    @property
+    def hours(self) -> str:
+        """What its hours are of, in words."""
+        return {"nodes": "node-hours", "cpus": "CPU-hours"}.get(self.counted, "GPU-hours")
 
     @property
     def covered(self) -> float:

@@ -105,10 +105,23 @@ def _recognised(sheet: Sheet, path: str | Path) -> Format:
             return each
     shown = ", ".join(sheet.header[:12])
     rule = (
-        f"is no trace we know by its columns ({shown}): name its --trace-format"
+        f"is no trace we know by its columns ({shown}){_nearest(header)}: name its --trace-format"
         f" ({', '.join(FORMATS)}), or say with --map which column is what"
     )
     raise InvalidInput(rule, source=path, line=1)
+
+
+def _nearest(header: set[str]) -> str:
+    """Name the format that lacks one column or two, and these."""
+    missing = {
+        each.name: [name for name in each.signature if name.lower() not in header]
+        for each in TABLES
+    }
+    name = min(missing, key=lambda each: len(missing[each]))
+    if len(missing[name]) > min(2, len(FORMATS[name].signature) // 2):
+        return ""
+    lacking = " and ".join(f"'{each}'" for each in missing[name])
+    return f"; {name} would have {lacking} too"
 
 
 def _json(path: str | Path, ledger: Ledger) -> dict[str, Any]:

@@ -10,6 +10,7 @@ import csv
 import gzip
 import io
 import zlib
+from collections import deque
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
@@ -92,25 +93,54 @@ def csv_sheet(path: str | Path, ledger: Ledger, delimiter: str | None = None) ->
     parse = partial(csv.reader, delimiter=mark)
     if mark == "|":  # sacct quotes nothing
         parse = partial(parse, quoting=csv.QUOTE_NONE)
-    header, reader = next(parse([first])), parse(text)
-    names = tuple(name.strip() for name in header)
-    return Sheet(names, _csv_rows(reader, len(names), ledger))
+    names = tuple(name.strip() for name in next(parse([first])))
+    source = _Returnable(text)
+    return Sheet(names, _csv_rows(parse(source), source, len(names), ledger))
 
 
-def _csv_rows(reader: Any, width: int, ledger: Ledger) -> Rows:
+class _Returnable:
+    """Lines that can be given back: a quote that nobody closes swallows the rows that follow."""
+
+    def __init__(self, text: Iterator[str]) -> None:
+        self._text, self._back, self._taken = text, deque[str](), list[str]()
+        self.line = 2  # of the next; the header was read before
+
+    def __iter__(self) -> Iterator[str]:
+        return self
+
+    def __next__(self) -> str:
+        line = self._back.popleft() if self._back else next(self._text)
+        self._taken.append(line)
+        self.line += 1
+        return line
+
+    def begin(self) -> int:
+        """Begin a row; return its line."""
+        self._taken.clear()
+        return self.line
+
+    def give_back(self) -> None:
+        """Read all lines of this row but the first again."""
+        self._back.extendleft(reversed(self._taken[1:]))
+        self.line -= len(self._taken[1:])
+
+
+def _csv_rows(reader: Any, source: _Returnable, width: int, ledger: Ledger) -> Rows:
     while True:
-        line = reader.line_num + 2  # the header was read before
+        line = source.begin()
         try:
             cells = next(reader)
         except StopIteration:
             return
         except csv.Error as error:
             ledger.malformed(line, f"is not a CSV row: {error}")
+            source.give_back()
             continue
         if len(cells) == width:
             yield line, cells
         elif any(cell.strip() for cell in cells):
             ledger.malformed(line, f"has {len(cells)} fields, the header has {width}")
+            source.give_back()
 
 
 def parquet_sheet(path: str | Path) -> Sheet:

@@ -180,7 +180,7 @@ def collected(
         InvalidInput: columns are missing, no job is left, or a row is malformed and that is fatal.
     """
     bound = _bound(sheet.header, format, zone, ledger.source)
-    counted = _counted(bound, format, count, ledger.source)
+    counted = ledger.counted = _counted(bound, format, count, ledger.source)
     columns: dict[str, Any] = {name: [] for name in TEXTS}
     columns |= {name: array("d") for name in (*_KEPT, counted, "started")}
     seen: dict[str, int] = {}
