@@ -299,7 +299,7 @@ def _column(values: Floats | float, size: int, field: str) -> Floats:
         column = np.full(size, column)
     if column.shape != (size,):
         raise InvalidInput(f"must have {size} rows", field=field, value=column.shape)
-    if np.any(np.isnan(column)):
+    if np.isnan(column).any():
         raise InvalidInput("is not a number", field=field, row=int(np.argmax(np.isnan(column))))
     return np.ascontiguousarray(column)
 
@@ -308,7 +308,7 @@ def _per_work(time_s: Floats, scale: Floats, curves: Curves, rows: Ints) -> tupl
     """Return the time and the slack per unit of work; a task without work has time 0 only."""
     allowed = slack(np.where(np.isfinite(time_s), time_s, 0.0))
     idle = scale <= 0.0
-    if not np.any(idle):
+    if not idle.any():
         return time_s / scale, allowed / scale
     some = np.where(idle, 1.0, scale)
     free = np.where(np.abs(time_s) <= allowed, curves.optimum.time_s[rows], np.inf)
