@@ -23,7 +23,8 @@ HURRIED, SLOWED = 0.88, 1.15
 """Parts of the best run time at which is asked how much a shorter and a longer one cost."""
 
 ROOM_OF_ROWS, ROOM_OF_SHAPES = 24, 20
-"""First sizes of the large tables: they double at other moments than the board's and each other."""
+"""Tasks that the large tables have room for at first: other numbers than the board's, so that no
+two of them double, and are copied, at one moment."""
 
 LENGTHS = 24
 """Run times that are tried of each task on continuous clocks, where prices count."""
@@ -190,8 +191,8 @@ class CurveTables:
         """
         kinds = len(view.platform.kinds)
         size = (int(tasks.max(initial=-1)) + 1) * kinds
-        self.rows = grown(self.rows, size, least=ROOM_OF_ROWS)
-        self.shape = grown(self.shape, size, least=ROOM_OF_SHAPES)
+        self.rows = grown(self.rows, size, least=ROOM_OF_ROWS * kinds)
+        self.shape = grown(self.shape, size, least=ROOM_OF_SHAPES * kinds)
         for k in range(kinds):
             self._add_kind(view, tasks, window_s, stretch, k)
             if not dvfs:
