@@ -31,6 +31,9 @@ if TYPE_CHECKING:
 LONGEST_LINE = 1_000_000
 """A longer line (in bytes) is taken for a mistake; see `read_csv`."""
 
+WHOLE = 2**53
+"""Whole numbers are below this in size: every one of them is a float, too."""
+
 _BLOCK_BYTES = 1 << 24
 _SHOWN = 5  # rows of a long table at either end
 
@@ -146,12 +149,14 @@ class Table:
         if name not in self.data and default is not None:
             return np.full(len(self), default, dtype=np.int64)
         try:
-            return self._numbers(name, default, "int64", "a whole number")
+            whole = self._numbers(name, default, "int64", "a whole number")
         except InvalidInput:
             values = self.floats(name, None if default is None else float(default))
-        bad = ~(np.isfinite(values) & (values == np.round(values)) & (np.abs(values) < 2.0**53))
-        self.refuse(bad, "must be a whole number", name)
-        return values.astype(np.int64)
+            bad = ~(np.isfinite(values) & (values == np.round(values)) & (np.abs(values) < WHOLE))
+            self.refuse(bad, "must be a whole number", name)
+            return values.astype(np.int64)
+        self.refuse((whole >= WHOLE) | (whole <= -WHOLE), "must be below 2^53", name)
+        return whole
 
     def _text_column(self, name: str, default: str | None) -> pa.ChunkedArray:
         import pyarrow as pa

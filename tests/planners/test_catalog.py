@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from downclock.errors import InvalidInput
-from downclock.planners.catalog import CATALOG, DEFAULT, policy
+from downclock.planners.catalog import CATALOG, DEFAULT, load_registered, policy
 from downclock.planners.lists.lengths import OneClock
 from downclock.planners.lists.policy import ListPolicy
 from downclock.planners.lists.voltage_grid import VoltageGrid
@@ -68,3 +70,23 @@ def test_a_wrong_spec_is_refused_in_one_sentence(spec: str, words: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         policy(spec)
     assert words in str(caught.value)
+
+
+def test_an_installed_package_brings_its_policies(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As installers leave it: a module, and beside it what its distribution offers."""
+    offered = tmp_path / "own_policies-1.0.dist-info"
+    offered.mkdir()
+    (offered / "METADATA").write_text("Metadata-Version: 2.1\nName: own-policies\nVersion: 1.0\n")
+    (offered / "entry_points.txt").write_text("[downclock.policies]\nsprint = own_policies:add\n")
+    (tmp_path / "own_policies.py").write_text(
+        "import downclock as dc\n"
+        "def sprint(rho):\n    return dc.policy(f'race:rho={rho:g}')\n"
+        "def add():\n    dc.register('sprint', 'races', sprint, rho=60.0)\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr("downclock.planners.catalog.CATALOG", dict(CATALOG))
+    load_registered.cache_clear()
+    assert policy("sprint:rho=90").patience == 90.0  # type: ignore[attr-defined]
+    load_registered.cache_clear()

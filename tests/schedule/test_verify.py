@@ -189,6 +189,12 @@ def test_a_server_that_begins_asleep_must_wake_for_its_wake_time() -> None:
     assert verify(problem, again).rules == {"wake-missing"}
 
 
+def test_a_wake_too_short_for_the_clock_has_no_span() -> None:
+    """100 s + 1e-300 s is 100 s: such a span would have no length."""
+    problem = plain_problem(wake_s=1e-300, wake_j=1.0)
+    assert verify(problem, plain_schedule([100.0, 100.0], [0, 1], (ON, 100.0, 113.0))).ok
+
+
 def test_a_crash_may_cut_a_wake_short() -> None:
     problem = plain_problem(wake_s=3.0)
     spans = [(WAKING, 0.0, 1.0), (DOWN, 1.0, 5.0), (WAKING, 5.0, 8.0), (ON, 8.0, 18.0)]

@@ -10,13 +10,12 @@ told when it ends.
 from __future__ import annotations
 
 from bisect import insort
-from dataclasses import dataclass
 from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
 
-from downclock.engine.decisions import Decisions, no_segments
+from downclock.engine.decisions import Decisions
 from downclock.engine.facts import (
     ARRIVED,
     CANCELLED,
@@ -34,6 +33,7 @@ from downclock.engine.facts import (
     Facts,
 )
 from downclock.engine.outcome import NOT_WANTED, OFF, REPAIRED, TURNED_ON, WENT_DOWN, Ended
+from downclock.engine.pages import Row, TaskBook, segments_of
 from downclock.engine.view import View
 from downclock.schedule.schedule import DONE, PENDING, REJECTED, Segments
 from downclock.schedule.schedule import FAILED as HAS_FAILED
@@ -43,72 +43,6 @@ ASLEEP, WAKING, AWAKE, BROKEN = range(4)
 
 
 ORPHAN = "a task before it did not finish"
-
-
-@dataclass(slots=True, eq=False)
-class Row:
-    """A promise to run a part of a task: see `Decisions.place`; a gang is one row.
-
-    ``began_s`` is when it really started, ``ended_s`` when it ended; infinite: not yet. ``done``
-    is the part of the task that was told to be done in it. ``cut``: it was ended by a decision.
-    """
-
-    task: int
-    attempt: int
-    processors: tuple[int, ...]
-    start_s: float
-    end_s: float
-    point: tuple[float, float, float]
-    share: float
-    eager: bool
-    number: int
-    began_s: float = np.inf
-    ended_s: float = np.inf
-    done: float = np.nan
-    cut: bool = False
-
-    def __lt__(self, other: Row) -> bool:
-        return self.order < other.order
-
-    @property
-    def order(self) -> tuple[float, int]:
-        """Rows go by their promised start; eager ones in the order in which they were placed."""
-        return (-np.inf if self.eager else self.start_s), self.number
-
-    @property
-    def whole_s(self) -> float:
-        """Estimated time of the whole task at the row's point."""
-        return (self.end_s - self.start_s) / self.share
-
-    @property
-    def due_s(self) -> float:
-        """When it ends if estimates hold, from when it really began."""
-        if self.began_s == self.start_s:
-            return self.end_s
-        return self.began_s + (self.end_s - self.start_s)
-
-    @property
-    def kept(self) -> bool:
-        """It ran as long as promised."""
-        return self.ended_s == self.due_s
-
-
-@dataclass(slots=True)
-class TaskBook:
-    """What is known of one task; few objects, as every collection of garbage walks them all."""
-
-    status: int = PENDING
-    accepted: bool = False
-    attempt: int = 0
-    tried: bool = False
-    rows: tuple[Row, ...] = ()
-    running: Row | None = None
-    log: tuple[Row, ...] = ()
-    work: float = 1.0
-    reason: str = ""
-    waits_for: int = 0
-    begun_on: tuple[int, ...] = ()
-    arrived: bool = False
 
 
 class Book:
@@ -487,41 +421,11 @@ class Book:
 
     def ended(self) -> Ended:
         """Everything that has happened, as columns; rows in the order of tasks."""
-        rows = [(row, share) for page in self.tasks for row, share in _written(page)]
         switched = np.array(self.switched, dtype=np.float64).reshape(-1, 3)
         return Ended(
-            _segments(rows),
+            segments_of(self.tasks),
             switched,
             np.array([page.status for page in self.tasks], dtype=np.int64),
             np.array([page.reason for page in self.tasks], dtype=object),
             np.array([page.work for page in self.tasks], dtype=np.float64),
         )
-
-
-def _written(page: TaskBook) -> list[tuple[Row, float]]:
-    """Rows of a task with their shares; what was not told follows from times and work."""
-    found = []
-    for row in page.log:
-        share = row.done
-        if row.kept and page.work == 1.0 and not row.done < row.share:
-            share = row.share
-        elif np.isnan(row.done):
-            share = (row.ended_s - row.began_s) / (row.whole_s * page.work)
-        found.append((row, share))
-    return found
-
-
-def _segments(rows: list[tuple[Row, float]]) -> Segments:
-    """Rows as segments, one for each processor."""
-    lanes = [(row, share, p) for row, share in rows for p in row.processors]
-    if not lanes:
-        return no_segments()
-    return Segments.of(
-        np.array([row.task for row, _, _ in lanes]),
-        np.array([p for _, _, p in lanes]),
-        np.array([row.began_s for row, _, _ in lanes]),
-        np.array([row.ended_s for row, _, _ in lanes]),
-        np.array([row.point for row, _, _ in lanes]),
-        np.array([share for _, share, _ in lanes]),
-        np.array([row.attempt for row, _, _ in lanes]),
-    )

@@ -10,12 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from downclock.engine.book import Book, Row
+from downclock.engine.book import Book
 from downclock.engine.checks import check
 from downclock.engine.decisions import Decisions
 from downclock.engine.facts import AMENDED, FINISHED, OVERDUE, Facts
 from downclock.engine.journal import Journal
 from downclock.engine.outcome import Ended
+from downclock.engine.pages import Row
 from downclock.engine.policy import Policy
 from downclock.engine.tasks import TaskTable
 from downclock.engine.view import View

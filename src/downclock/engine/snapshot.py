@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from downclock.engine.book import Book, Row, TaskBook
+from downclock.engine.book import Book
 from downclock.engine.journal import Journal
+from downclock.engine.pages import Row, TaskBook
 from downclock.engine.policy import Policy
 from downclock.engine.saved import from_bytes, to_bytes
 from downclock.engine.scheduler import Scheduler

@@ -107,15 +107,16 @@ class TaskTable:
 
 
 def grown(
-    column: np.ndarray[Any, Any], size: int, fill: float | int | None = None
+    column: np.ndarray[Any, Any], size: int, fill: float | int | None = None, least: int = LEAST
 ) -> np.ndarray[Any, Any]:
     """The column with room for ``size`` rows, at least doubled where it has none; new: ``fill``.
 
-    Zeros by default: what is written to disk does not depend on what memory held before.
+    Zeros by default: what is written to disk does not depend on what memory held before. Columns
+    whose ``least`` rooms differ do not grow at the same moment.
     """
     if column.shape[0] >= size:
         return column
-    room = max(LEAST, size, 2 * column.shape[0])
+    room = max(least, size, 2 * column.shape[0])
     more = np.zeros((room, *column.shape[1:]), column.dtype)
     more[: column.shape[0]] = column
     if fill is not None:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from downclock.engine.book import Book, Row
+from downclock.engine.book import Book
 from downclock.engine.facts import (
     DOWN,
     FINISHED,
@@ -22,6 +22,7 @@ from downclock.engine.facts import (
     SERVER_DOWN,
     Fact,
 )
+from downclock.engine.pages import Row
 from downclock.engine.scheduler import Scheduler
 from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem

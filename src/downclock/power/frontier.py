@@ -230,16 +230,22 @@ def frontier(
     """
     application = np.asarray(application, dtype=np.int64)
     scale = _column(scale, application.size, "scale")
-    curves, part, row = library.once(
+    curves, part, row, ends = library.once(
         ("curves", kind, clocks), lambda: _of_applications(library, kind, clocks)
     )
-    return _assemble(curves, part[application], row[application], scale)
+    per_work = ends[:, application]
+    reached, columns = np.isfinite(per_work), np.full(per_work.shape, np.inf)
+    np.multiply(per_work, scale, out=columns, where=reached)
+    return Frontier(*columns, scale, curves, part[application], row[application])
 
 
 def _of_applications(
     library: Library, kind: str, clocks: Clocks
-) -> tuple[tuple[Curves, ...], Ints, Ints]:
-    """Return curves, and which of them and which row answers for each application (a,)."""
+) -> tuple[tuple[Curves, ...], Ints, Ints, Floats]:
+    """Return curves, which of them and which row answers for each application (a,), and its ends.
+
+    The ends are the first six columns of a `Frontier` for a unit of work (6, a).
+    """
     part, row = np.full(len(library), -1), np.full(len(library), -1)
     curves: list[Curves] = []
     column = library.kinds.index(kind) if kind in library.kinds else None
@@ -251,7 +257,12 @@ def _of_applications(
             used, row[mine] = np.unique(library.row[mine, column], return_inverse=True)
             part[mine] = len(curves)
             curves.append(_curves(profiles, used, clocks))
-    return tuple(curves), part, row
+    ends = np.full((6, len(library)), np.inf)
+    for p, of in enumerate(curves):
+        mine, best = np.flatnonzero(part == p), of.optimum
+        times, energies = (of.t_min_s, best.time_s, of.t_max_s), (of.e_min_time_j, best.energy_j)
+        ends[:, mine] = np.array([*times, *energies, of.e_max_time_j])[:, row[mine]]
+    return tuple(curves), part, row, ends
 
 
 def _curves(profiles: Profiles, used: Ints, clocks: Clocks) -> Curves:
@@ -267,23 +278,6 @@ def _curves(profiles: Profiles, used: Ints, clocks: Clocks) -> Curves:
     from downclock.power.frontier_table import TableCurves
 
     return TableCurves.of(profiles, used, clocks)
-
-
-def _assemble(curves: tuple[Curves, ...], part: Ints, row: Ints, scale: Floats) -> Frontier:
-    """Gather the ends and the optimum of every task's curve."""
-    columns = np.full((6, scale.size), np.inf)
-    for p, of in enumerate(curves):
-        mine = np.flatnonzero(part == p)
-        per_work = np.array(
-            [of.t_min_s, of.optimum.time_s, of.t_max_s, of.e_min_time_j, of.optimum.energy_j,
-             of.e_max_time_j]
-        )[:, row[mine]]  # fmt: skip
-        reached = np.isfinite(per_work)
-        columns[:, mine] = np.multiply(
-            per_work, scale[mine], out=np.full_like(per_work, np.inf), where=reached
-        )
-    t_min, t_opt, t_max, e_min_time, e_opt, e_max_time = columns
-    return Frontier(t_min, t_opt, t_max, e_min_time, e_opt, e_max_time, scale, curves, part, row)
 
 
 def _cheapest(curves: Curves, rows: Ints, price_w: Floats) -> Settings:
@@ -305,7 +299,7 @@ def _column(values: Floats | float, size: int, field: str) -> Floats:
         column = np.full(size, column)
     if column.shape != (size,):
         raise InvalidInput(f"must have {size} rows", field=field, value=column.shape)
-    if np.any(np.isnan(column)):
+    if np.isnan(column).any():
         raise InvalidInput("is not a number", field=field, row=int(np.argmax(np.isnan(column))))
     return np.ascontiguousarray(column)
 
@@ -314,7 +308,7 @@ def _per_work(time_s: Floats, scale: Floats, curves: Curves, rows: Ints) -> tupl
     """Return the time and the slack per unit of work; a task without work has time 0 only."""
     allowed = slack(np.where(np.isfinite(time_s), time_s, 0.0))
     idle = scale <= 0.0
-    if not np.any(idle):
+    if not idle.any():
         return time_s / scale, allowed / scale
     some = np.where(idle, 1.0, scale)
     free = np.where(np.abs(time_s) <= allowed, curves.optimum.time_s[rows], np.inf)

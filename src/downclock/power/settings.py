@@ -62,10 +62,10 @@ class Settings(_Answers):
 
     def put(self, rows: Ints | slice, unit: Settings, scale: Floats) -> None:
         """Fill rows with answers per unit of work, times ``scale``."""
-        self.time_s[rows] = unit.time_s * scale
-        self.energy_j[rows] = np.where(unit.feasible, unit.energy_j, 1.0) * scale
-        self.energy_j[rows] = np.where(unit.feasible, self.energy_j[rows], np.inf)
-        self.points[rows] = unit.points
+        feasible = unit.feasible
+        energy_j = np.where(feasible, unit.energy_j, 1.0) * scale
+        self.time_s[rows], self.points[rows] = unit.time_s * scale, unit.points
+        self.energy_j[rows] = np.where(feasible, energy_j, np.inf)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,7 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -175,8 +175,8 @@ class Schedule:
 def _as_columns(
     table: Segments | PowerSpans | Outcomes, ints: tuple[str, ...], names: tuple[str, ...] = ()
 ) -> None:
-    for spec in fields(table):
-        kind: type = np.int64 if spec.name in ints else np.float64
-        kind = object if spec.name in names else kind
-        column: NDArray[Any] = as_column(getattr(table, spec.name), kind)
-        object.__setattr__(table, spec.name, column)
+    for name in table.__slots__:
+        kind: type = np.int64 if name in ints else np.float64
+        kind = object if name in names else kind
+        column: NDArray[Any] = as_column(getattr(table, name), kind)
+        object.__setattr__(table, name, column)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from downclock.cli import main
+from downclock.errors import InvalidInput
 from downclock.planners.slots.plan import plan_least_cost
 from downclock.planners.slots.question import as_slot_question, undominated
 from downclock.power.library import Library
@@ -58,6 +60,13 @@ def test_levels_of_equal_speed_are_merged() -> None:
     # Ten slots at half the clock do all five slots of work at an eighth of the power.
     assert account(problem, result.schedule).total_j == pytest.approx(10 * 600.0 * 100.0 / 8)
     assert result.status == "optimal"
+
+
+def test_work_of_years_takes_no_memory_and_meets_no_deadline() -> None:
+    problem = nearly_equal_speeds()
+    endless = replace(problem, tasks=replace(problem.tasks, scale=np.array([2.0, 1e15])))
+    with pytest.raises(InvalidInput, match="it needs 1000000000000000 slots, and there are 10"):
+        plan_least_cost(endless, "energy", rounds=1)
 
 
 def test_measured_levels_of_a_gpu_are_planned_at_prices(

@@ -235,6 +235,14 @@ BAD_ROWS = {
         "name,application,processors\na,bert,1.5\n",
         "jobs.csv line 2: processors='1.5' must be a whole number",
     ),
+    "more processors than a float can count": (
+        "name,application,processors\na,bert,9223372036854775807\n",
+        "jobs.csv line 2: processors='9223372036854775807' must be below 2^53",
+    ),
+    "due a while after it never came": (
+        "name,application,arrival_s,within_s\na,bert,-inf,inf\n",
+        "jobs.csv line 2, task 'a': arrival_s=-inf must be finite",
+    ),
     "bad spread": (
         "name,application,actual\na,bert,\nb,bert,gauss:1\n",
         "jobs.csv line 3: actual='gauss:1' must be 'exact', 'uniform:LOW:HIGH' or"

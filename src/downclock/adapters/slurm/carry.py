@@ -28,7 +28,8 @@ from downclock.adapters.slurm.words import (
     wish_of,
 )
 from downclock.adapters.slurm.world import SlurmWorld
-from downclock.engine.book import ASLEEP, AWAKE, WAKING, Row
+from downclock.engine.book import ASLEEP, AWAKE, WAKING
+from downclock.engine.pages import Row
 from downclock.errors import AdapterError
 from downclock.workloads.traces.hosts import hosts_of
 

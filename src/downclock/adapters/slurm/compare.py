@@ -14,8 +14,8 @@ from downclock.adapters.slurm.moments import RELEASE, RESTORE, Moment, Tracked
 from downclock.adapters.slurm.observed import Job, Observed
 from downclock.adapters.slurm.spool import ran_already, spooled_jobs
 from downclock.adapters.slurm.words import wish_of
-from downclock.engine.book import Row
 from downclock.engine.facts import AMENDED, CANCELLED, DOWN, FINISHED, LOST, UP, Fact
+from downclock.engine.pages import Row
 
 if TYPE_CHECKING:
     from downclock.adapters.slurm.world import SlurmWorld

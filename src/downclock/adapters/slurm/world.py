@@ -24,9 +24,10 @@ from downclock.adapters.slurm.observed import Job, Observed
 from downclock.adapters.slurm.records import Records
 from downclock.adapters.slurm.site import SlurmSite
 from downclock.adapters.slurm.words import owners_part, told_start_s, wish_of
-from downclock.engine.book import Book, Row
+from downclock.engine.book import Book
 from downclock.engine.decisions import Decisions
 from downclock.engine.facts import AMENDED, ARRIVED, CANCELLED, UP, Fact, Facts
+from downclock.engine.pages import Row
 from downclock.engine.scheduler import Scheduler
 from downclock.errors import DownclockError, InvalidInput
 from downclock.problem.files.read_prices import prices_of

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Any
 
@@ -26,7 +27,10 @@ Table = np.ndarray[Any, Any]
 
 @dataclass(slots=True)
 class Board:
-    """What is believed and planned; see `kernels.board.Cluster` for the fields."""
+    """What is believed and planned; see `kernels.board.Cluster` for the fields.
+
+    ``known`` rows of ``tasks`` are in use, ``pieces`` of ``items`` and ``edge_count`` of ``edges``.
+    """
 
     processors: Table
     servers: Table
@@ -51,6 +55,7 @@ class Board:
     spans: Table
     edges: Table
     mates: Ints
+    known: int = 0
     pieces: int = 0
     edge_count: int = 0
 
@@ -189,13 +194,20 @@ def _tally(servers: Table, *, late: bool) -> Table:
 
 def make_room(board: Board, size: int) -> None:
     """Make room for so many tasks."""
-    known = board.tasks.size
+    if size <= board.known:
+        return
     board.tasks, board.kinds = grown(board.tasks, size), grown(board.kinds, size, -1)
-    fresh = board.tasks[known:]
-    fresh["after"] = fresh["before"] = fresh["place"] = fresh["booked"] = fresh["rank"] = -1
-    fresh["gang"], fresh["bound"], fresh["waits"] = 1, 0, 0
-    fresh["leads"] = fresh["follows"] = fresh["mark"] = fresh["blames"] = -1
-    fresh["start_s"], fresh["length_s"] = np.inf, 0.0
+    board.tasks[board.known : size] = _blank()
+    board.known = size
+
+
+@cache
+def _blank() -> Table:
+    """A task that nothing is known of."""
+    from downclock.planners.cluster.kernels.board import TASK
+
+    none = ("after", "before", "place", "booked", "rank", "leads", "follows", "mark", "blames")
+    return filled(1, TASK, **dict.fromkeys(none, -1), gang=1, start_s=np.inf)
 
 
 def link(board: Board, edges: Edges) -> None:

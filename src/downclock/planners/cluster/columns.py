@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 HURRIED, SLOWED = 0.88, 1.15
 """Parts of the best run time at which is asked how much a shorter and a longer one cost."""
 
+ROOM_OF_ROWS, ROOM_OF_SHAPES = 24, 20
+"""Tasks that the large tables have room for at first: other numbers than the board's, so that no
+two of them double, and are copied, at one moment."""
+
 LENGTHS = 24
 """Run times that are tried of each task on continuous clocks, where prices count."""
 
@@ -67,11 +71,13 @@ class UnitCurves:
 
     Attributes:
         rows: see `kernels.curves.ROW`; the window is endless.
+        times: columns of them that grow with work.
         shape, box: see `kernels.curves.Curves`; ``scaled`` says which of ``shape`` grow with work.
         first, rungs: enumerated clocks of each (a + 1,), and ``idle`` counted from the first.
     """
 
     rows: Table
+    times: slice
     shape: Floats
     scaled: Bools
     box: Floats
@@ -111,7 +117,9 @@ class UnitCurves:
             ]
         )
         rungs = filled(time_s.size, RUNG, time_s=time_s, energy_j=energy_j, idle=idle)
-        return cls(rows, shape, scaled, box, first, rungs)
+        names: Any = ROW.names
+        times = slice(names.index("short_s"), None)
+        return cls(rows, times, shape, scaled, box, first, rungs)
 
 
 def _rise_j(best: Settings, other: Settings, price_w: float) -> Floats:
@@ -183,7 +191,8 @@ class CurveTables:
         """
         kinds = len(view.platform.kinds)
         size = (int(tasks.max(initial=-1)) + 1) * kinds
-        self.rows, self.shape = grown(self.rows, size, 0), grown(self.shape, size, 0.0)
+        self.rows = grown(self.rows, size, least=ROOM_OF_ROWS * kinds)
+        self.shape = grown(self.shape, size, least=ROOM_OF_SHAPES * kinds)
         for k in range(kinds):
             self._add_kind(view, tasks, window_s, stretch, k)
             if not dvfs:
@@ -194,14 +203,14 @@ class CurveTables:
     def preferred(self, platform: Platform, tasks: Ints) -> Ints:
         """Kinds each task can run on in time, the cheapest first (m, k); -1: no more."""
         kinds = len(platform.kinds)
-        rows: Table = self.rows[tasks[:, None] * kinds + np.arange(kinds)]
-        able = np.isfinite(rows["free_j"]) & np.isfinite(rows["free_s"])
-        able &= self.kinds["largest"] > 0
+        mine = tasks[:, None] * kinds + np.arange(kinds)
+        free_s, free_j = self.rows["free_s"][mine], self.rows["free_j"][mine]
+        able = np.isfinite(free_j) & np.isfinite(free_s) & (self.kinds["largest"] > 0)
         if kinds == 1:
             return np.where(able, 0, -1)
-        cost = np.full(rows.shape, np.inf)
-        price_w = np.broadcast_to(self.kinds["price_w"], rows.shape)
-        cost[able] = rows["free_j"][able] + price_w[able] * rows["free_s"][able]
+        cost = np.full(able.shape, np.inf)
+        price_w = np.broadcast_to(self.kinds["price_w"], able.shape)
+        cost[able] = free_j[able] + price_w[able] * free_s[able]
         order = np.argsort(cost, axis=1, kind="stable")
         return np.where(np.isfinite(np.take_along_axis(cost, order, axis=1)), order, -1)
 
@@ -212,19 +221,23 @@ class CurveTables:
         price_w = float(self.kinds["price_w"][kind])
         unit = view.once(("curves", kind), lambda: UnitCurves.of(view, kind, price_w))
         app, scale = view.tasks.application[tasks], view.tasks.scale[tasks] * stretch
-        works, factor = scale > 0.0, np.where(scale > 0.0, scale, 1.0)
+        idle = scale <= 0.0
+        factor, some_idle = scale[:, None], bool(idle.any())
+        if some_idle:
+            factor = np.where(idle, 1.0, scale)[:, None]
         rows: Table = unit.rows[app]
-        names: Any = rows.dtype.names  # all from the shortest run time on grow with the work
-        times = slice(names.index("short_s"), None)
-        rows.view(np.float64).reshape(-1, len(names))[:, times] *= factor[:, None]
-        late = np.flatnonzero(works & ~(rows["free_s"] <= window_s))
-        if late.size:
+        rows.view(np.float64).reshape(app.size, -1)[:, unit.times] *= factor
+        in_time = rows["free_s"] <= window_s
+        if not in_time.all():
+            late = np.flatnonzero(~in_time & ~idle)
             inside = view.frontier(kind, tasks[late], stretch).within(window_s[late])
             rows["free_s"][late] = np.where(inside.feasible, inside.time_s, np.inf)
             rows["free_j"][late] = inside.energy_j
-        self._add_rungs(rows, unit, app, factor)
-        rows[~works] = 0
-        shape = np.where(unit.scaled[app], unit.shape[app] * factor[:, None], unit.shape[app])
+        self._add_rungs(rows, unit, app, factor[:, 0])
+        if some_idle:
+            rows[idle] = 0
+        shape = unit.shape[app]
+        np.multiply(shape, factor, out=shape, where=unit.scaled[app])
         mine = tasks * len(view.platform.kinds) + kind
         self.rows[mine], self.shape[mine], self.box[kind] = rows, shape, unit.box
 

@@ -173,13 +173,20 @@ class ClusterPolicy:
         """Take note of new tasks, told at these times; return those with work, or with edges."""
         if not tasks.size:
             return tasks
-        board, works = state.board, view.tasks.scale[tasks] > 0.0
-        follows = np.isin(tasks, view.edges.after[board.edge_count :])
-        self.fill(state, view, tasks, np.where(follows, told_s, view.tasks.arrival_s[tasks]))
+        board, heeded = state.board, view.tasks.scale[tasks] > 0.0
+        arrival_s = view.tasks.arrival_s[tasks]
         state.seen += tasks.size
-        link(board, _edges_in_order(view.edges, board.edge_count, tasks, told_s))
-        board.tasks["status"][tasks[~follows & ~works]] = DONE
-        return tasks[works | follows]
+        if len(view.edges) > board.edge_count:
+            follows = np.isin(tasks, view.edges.after[board.edge_count :])
+            self.fill(state, view, tasks, np.where(follows, told_s, arrival_s))
+            link(board, _edges_in_order(view.edges, board.edge_count, tasks, told_s))
+            heeded |= follows
+        else:
+            self.fill(state, view, tasks, arrival_s)
+        if heeded.all():
+            return tasks
+        board.tasks["status"][tasks[~heeded]] = DONE
+        return tasks[heeded]
 
     def begin_reservations(self, state: State, view: View, new: Ints, now_s: float) -> None:
         """Keep reservations of groups of processors from the first gang or edge on."""
@@ -188,10 +195,10 @@ class ClusterPolicy:
         if not new.size:
             return
         board = state.board
-        gang = board.tasks["gang"][new]
         shared = bool(board.tally["shared"][0])
-        if not shared and not np.any(is_shared(board, new)):
+        if not shared and not is_shared(board, new).any():
             return
+        gang = board.tasks["gang"][new]
         begins = np.ones(0 if shared else int(board.tally["queued"][0]), np.int64)
         running = np.ones(0 if shared else board.processors.size, np.int64)
         make_room_for_gangs(board, np.concatenate([gang, begins, running]))
@@ -208,12 +215,11 @@ class ClusterPolicy:
             priced=self.objective is not None,
         )  # fmt: skip
         make_room(state.board, int(tasks.max()) + 1)
-        state.board.tasks["arrival_s"][tasks] = arrival_s
-        state.board.tasks["deadline_s"][tasks] = state.board.tasks["due_s"][tasks] = latest
-        state.board.tasks["latest_s"][tasks] = latest
+        table = state.board.tasks
+        table["arrival_s"][tasks] = arrival_s
+        table["deadline_s"][tasks] = table["due_s"][tasks] = table["latest_s"][tasks] = latest
         all_and_one = view.platform.processor_count + 1  # so many are never there
-        gang = np.minimum(view.tasks.processors[tasks], all_and_one)
-        state.board.tasks["gang"][tasks] = gang
+        table["gang"][tasks] = np.minimum(view.tasks.processors[tasks], all_and_one)
         state.board.kinds[tasks] = state.curves.preferred(view.platform, tasks)
 
     def cluster(self, state: State, view: View, arrived: int, starts: int = 0) -> Cluster:
@@ -317,7 +323,7 @@ class ClusterPolicy:
     ) -> Packing | None:
         """Pack what has come with all that waits; None: not all of that would have room."""
         board = state.board
-        waits = np.flatnonzero(board.tasks["place"] >= 0)
+        waits = np.flatnonzero(board.tasks["place"][: board.known] >= 0)
         task = np.sort(np.concatenate([waits, new[board.kinds[new, 0] >= 0]]))
         if not task.size or not one_kind_each(view.platform):
             return None
@@ -331,10 +337,10 @@ class ClusterPolicy:
 
     def decisions(self, state: State, view: View, cluster: Cluster, new: Ints) -> Decisions:
         """What a moment, or a run of them, has decided on tasks that are ``new``, and others."""
-        tally = state.board.tally[0]
+        tally, tasks = state.board.tally[0], state.board.tasks
         starts, switches, refusals = (int(tally[n]) for n in ("starts", "switches", "refusals"))
-        rows = state.board.tasks[new]
-        accept = new[(rows["place"] >= 0) | (rows["booked"] >= 0)] if new.size else new
+        kept = (tasks["place"][new] >= 0) | (tasks["booked"][new] >= 0)
+        accept = new if kept.all() else new[kept]
         if not (starts or switches or refusals):
             return Decisions(accept=accept, call_me_s=next_event_s(state))
         rejected, reasons = self._refused(state, view, cluster, refusals)

@@ -6,6 +6,7 @@ import numpy as np
 
 from downclock.engine.facts import (
     AMENDED,
+    ARRIVED,
     CANCELLED,
     DOWN,
     FAILED,
@@ -27,6 +28,8 @@ def told_rows(state: State, facts: Facts, revoked: Ints) -> Ints:
     """Facts as the kernel takes them: what fails first, what is cut, then ends, by processor."""
     from downclock.planners.cluster.kernels import moment as kernel
 
+    if not revoked.size and all(fact.code == ARRIVED for fact in facts.rows):
+        return np.empty((0, 3), np.int64)
     cut = {fact.task for fact in facts.rows if fact.code == CANCELLED}
     shared = bool(state.board.tally["shared"][0])
     rows = [(kernel.AGAIN, task, -1) for task in sorted(set(revoked.tolist()) - cut)]
@@ -57,9 +60,9 @@ def told_rows(state: State, facts: Facts, revoked: Ints) -> Ints:
 
 def unbegun(state: State, facts: Facts) -> Ints:
     """Tasks that were to begin on a processor that fails now, when its server would be awake."""
+    if not any(fact.code in (DOWN, SERVER_DOWN) for fact in facts.rows):
+        return np.empty(0, np.int64)
     down, servers = facts.places(DOWN), facts.places(SERVER_DOWN)
-    if not down.size and not servers.size:
-        return down
     processors = state.board.processors
     hit = np.isin(processors["server"], servers)
     hit[down] = True

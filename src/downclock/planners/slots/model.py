@@ -258,6 +258,7 @@ def _curve_table(graph: SlotGraph, curve: int, works: Ints, longest: int, envelo
     from downclock.planners.slots.kernels.tables import any_tables, step_tables
 
     units, power = graph.levels_of(curve)
+    works = np.minimum(works, longest * units.max() + 1)  # more fits no interval either
     if graph.pause and (envelope or _even(units, power, pause=True)):
         return step_tables(graph.price, graph.unit_steps(curve), works, longest, 1)
     if envelope:

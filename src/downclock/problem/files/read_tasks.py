@@ -243,7 +243,8 @@ def _times(
     if deadline_column == "within_s":
         within_s = table.floats("within_s", np.inf)
         table.refuse(within_s < 0.0, "must not be negative", "within_s", tasks=names)
-        deadline_s = arrival_s + within_s
+        with np.errstate(invalid="ignore"):  # an arrival that is not finite is refused later
+            deadline_s = arrival_s + within_s
     return arrival_s, _by_factor(table, names, context, work, arrival_s, deadline_s), epoch
 
 

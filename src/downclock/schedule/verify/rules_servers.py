@@ -80,7 +80,8 @@ def waking(parsed: ParsedSchedule) -> Iterator[Finding]:
     wake_s = parsed.problem.platform.wake_s[spans.server]
     judged = parsed.server_clear[spans.server]
     came_from, goes_to = _neighbours(parsed)
-    unready = (spans.state == ON) & (wake_s > 0.0) & (came_from != ON) & (came_from != WAKING)
+    slow = spans.start_s - wake_s < spans.start_s  # a wake too short for the clock has no span
+    unready = (spans.state == ON) & slow & (came_from != ON) & (came_from != WAKING)
     text = "on, comes from '{before}' without waking"
     yield _found(parsed, "wake-missing", judged & unready, text)
     is_waking = judged & (spans.state == WAKING)
