@@ -173,18 +173,17 @@ def _job(planner: Planner, tracked: Tracked) -> dict[str, Any]:
         "deadline": instant(tracked.deadline_s - world.epoch_s, world.epoch),
     }
     if row is None:
-        return record
+        return record | _late(tracked, tracked.ended_s)
     kind = int(planner.site.cluster.platform.kind[row.processors[0]])
     clock = " ".join(f"{k}={v}" for k, v in planner.site.settings(kind, row.point).items())
     begin_s = row.start_s if page.running is None and not page.log else row.began_s
     end_s = row.ended_s if row.ended_s < float("inf") else begin_s + row.end_s - row.start_s
-    late_s = _late_s(planner, tracked, end_s)
     return record | {
         "nodes": ",".join(world.nodes_of(row.processors)),
         "clock": clock,
         "start": instant(begin_s, world.epoch),
         "end": instant(end_s, world.epoch),
-        **({"late_s": late_s} if late_s > 0.0 else {}),
+        **_late(tracked, world.epoch_s + end_s),
     }
 
 
@@ -194,10 +193,11 @@ def _late_line(rows: Sequence[dict[str, Any]]) -> list[str]:
     return [f"{count(len(late), 'job')} later than asked: {', '.join(late)}"] if late else []
 
 
-def _late_s(planner: Planner, tracked: Tracked, end_s: float) -> float:
+def _late(tracked: Tracked, end_s: float) -> dict[str, float]:
     """How long after its owner's deadline a job ends, in whole seconds as Slurm counts."""
     due_s = tracked.task.deadline_s if tracked.task.missed else tracked.deadline_s
-    return float(math.floor(planner.world.epoch_s + end_s - due_s))
+    late_s = math.floor(end_s - due_s)
+    return {"late_s": float(late_s)} if late_s > 0 else {}
 
 
 def _state(tracked: Tracked, running: bool, accepted: bool, waits: bool = False) -> str:

@@ -16,11 +16,12 @@ from downclock.adapters.slurm.jobs import Task
 from downclock.adapters.slurm.log import Log
 from downclock.adapters.slurm.moments import Moment
 from downclock.adapters.slurm.observed import Job, Node, Observed
-from downclock.adapters.slurm.planner import Planner
+from downclock.adapters.slurm.planner import Planner, Step
 from downclock.adapters.slurm.site import SlurmSite, read_site
 from downclock.adapters.slurm.world import SlurmWorld
 from downclock.engine.facts import FINISHED, Fact
 from downclock.engine.snapshot import saved
+from downclock.report.slurm import plan_page
 from tests.adapters.slurm.test_site import CLUSTER
 
 BEGIN_S = 1_794_880_000.0
@@ -528,6 +529,24 @@ def test_a_node_that_was_told_of_an_end_is_believed_whenever_its_epilog_ran(live
     assert "ran=1" in live.shown.jobs[1].comment
 
 
+def test_a_job_that_ended_later_than_asked_is_named(live: Live) -> None:
+    live.shown.submit(1, deadline="+5m")
+    live.shown.submit(2, deadline="+5m")
+    live.step()
+    live.shown.start()
+    live.step(100.0)
+    live.shown.change(1, states=DONE, end_s=live.shown.now_s)
+    live.step(300.0)  # the other one goes on
+    live.shown.change(2, states=DONE, end_s=live.shown.now_s)
+    live.step()
+    live.log.close()
+    with Planner(live.site, dry=True) as planner:
+        step = Step(live.shown.seen(), [], [])
+        page = plan_page(planner, step, dry=True)
+    assert [row.get("late_s") for row in page.records] == [None, 102.0]  # told a second later
+    assert page.lines[1] == "1 job later than asked: 2"
+
+
 def test_uninstall_does_not_let_a_job_go_that_ran_already(live: Live) -> None:
     _forget(live, _run(live, 60.0, states=DONE))
     live.step(2.0)
@@ -583,6 +602,22 @@ def test_a_job_that_slurm_could_not_launch_is_let_go_a_few_times(live: Live) -> 
         live.step(2.0)
         assert live.shown.jobs[1].held == (restarts > 3)
     assert live.left(1) == "its owner holds it"
+
+
+@pytest.mark.parametrize("ago_s", [4.0, 400.0])
+def test_a_job_that_a_new_controller_launched_twice_is_not_held_by_an_administrator(
+    live: Live, ago_s: float
+) -> None:
+    """Slurm forgets why it holds the job; administrators seldom hold one just then."""
+    live.shown.submit(1)
+    live.step()
+    live.step(500.0)
+    live.shown.boot_s = live.shown.now_s - ago_s
+    live.shown.change(1, states=PENDING, nodes={}, held=True, restarts=1, reason="JobHeldAdmin",
+                      submit_s=live.shown.now_s)  # fmt: skip
+    live.step(2.0)
+    live.step(2.0)
+    assert live.shown.jobs[1].held == (ago_s > 60.0)
 
 
 # --- whose job it is ---------------------------------------------------------------------------

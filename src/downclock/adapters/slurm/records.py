@@ -63,7 +63,7 @@ class Records:
         """
         if not job.held or not task.held or wish_of(job.comment).off:
             return job.held
-        if job.launch_failed and job.restarts <= LAUNCHES:
+        if job.restarts <= LAUNCHES and (job.launch_failed or _launched_twice(job, seen)):
             return False
         released_s = self.carried[task.key].released_s if task.key in self.carried else math.inf
         soon = seen.boot_s <= released_s + FORGETS_S or not is_ours(job.comment)
@@ -86,3 +86,12 @@ class Records:
         told = self.originals.setdefault(task.key, asdict(task))
         comment = restored(task.comment, told["comment"])
         return replace(task, comment=comment, held=told.get("held", True))
+
+
+def _launched_twice(job: Job, seen: Observed) -> bool:
+    """Tell whether a controller that had just been started requeued a job and holds it.
+
+    Slurm soon calls such a hold an administrator's, whatever the reason was.
+    """
+    about = abs(job.submit_s - seen.boot_s) <= FORGETS_S
+    return job.restarts > 0 and job.reason == "JobHeldAdmin" and about
