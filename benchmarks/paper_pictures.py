@@ -6,6 +6,7 @@ python -m benchmarks.paper_pictures
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Literal
 
 import matplotlib as mpl
 import numpy as np
@@ -23,7 +24,10 @@ from downclock.papers.pages import read_rows
 DOCS = Path(__file__).parent.parent / "docs"
 INK, PAPER, OURS, OTHER = "#1e2328", "#9aa0a6", "#2b7f86", "#d2603a"
 
-LEGEND = {"gerards": "lower left", "liu": "upper right"}
+LEGEND: dict[str, Literal["lower left", "upper right"]] = {
+    "gerards": "lower left",
+    "liu": "upper right",
+}
 """Where a legend would cover what it explains."""
 
 
