@@ -118,12 +118,12 @@ def commands(folder: Path) -> dict[str, list[str]]:
     both = [str(folder / "cluster.toml"), str(folder / "jobs.parquet")]
     plan, converted = str(folder / "plan.parquet"), str(folder / "converted.parquet")
     return {
-        "convert": ["convert", str(folder / "trace.csv"), "--output", converted],
+        "convert": ["convert", str(folder / "trace.csv"), "--output", converted, "--quiet"],
         "plan": ["plan", *both, "--policy", "edl", "--output", plan, "--quiet"],
         "verify": ["verify", *both, plan],
         "account": ["account", *both, plan],
         "simulate": ["simulate", *both, "--actual", "uniform:0.5:1"],
-        "report": ["report", *both, plan, "--output", str(folder / "report.html")],
+        "report": ["report", *both, plan, "--output", str(folder / "report.html"), "--quiet"],
     }
 
 
@@ -148,8 +148,10 @@ def plot(rows: list[tuple[int, str, float, float]]) -> None:
         memory.loglog(jobs, [row[3] for row in mine], marker="o", markersize=3, label=command)
     for axes, what in ((times, "CPU seconds"), (memory, "peak memory, GB")):
         axes.set(xlabel="jobs", ylabel=what)
+        axes.yaxis.set_major_formatter("{x:g}")
+        axes.yaxis.set_minor_formatter("")
         axes.grid(alpha=0.3)
-    times.legend(frameon=False)
+    figure.legend(*times.get_legend_handles_labels(), loc="outside right upper", frameon=False)
     figure.savefig(PICTURE, metadata={"Date": None})
 
 

@@ -96,7 +96,7 @@ def test_a_trace_plans_and_runs_again_as_it_ran(read, name):
     assert bill.energy_j["host"] == pytest.approx(host_j)
     plan = dc.plan(problem, "known:effort=0.01")
     assert dc.verify(problem, plan).ok
-    assert dc.account(problem, plan).total_j < bill.total_j
+    assert dc.account(problem, plan).total_j <= bill.total_j  # two jobs may have run as is best
 
 
 def test_rows_left_out_are_counted_by_reason_in_gpu_hours(read):

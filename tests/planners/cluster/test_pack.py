@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from downclock.engine.play import plan
 from downclock.errors import InvalidInput
 from downclock.planners.catalog import policy
+from downclock.planners.cluster.kernels.flat import in_window
 from downclock.planners.per_task import per_task_bound_j
 from downclock.power.library import Library
 from downclock.power.points import WIDE, Clocks
@@ -337,3 +339,16 @@ def test_a_lone_task_does_not_wake_a_large_server(spec: str) -> None:
     task = Tasks.of(np.zeros(1, np.int64), arrival_s=np.full(1, 10.0), deadline_s=np.full(1, 1e6))
     problem = Problem(task, library, Platform.build(kinds, servers))
     assert list(plan(problem, policy(spec)).segments.processor) == [8]
+
+
+def test_places_looked_at_for_a_task_never_jump_with_the_size_of_the_cluster():
+    """All up to 2,048 processors, a sample of 256 from 16,384 on, and all between in between."""
+
+    def looked(processors: int) -> int:
+        tally = SimpleNamespace(processors=[processors], awake=[processors])
+        return int(in_window.py_func(SimpleNamespace(tally=tally)))
+
+    found = np.array([looked(processors) for processors in range(1, 20_000)])
+    assert found[:2048].tolist() == list(range(1, 2049))
+    assert np.all(found[16_383:] == 256)
+    assert np.abs(np.diff(found)).max() <= 2

@@ -26,8 +26,9 @@ from downclock.planners.cluster.kernels.board import (
 from downclock.planners.cluster.kernels.curves import at_slope_s, energy_j, fill_s, want_s
 from downclock.power.kernels.models import LADDER
 
-WINDOW, SAMPLE = 4096, 256
-"""Awake processors looked at for one task: all, or in a larger cluster so many, in turns."""
+ALL, SAMPLE = 2048, 256
+"""Awake processors up to which all are looked at for one task; of more, fewer and fewer in turns,
+down to the sample."""
 
 IDLE_NOW_S = 600.0
 """A processor that idles now is preferred as if its gap were this much smaller."""
@@ -149,9 +150,10 @@ def begin(c: Cluster, p: int, now_s: float) -> None:
 @inner
 def in_window(c: Cluster) -> int:
     """Return how many awake servers are looked at for one task."""
-    if c.tally.processors[0] <= WINDOW:
+    awake = c.tally.processors[0]
+    if awake <= ALL:
         return c.tally.awake[0]
-    return max(1, c.tally.awake[0] * SAMPLE // c.tally.processors[0])
+    return max(1, c.tally.awake[0] * max(SAMPLE, ALL * ALL // awake) // awake)
 
 
 @inner

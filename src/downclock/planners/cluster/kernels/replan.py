@@ -24,7 +24,7 @@ from downclock.planners.cluster.kernels.board import (
     wake,
 )
 from downclock.planners.cluster.kernels.curves import energy_j, want_s
-from downclock.planners.cluster.kernels.flat import WINDOW, begin, best_end, place_flat
+from downclock.planners.cluster.kernels.flat import ALL, begin, best_end, place_flat
 from downclock.planners.cluster.kernels.tariff import over
 from downclock.planners.cluster.kernels.waiting import place_anew, place_waiting
 from downclock.units import Floats, Ints
@@ -48,6 +48,9 @@ EVERY, GATE = 8, 0.1
 SQUARE, FULL = 128.0, 1024.0
 """On more awake processors the plan is made anew more seldom, with their square, and fewer tasks
 are placed anew, so that an event costs about the same on a cluster of any size."""
+
+WINDOW = 4096
+"""Awake processors up to which a plan is improved; near them less and less of it."""
 
 AT_ONCE = 1_000_000
 """Places looked at in one planning anew, at most: with more tasks in all queues it is left out, as
@@ -200,7 +203,8 @@ def replan(c: Cluster, now_s: float) -> None:
 def _improve_flat(c: Cluster, now_s: float) -> None:
     """Take tasks that end a server's plan back and place them anew, in turns over servers."""
     tally = c.tally
-    effort = min(1.0, FULL / max(tally.processors[0], 1))
+    awake = max(tally.processors[0], 1)
+    effort = min(1.0, FULL / awake) * min(1.0, (WINDOW - awake) / (WINDOW - ALL))
     more = MORE * tally.idle_share[0] if tally.closed[0] == 0 else 0.0  # a batch was packed well
     for _ in range(int(np.ceil(effort * (ATTEMPTS + c.rules.effort) * (1.0 + more)))):
         if tally.awake[0] == 0:
