@@ -21,7 +21,7 @@ def open_s(question: Question, edge_s: Floats) -> Floats:
     for group, from_s, to_s in _downtimes(question):
         both_s = np.minimum(edge_s[1:], to_s) - np.maximum(edge_s[:-1], from_s)
         room_s[group] -= np.maximum(both_s, 0.0)
-    return np.maximum(room_s, 0.0)
+    return np.asarray(np.maximum(room_s, 0.0))
 
 
 def is_down_at(question: Question, at_s: Floats) -> Bools:
