@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import downclock as dc
+from downclock.planners.bounds import Bounds
 from downclock.schedule.account.bill import PARTS
 from tests.cli.conftest import JOBS
 
@@ -83,6 +84,16 @@ def test_quiet_prints_nothing_and_still_writes(run, files):
     ran = run("plan", files.cluster, files.jobs, "--quiet", "--output", path)
     assert (ran.code, ran.out, ran.err) == (0, "", "")
     assert Path(path).exists()
+
+
+def test_quiet_proves_no_bound_that_nobody_sees(run, files, monkeypatch):
+    asked = []
+    monkeypatch.setattr(Bounds, "prove", lambda *_, **__: asked.append(1))
+    assert run("plan", files.cluster, files.jobs, "--quiet").code == 0
+    assert not asked
+    page = files.path("page.html")
+    assert run("plan", files.cluster, files.jobs, "--quiet", "--report", page).code == 0
+    assert asked
 
 
 def test_one_problem_file_gives_the_same_plan(run, files):

@@ -186,6 +186,12 @@ def test_gangs_of_workflows_name_what_they_wait_for_and_count_host_and_idle() ->
     assert slower.record()["change_j"] == slower.change_j
 
 
+def test_a_longer_run_is_not_possible_where_another_task_waits_for_it() -> None:
+    mine = {o.name: o.fits for o in explain(*gang_day(160.0, 1.0), "align").options}
+    assert mine["as planned"] == "yes"
+    assert mine["one step slower"].startswith("not without moving pair, ")
+
+
 def test_a_server_that_others_keep_awake_costs_no_host_power_more() -> None:
     problem = two_tasks()
     schedule = one_after_the_other(problem)

@@ -182,7 +182,7 @@ def test_words_are_in_the_users_units() -> None:
         "fast would need 16.7 min, slow would need 51.7 min at full speed;"
         " its deadline Mon 14:08:20 leaves 8.33 min"
     )
-    assert hopeless.possible == "Mon 14:19 on f"
+    assert hopeless.possible == "Mon 14:19 on f, if what follows it may end later too"
     assert after.why == "hopeless, which it waits for, is not done"
     assert np.isnan(after.earliest_s)
 

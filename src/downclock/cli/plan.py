@@ -77,15 +77,15 @@ def command(
     with session.working("reading"):
         problem = source.load()
         given = source.read_beside(problem, beside)
-    baselines = () if session.quiet and report is None else None
+    shown = not session.quiet or report is not None
     by = objective_or_none(objective)
     with session.progress("planning") as progress:
         chosen = chosen_policy(
             problem, spec, objective=objective, seed=seed, effort=effort, progress=progress
         )
         summary = summarise(
-            problem, chosen, boundary=boundary, baselines=baselines, objective=by, beside=given,
-            progress=progress,
+            problem, chosen, boundary=boundary, baselines=None if shown else (), objective=by,
+            beside=given, prove=shown, progress=progress,
         )  # fmt: skip
     if summary.plan.hopeless is not None:
         click.echo(f"error: no plan meets the deadlines: {summary.plan.hopeless}", err=True)

@@ -121,9 +121,10 @@ def _fits(problem: Problem, run: Placement, end_s: float) -> str:
     deadline = float(problem.tasks.deadline_s[run.task])
     if np.isfinite(deadline) and end_s > deadline + 1e3 * slack(deadline):
         return f"no: {duration(end_s - deadline)} after the deadline"
-    if run.next is not None and end_s > run.next[1] + 1e3 * slack(run.next[1]):
-        name = problem.tasks.name[run.next[0]]
-        return f"not without moving {name}, {duration(end_s - run.next[1])} later"
+    behind = [each for each in (run.next, run.follower) if each is not None]
+    task, start_s = min(behind, key=lambda each: each[1], default=(run.task, np.inf))
+    if end_s > start_s + 1e3 * slack(start_s):
+        return f"not without moving {problem.tasks.name[task]}, {duration(end_s - start_s)} later"
     return "yes"
 
 

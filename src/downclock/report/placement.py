@@ -25,6 +25,7 @@ class Placement:
         points: its operating points in turn (k, 3), repeats left out.
         work: units of work, as they turned out.
         previous, next: (task, end or start) of the nearest neighbours on its processors, or None.
+        follower: (task, start) of the first that waits for it, or None.
     """
 
     task: int
@@ -39,6 +40,7 @@ class Placement:
     work: float
     previous: tuple[int, float] | None
     next: tuple[int, float] | None
+    follower: tuple[int, float] | None
 
     @property
     def width(self) -> int:
@@ -107,7 +109,18 @@ def placement(problem: Problem, schedule: Schedule, task: int) -> Placement | No
         work,
         _neighbour(schedule, task, together, start_s, before=True),
         _neighbour(schedule, task, together, end_s, before=False),
+        _follower(problem, schedule, task),
     )
+
+
+def _follower(problem: Problem, schedule: Schedule, task: int) -> tuple[int, float] | None:
+    """Return (task, start) of what runs first of the tasks after a task."""
+    segments, edges = schedule.segments, problem.edges
+    rows = np.flatnonzero(np.isin(segments.task, edges.after[edges.before == task]))
+    if not rows.size:
+        return None
+    row = rows[np.argmin(segments.start_s[rows])]
+    return int(segments.task[row]), float(segments.start_s[row])
 
 
 def _neighbour(

@@ -54,6 +54,8 @@ def rejection(free: Openings, task: int) -> Rejection:
     end_s = rounded_up(opening.end_s, problem)
     server = problem.platform.server_name[opening.server]
     possible = f"{instant(end_s, problem.epoch)} on {server}"
+    if np.any(problem.edges.before == task):  # its own deadline alone would not help
+        possible += ", if what follows it may end later too"
     return Rejection(task, _why(free, task, opening, told), end_s, possible)
 
 

@@ -97,13 +97,15 @@ def summarise(
     baselines: Sequence[str] | None = None,
     objective: Objective | None = None,
     beside: Sequence[Schedule] = (),
+    prove: bool = True,
     progress: Progress | None = None,
 ) -> Summary:
     """Plan with a policy (the usual one) and with the baselines, under the same sleep rule.
 
     The baselines are the usual ones for such a problem unless they are given; all are valued by
     the objective, which is that of the policy where none is given. ``beside`` are schedules that
-    somebody made, such as a trace as it ran: baselines too, valid or not.
+    somebody made, such as a trace as it ran: baselines too, valid or not. Where nobody looks at
+    the bound there is no need to ``prove`` more than is known at once.
 
     Raises:
         InvalidInput: an unknown policy, or one that cannot plan such problems.
@@ -114,7 +116,7 @@ def summarise(
     judge = Judge.of(problem, boundary, objective)
     others = _baselines(judge, made.name, baselines)
     told = counted([made, *others], progress)
-    return _beside(judge, judge.planned(next(told), prove=True), beside, told)
+    return _beside(judge, judge.planned(next(told), prove=prove), beside, told)
 
 
 def judge(

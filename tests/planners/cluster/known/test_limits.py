@@ -10,8 +10,11 @@ import pytest
 import downclock as dc
 from downclock.errors import InvalidInput
 from downclock.planners.catalog import CATALOG, policy
-from downclock.planners.cluster.known.question import ENERGY
-from downclock.planners.cluster.known.solve import search_known, solve_known
+from downclock.planners.cluster.known.bins_bound import bins_bound
+from downclock.planners.cluster.known.judge import judged
+from downclock.planners.cluster.known.question import ENERGY, ask
+from downclock.planners.cluster.known.solve import search_known
+from downclock.planners.cluster.known.start_bound import start_bound
 from downclock.problem.limits import Limits
 from downclock.problem.objective import parse_objective
 from downclock.problem.problem import Problem
@@ -55,9 +58,45 @@ def test_plans_of_generated_problems_keep_all_limits(seed: int) -> None:
     free = search_known(problem, objective, effort=LITTLE).schedule
     rng = np.random.default_rng(seed)
     tight = limited(problem, drawn_limits(rng, problem, peak_w(problem, free)))
-    found = solve_known(tight, objective, effort=LITTLE)
+    found = judged(tight, objective, search_known(tight, objective, effort=LITTLE).schedule)
     require_valid(tight, found.schedule)
-    assert found.bound <= found.objective
+    asked = ask(tight, objective, found.done)
+    whole = bool(np.all(asked.whole))
+    for bound in (bins_bound(asked, count=24), start_bound(asked, columns=2000) if whole else 0.0):
+        assert bound <= found.value * (1 + 1e-9)
+
+
+def bounds_of(problem: Problem) -> tuple[float, float]:
+    """Both programs, for all jobs that can be done."""
+    asked = ask(problem, ENERGY)
+    return bins_bound(asked, count=48), start_bound(asked, columns=8000)
+
+
+def test_bounds_know_of_downtimes() -> None:
+    """Only the servers with A100 are up, whose hosts draw most."""
+    problem = own_cluster(3, 8)
+    down = [(server, 0.0, 30 * 3600.0) for server in range(2, 9)]
+    pairs = zip(bounds_of(problem), bounds_of(limited(problem, Limits.of(down=down))), strict=True)
+    assert all(tight > 1.01 * loose for loose, tight in pairs)
+
+
+def test_a_gang_that_a_cap_keeps_off_one_zone_runs_in_the_other() -> None:
+    """Each server of a zone may wake by itself, both together may not; the bounds know it too."""
+    problem = busy_day(4, 6, kinds=2, servers=2, gangs=(8,))
+    zone = np.array([0, 0, 1, 1])
+    platform = replace(
+        problem.platform, zones=("north", "south"), zone=zone,
+        limits=Limits.of(zone_cap_w=[("north", 1500.0)]),
+    )  # fmt: skip
+    slack_s = 4.0 * (problem.tasks.deadline_s - problem.tasks.arrival_s)
+    tasks = replace(problem.tasks, deadline_s=problem.tasks.arrival_s + slack_s)
+    capped = replace(problem, platform=platform, tasks=tasks)
+    found = search_known(capped, effort=0.05)
+    require_valid(capped, found.schedule)
+    assert np.all(found.done)
+    free = replace(capped, platform=replace(platform, limits=Limits.of()))
+    pairs = zip(bounds_of(free), bounds_of(capped), strict=True)
+    assert all(1.1 * loose < tight <= found.value for loose, tight in pairs)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -5,8 +5,9 @@ are awake at the bin's left edge, how many wake in it, and for each job the seco
 Work buys run energy on the convex hull of its clocks. Awake seconds hold all run seconds, those of
 any one job, and all of the bin for a server that is awake at its right edge and did not wake in it;
 a job needs a server that is awake when its window begins or wakes within it; a server sleeps
-whenever it is not awake before its last job. Runs may be split, paused and moved, gangs may be
-spread over servers: every valid schedule in which no server is down is a solution.
+whenever it is not awake before its last job. Servers are not awake while they are down, and draw
+no more than caps allow on average over a bin. Runs may be split, paused and moved, gangs may be
+spread over servers: every valid schedule is a solution.
 """
 
 from __future__ import annotations
@@ -17,6 +18,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from downclock.planners.cluster.known.hulls import Hulls, hulls
+from downclock.planners.cluster.known.limited import (
+    add_caps,
+    between_downtimes,
+    draws_too_much,
+    is_down_at,
+    open_s,
+)
 from downclock.planners.cluster.known.program import Program
 from downclock.planners.cluster.known.question import KnownQuestion, lead_of, sizes_of
 from downclock.units import Floats, Ints
@@ -92,8 +100,9 @@ class Pairs:
     room_s: Floats
 
 
-def pairs_of(question: Question, bins: Bins, hull: Hulls) -> Pairs:
+def pairs_of(asked: KnownQuestion, bins: Bins, hull: Hulls) -> Pairs:
     """Pairs and cells."""
+    question = asked.columns
     lead = lead_of(question)
     many = (question.groups.end - question.groups.first)[:, None] * sizes_of(question)
     job, group, kind = np.nonzero((question.curve[:, None, :] >= 0) & (many[None] >= 1))
@@ -101,9 +110,11 @@ def pairs_of(question: Question, bins: Bins, hull: Hulls) -> Pairs:
     ready_s = np.where(lead.begins_on, 0.0, lead.wake_s)
     from_s = np.maximum(jobs.from_s[job], ready_s[group])
     short_s = hull.time_s[hull.first[question.curve[job, kind]]] * jobs.scale[job]
-    fits = from_s + short_s <= jobs.to_s[job] * (1.0 + 1e-9) + 1e-9
-    job, group, kind, from_s = job[fits], group[fits], kind[fits], from_s[fits]
-    to_s = jobs.to_s[job]
+    piece_s = np.where(asked.whole[kind], short_s, 0.0)
+    from_s, to_s = between_downtimes(question, group, from_s, jobs.to_s[job], piece_s)
+    fits = from_s + short_s <= to_s * (1.0 + 1e-9) + 1e-9
+    fits &= ~draws_too_much(question, job, group, kind)
+    job, group, kind, from_s, to_s = (each[fits] for each in (job, group, kind, from_s, to_s))
     room_s = np.minimum(to_s[:, None], bins.edge_s[1:]) - np.maximum(
         from_s[:, None], bins.edge_s[:-1]
     )
@@ -117,7 +128,7 @@ def bins_bound(asked: KnownQuestion, *, count: int = 96) -> float:
     if asked.task.size == 0:
         return 0.0
     bins, hull = bins_of(question, count), hulls(question)
-    pairs = pairs_of(question, bins, hull)
+    pairs = pairs_of(asked, bins, hull)
     if np.unique(pairs.job).size < asked.task.size or pairs.job.size > MOST_PAIRS:
         return 0.0
     return _Model.of(question, bins, pairs, hull).bound()
@@ -140,8 +151,7 @@ class _Model:
         lead = lead_of(question)
         rate = bins.rate[lead.zone]
         counts = (question.groups.end - question.groups.first)[:, None]
-        length = np.broadcast_to(bins.length_s, rate.shape)
-        awake = program.columns(lead.up_w[:, None] * rate, counts * length)
+        awake = program.columns(lead.up_w[:, None] * rate, open_s(question, bins.edge_s))
         gang = question.jobs.gang[pairs.job]
         run = program.columns(np.zeros(pairs.pair.size), gang[pairs.pair] * pairs.room_s)
         model = cls(program, question, bins, pairs, awake, run)
@@ -154,7 +164,7 @@ class _Model:
     def _work(self, hull: Hulls, rate: Floats) -> tuple[Ints, Ints]:
         """Every job is done; return the columns of work and the pair of each."""
         question, pairs, program = self.question, self.pairs, self.program
-        flat = question.tariff.shape[1] == 1
+        flat = question.tariff.shape[1] == 1 and not question.caps.size
         cell_pair = np.arange(pairs.job.size) if flat else pairs.pair
         cell_bin = np.zeros(cell_pair.size, np.int64) if flat else pairs.bin
         curve = question.curve[pairs.job, pairs.kind][cell_pair]
@@ -172,6 +182,8 @@ class _Model:
         program.put(linked[pairs.pair] if flat else linked, self.run, 1.0)
         once = program.rows(question.jobs.size, 1.0)
         program.put(once[job], share, 1.0)
+        mine = (share, group, cell_bin[cell], gang * joules)
+        add_caps(program, question, (self.awake, self.bins.length_s, 1.0), mine)
         return share, pair
 
     def _capacity(self) -> None:
@@ -198,6 +210,7 @@ class _Model:
         wakes = program.columns(lead.wake_j[:, None] * least)
         limit = np.repeat(counts, h + 1, axis=1).astype(float)
         limit[:, 0] = np.where(lead.begins_on, counts[:, 0], 0)
+        limit[is_down_at(question, bins.edge_s)] = 0.0
         edge = program.columns(np.zeros((groups, h + 1)), limit)
         length = np.where(np.isfinite(bins.length_s), bins.length_s, 0.0)
         stays = program.rows(groups * h, 0.0).reshape(groups, h)

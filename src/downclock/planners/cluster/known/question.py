@@ -38,12 +38,14 @@ class KnownQuestion:
         task: task of each job (n,).
         hopeless: tasks that no schedule can do (tasks,): too long for their window, or after one.
         soonest_s: when each could end at the earliest, at full speed and alone (tasks,).
+        whole: kinds whose runs are never interrupted (kinds,).
     """
 
     columns: Question
     task: Ints
     hopeless: Bools
     soonest_s: Floats
+    whole: Bools
 
 
 def objection(
@@ -114,7 +116,8 @@ def ask(
         down=_down(problem.platform),
         **_caps(problem.platform, jobs),
     )
-    return KnownQuestion(columns, task, windows.hopeless, windows.soonest_s)
+    whole = np.array([kind.interrupt == "none" for kind in problem.platform.kinds])
+    return KnownQuestion(columns, task, windows.hopeless, windows.soonest_s, whole)
 
 
 def lead_of(question: Question) -> Records:

@@ -38,9 +38,13 @@ as the square of their number."""
 ROUNDS, MOST_RETIMED = 4, 1500
 """Times the search pauses to choose all times together, and the jobs up to which it does."""
 
-SLICE, PATIENCE, PLAIN = 20_000, 40_000, 4_000
-"""Places tried before somebody may interrupt, those worth compiling for, and those that take about
-a second where nothing is compiled."""
+WARM = 25_000
+"""Places tried for each job from which on the search begins as hot as it may; less begins cooler,
+as there is no time to cool down."""
+
+SLICE, STEPS, PATIENCE, PLAIN = 20_000, 10, 40_000, 4_000
+"""Places tried before somebody may interrupt, the fewest steps in which the search cools down,
+places that are worth compiling for, and those that take a second where nothing is compiled."""
 
 
 def _trials_a_second(jobs: int) -> int:
@@ -149,12 +153,15 @@ class Searching:
             self._begin(self.search.best)
 
     def _round(self, trials: int, turn: int, rounds: int, progress: Progress | None) -> None:
-        """Search from the best plan on; end with the best."""
+        """Search from the best plan on, cooler from round to round; end with the best."""
         self._begin(self.search.best)
-        for done in range(0, trials, SLICE):
+        step, in_all = max(1, min(SLICE, trials // STEPS)), rounds * trials
+        warm = min(1.0, in_all / (WARM * self.asked.task.size)) ** 0.5
+        for done in range(0, trials, step):
+            so_far = turn * trials + done
             if progress is not None:
-                progress("searching for a better plan", turn * trials + done, rounds * trials)
-            self._advance(min(SLICE, trials - done), done / trials)
+                progress("searching for a better plan", so_far, in_all)
+            self._advance(min(step, trials - done), 1.0 - warm * (1.0 - so_far / in_all))
         self._begin(self.search.best)
 
     def schedule(self) -> Schedule:

@@ -4,8 +4,9 @@ Look at a schedule every so many seconds, from a first moment that is drawn: on 
 seen as often as it is long, each awake server as often as it is awake, and wakes in between are at
 least what is awake more. A job is seen in a row of moments. So the average of all that can be seen
 solves a program with a column for each first moment and number of moments of a job, in which what
-is awake holds what is seen, and no job is seen before those ahead of it have been. Between two
-steps of the price a joule counts at the lower. Jobs that run in pieces are not bound by it.
+is awake holds what is seen, no job is seen before those ahead of it have been, and no cap is passed
+on average between two moments. Between two steps of the price a joule counts at the lower. Jobs
+that run in pieces are not bound by it.
 """
 
 from __future__ import annotations
@@ -17,6 +18,12 @@ import numpy as np
 
 from downclock.planners.cluster.known.bins_bound import least_rates
 from downclock.planners.cluster.known.hulls import Hulls, hulls
+from downclock.planners.cluster.known.limited import (
+    add_caps,
+    between_downtimes,
+    draws_too_much,
+    open_s,
+)
 from downclock.planners.cluster.known.program import Program
 from downclock.planners.cluster.known.question import KnownQuestion, lead_of, sizes_of
 from downclock.units import Floats, Ints
@@ -71,9 +78,11 @@ class _Pairs:
         lead = lead_of(question)[group]
         curve, scale = question.curve[job, kind], jobs.scale[job]
         from_s = np.maximum(jobs.from_s[job], np.where(lead.begins_on, 0.0, lead.wake_s))
-        to_s, short_s = jobs.to_s[job], hull.time_s[hull.first[curve]] * scale
+        short_s = hull.time_s[hull.first[curve]] * scale
+        from_s, to_s = between_downtimes(question, group, from_s, jobs.to_s[job], short_s)
         long_s = np.minimum(hull.time_s[hull.first[curve + 1] - 1] * scale, to_s - from_s)
         fits = from_s + short_s <= to_s * (1.0 + 1e-9)
+        fits &= ~draws_too_much(question, job, group, kind)
         columns = (job, group, kind, from_s, to_s, short_s, np.maximum(long_s, short_s))
         return cls(*(column[fits] for column in columns))
 
@@ -103,7 +112,7 @@ class _Model:
         counts = (question.groups.end - question.groups.first).astype(float)
         # a server sleeps before its last job whenever it is neither awake nor waking
         awake_w = self.lead.up_w - self.lead.sleep_w
-        limit = np.repeat(counts[:, None], moments, axis=1)
+        limit = open_s(question, edge_s) / step_s
         self.awake = self.program.columns(awake_w[:, None] * self.rate * step_s, limit)
         wakes = self._servers(counts)
         ways = self._ways()
@@ -182,7 +191,7 @@ class _Model:
         """Every job is done, in the time that it is seen: in each cell, where prices change."""
         question, pairs, program = self.question, self.pairs, self.program
         jobs, (pair, at, there) = question.jobs, cells
-        if question.tariff.shape[1] == 1:
+        if question.tariff.shape[1] == 1 and not question.caps.size:
             pair, at = np.arange(pairs.job.size), np.zeros(pairs.job.size, np.int64)
         cell, corner = hull.corners(question.curve[pairs.job, pairs.kind][pair])
         of = pair[cell]
@@ -191,6 +200,8 @@ class _Model:
         time_s = hull.time_s[corner] * scale
         joules = hull.energy_j[corner] * scale + own_w[of] * time_s
         share = program.columns(gang * joules * self.rate[pairs.group[of], at[cell]])
+        awake = (self.awake, np.full(self.awake.shape[1], self.step_s), self.step_s)
+        add_caps(program, question, awake, (share, pairs.group[of], at[cell], gang * joules))
         once = program.rows(jobs.size, 1.0, 1.0)
         program.put(once[pairs.job[of]], share, 1.0)
         same, long = program.rows(pairs.job.size, 0.0, 0.0), program.rows(pair.size, 0.0, 0.0)

@@ -129,6 +129,33 @@ def has_power(
 
 
 @inner
+def has_power_together(
+    question: Question, board: Board, job: int, kind: int, start_s: float, end_s: float
+) -> bool:
+    """Tell whether the servers listed for a gang may draw all that it takes, and wake for it."""
+    held, count = question.jobs[job].held_first, board.place.runs[job].count
+    for c in range(question.caps.size):
+        drawn_w = board.draw_w[c].copy()
+        limit_w = question.caps[c].cap_w * (1.0 + ROUNDING)
+        for i in range(held, held + count):
+            place = board.place.held[i]
+            if not question.capped[c, place]:
+                continue
+            server = question.servers[place]
+            watts = run_w(question, job, kind, place, start_s, end_s)
+            first, end = _cells(question, board, start_s - server.wake_s, end_s)
+            runs_from = _cells(question, board, start_s, end_s)[0]
+            for cell in range(first, end):
+                runs = cell >= runs_from
+                mine = _awake_w(server) if runs else _waking_w(server)
+                drawn_w[cell] += max(0.0, mine - board.awake_w[place, cell])
+                drawn_w[cell] += watts * question.capacity[place, kind] if runs else 0.0
+                if drawn_w[cell] > limit_w:
+                    return False
+    return True
+
+
+@inner
 def first_over(question: Question, board: Board) -> int:
     """Return a cell that is above a cap, or -1."""
     for c in range(question.caps.size):

@@ -10,9 +10,13 @@ from downclock.planners.cluster.known.kernels.luck import draw, draw_below
 from downclock.planners.cluster.known.kernels.model import Board, Ints, Question, Search
 from downclock.planners.cluster.known.kernels.repair import take_out
 
-BESIDE, BLOCK, MEANWHILE, ANYWHERE, KIN, RIVALS, FOR_LOST = 0, 1, 2, 3, 4, 5, 6
+BESIDE, BLOCK, MEANWHILE, ANYWHERE, KIN, FAMILY, RIVALS, FOR_LOST = 0, 1, 2, 3, 4, 5, 6, 7
 """Around a job on its server; what its server runs until it idles; at its time on any server; from
-anywhere; along the edges of its workflow; where it, or a lost job, could run."""
+anywhere; along a path through its workflow, or nearest in it; where it, or a lost job, could run.
+"""
+
+LONG_DRAWS = 3
+"""Jobs of workflows drawn where the longest of them is wanted."""
 
 
 @inner
@@ -110,10 +114,50 @@ def _list_kin(question: Question, board: Board, job: int, most: int, near: Ints)
 
 
 @inner
+def _list_family(question: Question, job: int, most: int, near: Ints) -> int:
+    """List a job and the nearest to it along edges, up to so many; return how many."""
+    jobs, count, here = question.jobs, 1, 0
+    near[0] = job
+    while here < count < most:
+        behind = jobs[near[here]].before_end - jobs[near[here]].before_first
+        ahead = jobs[near[here]].after_end - jobs[near[here]].after_first
+        for i in range(behind + ahead):
+            other = (
+                question.before[jobs[near[here]].before_first + i]
+                if i < behind
+                else question.after[jobs[near[here]].after_first + i - behind]
+            )
+            new = count < most
+            for j in range(count):
+                new = new and near[j] != other
+            if new:
+                near[count] = other
+                count += 1
+        here += 1
+    return count
+
+
+@inner
+def _seed_of(question: Question, board: Board, way: int) -> int:
+    """Draw the job around which others are taken out; -1: none was found.
+
+    Most jobs of a workflow are short, and the long ones are what it costs.
+    """
+    job = _drawn(board, way != FOR_LOST)
+    if way == FOR_LOST or job < 0 or not question.before.size or draw(board.tally) < 0.5:
+        return job
+    for _ in range(LONG_DRAWS - 1):
+        other = _drawn(board, True)
+        if question.jobs[other].natural_s > question.jobs[job].natural_s:
+            job = other
+    return job
+
+
+@inner
 def take_some(question: Question, search: Search, way: int, most: int) -> None:
     """Take out at most so many jobs in one of the ways."""
     board = search.board
-    job = _drawn(board, way != FOR_LOST)
+    job = _seed_of(question, board, way)
     if job < 0:
         return
     near = np.empty(board.waits.size + most, np.int64)
@@ -123,6 +167,8 @@ def take_some(question: Question, search: Search, way: int, most: int) -> None:
             near[i] = _drawn(board, True)
     elif way == KIN:
         count = _list_kin(question, board, job, most, near)
+    elif way == FAMILY:
+        count = _list_family(question, job, most, near)
     else:
         server = _server_for(question, board, job)
         start_s, end_s = _time_around(question, board, job, server, way)

@@ -83,10 +83,11 @@ TALLY: dict[str, type] = {
     "luck": int,  # state of the draws
     "value": float,  # of the whole plan
     "touched": int,  # jobs of the move
+    "since_s": float,  # no waiting job begins before, in this move
+    "until_s": float,  # nor ends after
     "hurry_w": float,  # what it counts a processor that runs for, beside what that draws
     "best_lost": int,
     "best_value": float,
-    "since": int,  # moves since then
     "at_best": bool,  # the plan is the best one
 }
 WAIT: dict[str, type] = {
@@ -195,6 +196,7 @@ def new_search(question: Question, seed: int) -> Search:
             lost=jobs.size,
             luck=1 + seed % 2147483645,
             best_lost=jobs.size + 1,
+            until_s=np.inf,
         ),
         anchor_s=np.zeros(ANCHORS),
         draw_w=np.zeros((question.caps.size, CELLS)),

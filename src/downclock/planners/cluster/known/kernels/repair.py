@@ -43,7 +43,7 @@ def take_out(question: Question, search: Search, job: int, wait: bool) -> None:
 def _head_s(question: Question, board: Board, job: int) -> float:
     """Return the earliest start after what is before a job; infinite where that is lost."""
     jobs, runs, waits = question.jobs, board.place.runs, board.waits
-    head_s = jobs[job].from_s
+    head_s = max(jobs[job].from_s, board.tally[0].since_s)
     for i in range(jobs[job].before_first, jobs[job].before_end):
         other = question.before[i]
         if runs[other].kind >= 0:
@@ -59,7 +59,7 @@ def _head_s(question: Question, board: Board, job: int) -> float:
 def _look_after(question: Question, board: Board, job: int) -> None:
     """Set the latest end of a waiting job before what is after it, and how long its path is."""
     jobs, runs, waits = question.jobs, board.place.runs, board.waits
-    tail_s, path_s = jobs[job].to_s, 0.0
+    tail_s, path_s = min(jobs[job].to_s, board.tally[0].until_s), 0.0
     for i in range(jobs[job].after_first, jobs[job].after_end):
         other = question.after[i]
         if runs[other].kind >= 0:

@@ -9,13 +9,21 @@ from downclock.planners.cluster.known.kernels.board import put, take_off
 from downclock.planners.cluster.known.kernels.caps import first_over, next_to
 from downclock.planners.cluster.known.kernels.destroy import (
     ANYWHERE,
+    FAMILY,
     FOR_LOST,
     KIN,
     RIVALS,
     take_some,
 )
 from downclock.planners.cluster.known.kernels.luck import draw, draw_below
-from downclock.planners.cluster.known.kernels.model import Floats, Ints, Placement, Question, Search
+from downclock.planners.cluster.known.kernels.model import (
+    Board,
+    Floats,
+    Ints,
+    Placement,
+    Question,
+    Search,
+)
 from downclock.planners.cluster.known.kernels.repair import (
     copy_run,
     look_around,
@@ -24,17 +32,14 @@ from downclock.planners.cluster.known.kernels.repair import (
     take_out,
 )
 
-MOST = 24
-"""Jobs that a move takes out at most."""
+MOST, WHOLE = 24, 64
+"""Jobs that a move takes out at most, and where it is a workflow that moves."""
 
-HEAT = 0.5
-"""Worse plans are accepted by up to this part of what a job is worth, at first."""
+HEAT = 1.2
+"""Worse plans are accepted by up to this many times what a job is worth, at first."""
 
 HURRY = 4.0
 """Parts of a server that a move counts a running processor for beside its own, at most."""
-
-RETURN = 400
-"""Moves without a better plan after which the search goes back to the best one."""
 
 
 @inner
@@ -90,6 +95,7 @@ def _end_move(search: Search) -> None:
     for i in range(tally[0].touched):
         waits[waits[i].touched].moving = False
     tally[0].touched = 0
+    tally[0].since_s, tally[0].until_s = 0.0, np.inf
 
 
 @inner
@@ -104,7 +110,32 @@ def _sort(order: Ints, key: Floats) -> None:
 
 
 @inner
-def _order(question: Question, search: Search) -> Ints:
+def _narrow(question: Question, board: Board, order: Ints) -> None:
+    """Draw a part of the time that waiting jobs have in which all of them are to run.
+
+    So a workflow moves as one, to another hour. Where they do not fit in it, all time is theirs.
+    """
+    waits, tally = board.waits, board.tally
+    from_s, to_s = np.inf, 0.0
+    for i in range(order.size):
+        from_s, to_s = min(from_s, waits[order[i]].head_s), max(to_s, waits[order[i]].tail_s)
+    part = draw(tally)
+    room_s = part * (to_s - from_s)
+    if not 0.0 < room_s < np.inf:
+        return
+    tally[0].since_s = from_s + draw(tally) * (to_s - from_s - room_s)
+    tally[0].until_s = tally[0].since_s + room_s
+    look_around(question, board, order)
+    for i in range(order.size):
+        wait = waits[order[i]]
+        if wait.head_s + question.jobs[order[i]].shortest_s > wait.tail_s:
+            tally[0].since_s, tally[0].until_s = 0.0, np.inf
+            look_around(question, board, order)
+            return
+
+
+@inner
+def _order(question: Question, search: Search, narrow: bool) -> Ints:
     """Return the waiting jobs in an order to place them that keeps edges."""
     jobs, board = question.jobs, search.board
     waits = board.waits
@@ -116,6 +147,8 @@ def _order(question: Question, search: Search) -> Ints:
     if question.before.size:
         _sort(order, key)
     look_around(question, board, order)
+    if narrow:
+        _narrow(question, board, order)
     way, lean = draw_below(board.tally, 4), draw(board.tally)
     for i in range(order.size):
         job = order[i]
@@ -139,8 +172,8 @@ def _way(question: Question, search: Search) -> int:
     tally = search.board.tally
     if tally[0].lost > 0 and draw(tally) < 0.5:
         return FOR_LOST
-    if question.before.size and draw(tally) < 0.3:
-        return KIN
+    if question.before.size and draw(tally) < 0.45:
+        return KIN if draw(tally) < 0.5 else FAMILY
     if question.tariff.shape[1] > 1 and draw(tally) < 0.3:
         return RIVALS
     return draw_below(tally, ANYWHERE + 1)
@@ -153,29 +186,35 @@ def _awake_w(question: Question) -> float:
 
 
 @inner
-def _move(question: Question, search: Search, slack: float) -> bool:
-    """Take some jobs out and place them anew; keep it where it costs little more than before.
+def _usual_part(question: Question) -> float:
+    """Return the part of all work that a job has, one drawn by its work: many are next to none."""
+    total, squares = 0.0, 0.0
+    for job in range(question.jobs.size):
+        work = question.jobs[job].natural_s * question.jobs[job].gang
+        total += work
+        squares += work * work
+    return squares / (total * total) if total > 0.0 else 1.0
 
-    Tell whether it is the best plan so far.
-    """
+
+@inner
+def _move(question: Question, search: Search, slack: float) -> None:
+    """Take some jobs out and place them anew; keep it where it costs little more than before."""
     tally = search.board.tally
     value, lost = tally[0].value, tally[0].lost
-    part = draw(tally)
-    most = int(part * part * min(MOST, question.jobs.size))
-    take_some(question, search, _way(question, search), most)
+    part, way = draw(tally), _way(question, search)
+    most = int(part * part * min(WHOLE if way == FAMILY else MOST, question.jobs.size))
+    take_some(question, search, way, most)
     wake_share = draw(tally) if draw(tally) < 0.5 else 1.0
     if question.tariff.shape[1] > 1:  # cheap hours are scarce: who runs fast leaves room
         tally[0].hurry_w = max(0.0, HURRY * (2.0 * draw(tally) - 1.0)) * _awake_w(question)
-    settle_all(question, search, _order(question, search), wake_share)
+    order = _order(question, search, way == FAMILY and draw(tally) < 0.5)
+    settle_all(question, search, order, wake_share)
     same = tally[0].lost == lost and tally[0].value <= value + slack
-    better = False
     if (tally[0].lost < lost or same) and first_over(question, search.board) < 0:
-        better = _keep_best(question, search)
-        tally[0].at_best = better
+        tally[0].at_best = _keep_best(question, search)
     else:
         _undo(question, search, value)
     _end_move(search)
-    return better
 
 
 @inner
@@ -219,14 +258,8 @@ def search_on(
     tally = search.board.tally
     if order.size:
         _begin_with(question, search, place, order)
-        tally[0].since = RETURN
     begun = tally[0].trials
-    heat = HEAT * abs(tally[0].best_value) / max(1, question.jobs.size) * (1.0 - cooled) ** 2
+    heat = HEAT * abs(tally[0].best_value) * _usual_part(question) * (1.0 - cooled) ** 2
     while tally[0].trials - begun < trials:
-        if tally[0].since >= RETURN:
-            _load(question, search, search.best)
-            tally[0].best_value, tally[0].at_best = tally[0].value, True  # summed anew
-            tally[0].since = 0
-        better = _move(question, search, heat * draw(tally))
+        _move(question, search, heat * draw(tally))
         tally[0].trials += 1
-        tally[0].since = 0 if better else tally[0].since + 1

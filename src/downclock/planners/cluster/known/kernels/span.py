@@ -6,7 +6,7 @@ import numpy as np
 
 from downclock.kernels.compiling import inner
 from downclock.planners.cluster.known.kernels.board import awake_added, run_value
-from downclock.planners.cluster.known.kernels.caps import has_power, run_w
+from downclock.planners.cluster.known.kernels.caps import has_power, has_power_together, run_w
 from downclock.planners.cluster.known.kernels.gaps import is_down, step_at
 from downclock.planners.cluster.known.kernels.insert import Ask, Offer
 from downclock.planners.cluster.known.kernels.lengths import best_length_s
@@ -65,6 +65,8 @@ def hold(question: Question, board: Board, ask: Ask, start_s: float, end_s: floa
         count += 1
         cost[best] = np.inf
     board.place.runs[ask.job].count = count
+    if not has_power_together(question, board, ask.job, ask.kind, start_s, end_s):
+        return np.inf
     return total
 
 
