@@ -4,8 +4,8 @@
 
 The papers' day on servers of 4, 8 and 16, its tasks joined to workflows of 3 to 6 that come
 together; the longest path of a workflow, at the fastest, fills u(.15, .85) of its window, or what
-part is given (at u(.6, .95) most deadlines bind). One row a setting: mean and worst gap in per cent to
-the least energy of the workflows that are done, each on processors of its own (`bound_j`), tasks
+part is given (at u(.6, .95) most deadlines bind). One row a setting: mean and worst gap in per cent
+to the least energy of the workflows that are done, each on processors of its own (`bound_j`), tasks
 refused, workflows of which only a part is done, CPU seconds. Every schedule is verified.
 """
 
