@@ -1,12 +1,12 @@
 """A day of workflows: how far online policies are from one linear program per workflow.
 
-    python -m benchmarks.workflow_day [first seed] [sets] [utilisation]
+    python -m benchmarks.workflow_day [first seed] [sets] [utilisation] [from] [to]
 
 The papers' day on servers of 4, 8 and 16, its tasks joined to workflows of 3 to 6 that come
-together; a workflow has as long as the papers' windows of its tasks on its longest path. One row a
-setting: mean and worst gap in per cent to the least energy of the workflows that are done, each on
-processors of its own (`bound_j`), tasks refused, workflows of which only a part is done, CPU
-seconds. Every schedule is verified.
+together; the longest path of a workflow, at the fastest, fills u(.15, .85) of its window, or what
+part is given (at u(.6, .95) most deadlines bind). One row a setting: mean and worst gap in per cent
+to the least energy of the workflows that are done, each on processors of its own (`bound_j`), tasks
+refused, workflows of which only a part is done, CPU seconds. Every schedule is verified.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ PRICES = np.array([0.0, 0.02, 0.05, 0.1, 0.2, 0.35, 0.6, 1.0, 2.0, 5.0, 20.0])
 """Prices of time at which the frontier is cut, as parts of the power at its best."""
 
 
-def day(seed: int, per_server: int, utilisation: float) -> tuple[Problem, Ints]:
+def day(
+    seed: int, per_server: int, utilisation: float, full: tuple[float, float]
+) -> tuple[Problem, Ints]:
     """The papers' day with edges; and the workflow of each task (n,)."""
     drawn = mei.online(
         seed, utilisation=utilisation, initial_utilisation=utilisation / 4,
@@ -47,11 +49,11 @@ def day(seed: int, per_server: int, utilisation: float) -> tuple[Problem, Ints]:
             before.append(first[of[i]] + int(other))
             after.append(i)
     edges = Edges(np.array(before), np.array(after))
-    room_s = tasks.deadline_s - tasks.arrival_s
-    path_s = room_s.copy()
+    fast_s = drawn.frontier(0).t_min_s
+    path_s = fast_s.copy()
     for u, v in zip(edges.before, edges.after, strict=True):  # edges come in order
-        path_s[v] = max(path_s[v], path_s[u] + room_s[v])
-    longest_s = np.maximum.reduceat(path_s, first)[of]
+        path_s[v] = max(path_s[v], path_s[u] + fast_s[v])
+    longest_s = (np.maximum.reduceat(path_s, first) / rng.uniform(*full, first.size))[of]
     arrival_s = np.maximum.reduceat(tasks.arrival_s, first)[of]
     joined = replace(tasks, arrival_s=arrival_s, deadline_s=arrival_s + longest_s)
     return replace(drawn, tasks=joined, edges=edges, name=f"workflows-{seed}"), of
@@ -108,11 +110,11 @@ def measured(problem: Problem, of: Ints, spec: str, least_j: float) -> tuple[flo
 
 
 def main() -> None:
-    given = [float(word) for word in sys.argv[1:4]]
-    first, sets, utilisation = (*given, *(7300, 3, 1.6)[len(given) :])
+    given = [float(word) for word in sys.argv[1:6]]
+    first, sets, utilisation, *full = (*given, *(7300, 3, 1.6, 0.15, 0.85)[len(given) :])
     for per_server in (4, 8, 16):
         seeds = range(int(first), int(first + sets))
-        days = [day(seed, per_server, utilisation) for seed in seeds]
+        days = [day(seed, per_server, utilisation, (full[0], full[1])) for seed in seeds]
         least = [bound_j(problem, np.ones(of.size, bool)) for problem, of in days]
         for spec in SPECS:
             rows = np.array(

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from downclock.engine.view import View
-from downclock.planners.cluster.kernels import accept, hurry
+from downclock.planners.cluster.kernels import accept, board, hurry
 from downclock.planners.cluster.policy import ClusterPolicy
 from downclock.power.library import Library
 from downclock.problem.platform import Platform, ServerSpec
@@ -42,25 +42,67 @@ def on_two_kinds(first: int, second: int) -> Problem:
     return replace(drawn, library=library, platform=Platform.build(kinds, specs))
 
 
-@pytest.mark.parametrize(("second", "hurries"), [(1, True), (8, False)])
-def test_tasks_hurry_on_the_only_processor_of_a_kind_and_nowhere_else(second, hurries):
-    cluster, tasks = cluster_of(on_two_kinds(1, second))
-    before = cluster.curves.rows["free_s"].reshape(-1, 2).copy()
+def wanted(pairs: int) -> tuple[np.ndarray, np.ndarray]:
+    """Run times that a few tasks want on so many processors: before they hurry, and after."""
+    cluster, tasks = cluster_of(on_two_kinds(pairs, pairs))
+    before = cluster.curves.rows["free_s"].reshape(-1, 2)[tasks].copy()
     for i in tasks:
-        hurry.hasten(cluster, i)
-    after = cluster.curves.rows["free_s"].reshape(-1, 2)
-    able = np.isfinite(before[tasks, 0])
-    assert np.all(after[tasks, 0][able] < before[tasks, 0][able])
-    assert np.any(after[tasks, 1] < before[tasks, 1]) == hurries
+        hurry.hasten(cluster, i, 0.0)
+    return before, cluster.curves.rows["free_s"].reshape(-1, 2)[tasks]
 
 
-def test_nobody_waits_where_all_is_awake_or_room_was_missing():
+def test_tasks_hurry_on_few_processors_and_less_on_more():
+    part = []
+    for pairs in (1, 4, 16, 256):
+        before, after = wanted(pairs)
+        able = np.isfinite(before)
+        assert np.all(after[able] <= before[able])
+        part.append(float((after[able] / before[able]).mean()))
+    assert part == sorted(part)
+    assert part[0] < 0.97
+    assert part[-1] == 1.0
+
+
+def test_the_chance_of_no_room_rises_with_what_comes_and_falls_with_time():
+    cluster, tasks = cluster_of(on_two_kinds(4, 4))
+    chances = []
+    for i in tasks[:8]:
+        hurry.hasten(cluster, i, 0.0)
+        chances.append(hurry.crowding(cluster, 0))
+    hurry.hasten(cluster, tasks[8], 10.0 * 86400.0)
+    assert chances == sorted(chances)
+    assert hurry.crowding(cluster, 0) < chances[0]
+
+
+def test_who_cannot_wait_for_a_wake_is_no_sign_that_room_is_scarce():
     cluster, tasks = cluster_of(mei.offline(3, utilisation=0.01, cluster=mei.Cluster(16, 4)))
-    calm = accept._patience(cluster, tasks[0])
+    hurry.note_no_room(cluster, tasks[0], 0.0)
+    assert cluster.pools["hurry"][0] == 0.5
+    cluster.pools["hurry"][0] = 0.0
+    cluster.asleep[0, 1] = cluster.tasks["deadline_s"][tasks[0]]
+    hurry.note_no_room(cluster, tasks[0], 0.0)
+    assert cluster.pools["hurry"][0] == 0.0
+
+
+def test_nobody_waits_where_all_of_a_kind_is_awake_or_room_was_missing():
+    cluster, _ = cluster_of(mei.offline(3, utilisation=0.01, cluster=mei.Cluster(16, 4)))
+    calm = accept._patience(cluster, 0)
     cluster.pools["hurry"][0] = 0.5
-    assert accept._patience(cluster, tasks[0]) == pytest.approx(calm / 2)
-    cluster.tally["processors"] = 16
-    assert accept._patience(cluster, tasks[0]) == 0.0
+    assert accept._patience(cluster, 0) == pytest.approx(calm / 2)
+    cluster.pools["awake"][0] = 16
+    assert accept._patience(cluster, 0) == 0.0
+
+
+def test_what_is_broken_counts_neither_as_working_nor_as_awake():
+    cluster, _ = cluster_of(mei.offline(3, utilisation=0.01, cluster=mei.Cluster(16, 4)))
+    board.wake(cluster, 0, 0.0)
+    assert (cluster.pools["up"][0], cluster.pools["awake"][0]) == (16, 4)
+    cluster.processors["up"][1] = 0
+    cluster.servers["works"][3] = 0
+    board.count_working(cluster)
+    assert (cluster.pools["up"][0], cluster.pools["awake"][0]) == (11, 3)
+    board.sleep(cluster, 0, 0.0)
+    assert cluster.pools["awake"][0] == 0
 
 
 def test_a_kind_without_processors_has_no_time_at_which_it_is_empty():

@@ -87,7 +87,7 @@ def new_board(platform: Platform, *, late: bool) -> Board:
         groups=groups,
         lanes=np.lexsort((platform.kind, platform.server)),
         items=np.zeros(0, kernel.ITEM),
-        pools=_pools(groups, servers, kinds),
+        pools=_pools(platform, groups, servers),
         pool_groups=np.argsort(groups["kind"], kind="stable"),
         holes=none,
         freeing=none.copy(),
@@ -125,15 +125,20 @@ def _groups(platform: Platform, servers: Table) -> Table:
     )  # fmt: skip
 
 
-def _pools(groups: Table, servers: Table, kinds: int) -> Table:
+def _pools(platform: Platform, groups: Table, servers: Table) -> Table:
     """Groups of each kind, and how long they take to wake."""
     from downclock.planners.cluster.kernels.board import POOL
 
+    kinds, on = len(platform.kinds), platform.initially_on[platform.server]
     count = np.bincount(groups["kind"], minlength=kinds)
     wake_s = np.zeros(kinds)
     np.maximum.at(wake_s, groups["kind"], servers["wake_s"][groups["server"]])
     last = np.cumsum(count)
-    return filled(kinds, POOL, first=last - count, end=last, wake_s=wake_s)
+    return filled(
+        kinds, POOL, first=last - count, end=last, wake_s=wake_s,
+        up=np.bincount(platform.kind, minlength=kinds),
+        awake=np.bincount(platform.kind[on], minlength=kinds),
+    )  # fmt: skip
 
 
 def make_queues(board: Board) -> None:

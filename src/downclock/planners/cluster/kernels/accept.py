@@ -12,6 +12,7 @@ import numpy as np
 from downclock.kernels.compiling import inner
 from downclock.kernels.least_tree import LARGEST
 from downclock.planners.cluster.kernels.board import Cluster, row_of
+from downclock.planners.cluster.kernels.hurry import calm
 from downclock.planners.cluster.kernels.prices import cheapest_start_s, run_value
 from downclock.planners.cluster.kernels.queues import wait
 from downclock.planners.cluster.kernels.relist import make_room
@@ -45,11 +46,10 @@ looked at to find them."""
 
 
 @inner
-def _patience(c: Cluster, i: int) -> float:
-    """Return how many times its run time task ``i`` may wait: the less, the scarcer room is."""
-    awake = c.tally.processors[0] / c.processors.kind.size
-    calm = 1.0 - c.pools.hurry[max(c.kinds[i, 0], 0)]
-    return PATIENCE * calm * max(0.0, 1.0 - BUSY * awake) ** 2
+def _patience(c: Cluster, k: int) -> float:
+    """Return how many times its run time a task may wait on kind ``k``: less as room is scarce."""
+    awake = c.pools.awake[k] / max(c.pools.up[k], 1)
+    return PATIENCE * calm(c, k) * max(0.0, 1.0 - BUSY * awake) ** 2
 
 
 @inner
@@ -60,7 +60,7 @@ def _late_on(c: Cluster, i: int, g: int, now_s: float) -> tuple[float, float]:
     length = natural_s(c, i, k, begin)
     if length < 0.0:
         return NEVER, -1.0
-    latest = max(begin, min(c.tasks.deadline_s[i] - length, begin + _patience(c, i) * length))
+    latest = max(begin, min(c.tasks.deadline_s[i] - length, begin + _patience(c, k) * length))
     if c.tally.priced[0] == 1:
         latest = cheapest_start_s(c, g, begin, c.tasks.deadline_s[i], length)
     return latest_start_s(c, g, i, length, begin, latest), length
@@ -230,7 +230,7 @@ def _reserve_wide_on(c: Cluster, i: int, k: int, now_s: float, late: bool) -> bo
     row, begin = row_of(c, i, k), _widest_s(c, i, k, now_s)
     length, short = natural_s(c, i, k, begin), c.curves.rows.short_s[row]
     if length >= 0.0:
-        start = max(begin, min(c.tasks.deadline_s[i] - length, begin + _patience(c, i) * length))
+        start = max(begin, min(c.tasks.deadline_s[i] - length, begin + _patience(c, k) * length))
         if reserve_wide(c, i, k, start, length, now_s):
             return True
         if reserve_wide(c, i, k, begin, length, now_s):

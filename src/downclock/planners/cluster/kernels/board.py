@@ -90,7 +90,16 @@ POOL = record(  # groups of one kind, in ``pool_groups``
     hint=int,  # server where the last reservation was made
     wake_s=float,  # what its slowest server takes to wake
     awake_s=float,  # when all are awake that have begun to wake
+    up=int,  # processors that work
+    awake=int,  # those of them on servers that are awake
     hurry=float,  # how much faster than they want new tasks are to run, as room is scarce: 0 to 1
+    # of tasks that came lately, each counting less than the next: how many, with what
+    seen=float,
+    gangs=float,  # processors that they need at once
+    work_s=float,  # their run times at the fastest, on all these processors
+    window_s=float,  # their windows
+    span_s=float,  # time between them
+    last_s=float,  # when the last one came
 )
 QUEUE = record(head=int, tail=int, count=int)  # waiting tasks of one class, the first to come first
 SPAN = record(  # classes of one kind and size of gang
@@ -245,6 +254,7 @@ def wake(c: Cluster, j: int, now_s: float) -> None:
         k = c.processors.kind[p]
         set_key(c.asleep, k, j, np.inf)
         c.pools.awake_s[k] = max(c.pools.awake_s[k], ready)
+        c.pools.awake[k] += c.processors.up[p]
 
 
 @inner
@@ -259,7 +269,21 @@ def put_out(c: Cluster, j: int) -> None:
     c.servers.awake_rank[moved] = c.servers.awake_rank[j]
     c.servers.awake_rank[j] = -1
     set_key(c.attend, 0, j, np.inf)
+    for p in range(c.servers.first[j], c.servers.end[j]):
+        c.pools.awake[c.processors.kind[p]] -= c.processors.up[p]
     set_asleep(c, j)
+
+
+@inner
+def count_working(c: Cluster) -> None:
+    """Count the processors of each kind that work, and those of them that are awake, anew."""
+    for k in range(c.pools.up.size):
+        c.pools.up[k] = c.pools.awake[k] = 0
+    for p in range(c.processors.kind.size):
+        j, k = c.processors.server[p], c.processors.kind[p]
+        if c.processors.up[p] == 1 and c.servers.works[j] == 1:
+            c.pools.up[k] += 1
+            c.pools.awake[k] += c.servers.awake[j]
 
 
 @inner

@@ -1,68 +1,113 @@
 """Hurry while room is scarce: tasks that come want shorter run times, so that more find room.
 
-On a small cluster one task that runs slowly may be why the next has no place. Each time there is no
-room for a task that could be in time on its own, those that come after it hurry, less and less. On
-the only processor of a kind all that have a deadline do.
+On a small cluster one task that runs slowly may be why the next has no place. So tasks hurry, and
+wait less, by the chance that one that comes finds all processors taken even if all are at their
+fastest: none on a large cluster that is not full, much where processors are few. Besides, each time
+there is no room for a task that could be in time on its own, those that come after it hurry, less
+and less.
 """
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from downclock.kernels.compiling import inner
+from downclock.kernels.least_tree import LARGEST
 from downclock.planners.cluster.kernels.board import Cluster, row_of
 from downclock.planners.cluster.kernels.curves import energy_j, want_s
 
 SMALL = 8.0
 """Processors of a kind up to which one task without room means that all are to hurry."""
 
-LONE = 0.5
-"""How much tasks with a deadline hurry at least on the only processor of a kind."""
-
 FADES = 0.995
 """What is left of the hurry after each task that comes."""
+
+LATELY = 64.0
+"""Tasks that count as having come lately."""
+
+EXPECTED = 0.4
+"""Part of the processors that is taken to be busy before tasks have come for a usual window."""
+
+WARY, RESTLESS, MOST = 5.0, 10.0, 0.5
+"""How much tasks hurry, and how much less they wait, for the chance that one finds no room; and how
+much they hurry at most for a mere chance."""
 
 
 @inner
 def note_no_room(c: Cluster, i: int, now_s: float) -> None:
-    """Note that there is no room for task ``i`` beside what is planned."""
-    k, count = max(c.kinds[i, 0], 0), 0
-    if now_s + c.curves.rows.short_s[row_of(c, i, k)] > c.tasks.deadline_s[i]:
+    """Note that there is no room for task ``i`` beside what is planned.
+
+    One that could only not wait for a server to wake is not a sign that room is scarce.
+    """
+    k = max(c.kinds[i, 0], 0)
+    wake_s = c.asleep[k, 1] if c.asleep[k, 1] <= LARGEST else 0.0
+    if now_s + wake_s + c.curves.rows.short_s[row_of(c, i, k)] > c.tasks.deadline_s[i]:
         return
-    for at in range(c.pools.first[k], c.pools.end[k]):
-        count += c.groups.up[c.pool_groups[at]]
-    c.pools.hurry[k] = min(1.0, c.pools.hurry[k] + min(1.0, SMALL / max(count, 1)))
+    c.pools.hurry[k] = min(1.0, c.pools.hurry[k] + min(1.0, SMALL / max(c.pools.up[k], 1)))
 
 
 @inner
-def _is_alone(c: Cluster, k: int) -> bool:
-    """Tell whether there is one processor of a kind."""
-    first = c.pools.first[k]
-    g = c.pool_groups[first]
-    return c.pools.end[k] - first == 1 and c.groups.end[g] - c.groups.first[g] == 1
+def _note_arrival(c: Cluster, i: int, k: int, now_s: float) -> None:
+    """Count task ``i`` among those that came lately."""
+    pools, left = c.pools, 1.0 - 1.0 / LATELY
+    gang = float(c.tasks.gang[i])
+    pools.seen[k] = left * pools.seen[k] + 1.0
+    pools.gangs[k] = left * pools.gangs[k] + gang
+    pools.work_s[k] = left * pools.work_s[k] + gang * c.curves.rows.short_s[row_of(c, i, k)]
+    pools.window_s[k] = left * pools.window_s[k] + c.tasks.deadline_s[i] - now_s
+    pools.span_s[k] = left * pools.span_s[k] + now_s - pools.last_s[k]
+    pools.last_s[k] = now_s
 
 
 @inner
-def _hurry(c: Cluster, i: int, k: int, hurry: float) -> float:
-    """Return how much task ``i`` hurries on kind ``k``: as all do, and more on a lone processor."""
-    lone = _is_alone(c, k) and c.tasks.deadline_s[i] < np.inf
-    return max(hurry, LONE) if lone else hurry
+def crowding(c: Cluster, k: int) -> float:
+    """Return the chance that a task finds all processors of kind ``k`` taken by others.
+
+    Erlang's loss formula in its normal approximation. Processors are counted in gangs of the usual
+    size; how many are busy is the work that came lately over that time, and what is expected over a
+    usual window before.
+    """
+    pools, usual, usual_s = c.pools, 1.0, 1.0
+    if pools.seen[k] > 0.0:
+        usual, usual_s = pools.gangs[k] / pools.seen[k], pools.window_s[k] / pools.seen[k]
+    work_s = pools.work_s[k] + EXPECTED * pools.up[k] * usual_s
+    busy, all_of = work_s / max(pools.span_s[k] + usual_s, 1e-9) / usual, pools.up[k] / usual
+    root = math.sqrt(max(busy, 1e-9))
+    z = (all_of - busy) / root
+    below = 0.5 * (1.0 + math.erf(z / math.sqrt(2.0)))
+    if below <= 1e-9:
+        return 1.0
+    return min(1.0, math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) / below / root)
 
 
 @inner
-def hasten(c: Cluster, i: int) -> None:
+def calm(c: Cluster, k: int) -> float:
+    """Return how much tasks may wait on kind ``k``: 1 where there is room, 0 where it is scarce."""
+    chance = crowding(c, k) if c.pools.seen[k] > 0.0 else 0.0
+    return 1.0 - max(c.pools.hurry[k], min(1.0, RESTLESS * chance))
+
+
+@inner
+def hasten(c: Cluster, i: int, now_s: float) -> None:
     """Let task ``i``, which has come, want a run time that leaves more room."""
     pool = max(c.kinds[i, 0], 0)
-    common = c.pools.hurry[pool]
-    c.pools.hurry[pool] = FADES * common if common > 0.01 else 0.0
+    hurry = c.pools.hurry[pool]
+    c.pools.hurry[pool] = FADES * hurry if hurry > 0.01 else 0.0
+    if c.kinds[i, 0] < 0:
+        return
+    if c.tasks.deadline_s[i] < np.inf:
+        if c.tasks.leads[i] < 0 and c.tasks.follows[i] < 0:  # workflows share their time themselves
+            _note_arrival(c, i, pool, now_s)
+        hurry = max(hurry, min(MOST, WARY * crowding(c, pool)))
     for k in range(c.kinds.shape[1]):
-        row, rows, hurry = row_of(c, i, k), c.curves.rows, _hurry(c, i, k, common)
+        row, rows = row_of(c, i, k), c.curves.rows
         free = rows.free_s[row]
-        if hurry <= 0.01 or c.kinds[i, 0] < 0 or not free < 1e300:
+        if hurry <= 0.01 or not free < 1e300:
             continue
-        length = want_s(
-            c.curves, row, max(rows.short_s[row], free - hurry * (free - rows.short_s[row]))
-        )
+        fast = rows.short_s[row]
+        length = want_s(c.curves, row, max(fast, free - hurry * (free - fast)))
         if 0.0 < length < free:
             rows.free_s[row] = rows.long_s[row] = length
             rows.free_j[row] = energy_j(c.curves, row, length)

@@ -24,6 +24,7 @@ from downclock.planners.cluster.kernels.board import (
     Cluster,
     append,
     can_shift,
+    count_working,
     first_of,
     put_out,
     retime,
@@ -206,6 +207,7 @@ def _machine(c: Cluster, what: int, at: int, now_s: float) -> Ints:
         c.servers.works[at] = 1
         set_asleep(c, at)
         c.servers.last_s[at] = now_s
+    count_working(c)
     return taken
 
 
@@ -298,7 +300,7 @@ def _moment(c: Cluster, told: Ints, arrived: Ints, now_s: float) -> None:
         if now_s > 0.0 and c.tally.priced[0] == 0:
             remember(c, i, now_s)
         if c.tally.priced[0] == 0:
-            hasten(c, i)
+            hasten(c, i, now_s)
         if place_cheapest(c, i, now_s):
             continue
         note_no_room(c, i, now_s)

@@ -1,8 +1,8 @@
 """Making room: all that waits is listed anew with one task more, by deadline.
 
 Each task in turn takes the processors on which it ends first, behind what runs and what was listed
-before it: at the run times that tasks want, then at the fastest. If all are in time these are the
-new reservations; else the old ones stay.
+before it: at the run times that tasks want, then at the fastest, then those first that have to
+start first. If all are in time these are the new reservations; else the old ones stay.
 """
 
 from __future__ import annotations
@@ -173,6 +173,21 @@ def _reserve_listed(c: Cluster, where: Ints, when: Floats) -> None:
 
 
 @inner
+def _by_deadline(c: Cluster, tasks: Ints) -> Ints:
+    return tasks[np.argsort(c.tasks.deadline_s[tasks], kind="mergesort")]
+
+
+@inner
+def _by_latest_start(c: Cluster, tasks: Ints) -> Ints:
+    """Return tasks by when they have to start at the latest, at their fastest."""
+    start_s = c.tasks.deadline_s[tasks]
+    for a in range(tasks.size):
+        kind = max(c.kinds[tasks[a], 0], 0)
+        start_s[a] -= c.curves.rows.short_s[row_of(c, tasks[a], kind)]
+    return tasks[np.argsort(start_s, kind="mergesort")]
+
+
+@inner
 def make_room(c: Cluster, new: int, now_s: float) -> bool:
     """Reserve for task ``new`` and all that wait anew; False: not all can be in time."""
     return make_room_for(c, np.array([new]), now_s)
@@ -188,10 +203,10 @@ def make_room_for(c: Cluster, new: Ints, now_s: float) -> bool:
         pools = np.maximum(pools, _pools_of(c, new[a]))
     waiting = all_waiting(c, pools)
     tasks = np.append(waiting, new)
-    tasks = tasks[np.argsort(c.tasks.deadline_s[tasks], kind="mergesort")]
     opens = _openings_s(c, pools, now_s)
-    for hurry in (False, True):
-        where, when = _listed(c, tasks, opens.copy(), hurry)
+    for way in range(3):
+        order = _by_deadline(c, tasks) if way < 2 else _by_latest_start(c, tasks)
+        where, when = _listed(c, order, opens.copy(), way > 0)
         if where.shape[0] > 0:
             for i in waiting:
                 take_off(c, i)

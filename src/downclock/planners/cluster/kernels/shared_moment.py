@@ -13,6 +13,7 @@ from downclock.kernels.ends import overdue_until_s
 from downclock.kernels.least_tree import set_key
 from downclock.planners.cluster.kernels.board import (
     Cluster,
+    count_working,
     first_of,
     put_out,
     set_asleep,
@@ -142,8 +143,8 @@ def _machine(c: Cluster, what: int, at: int, now_s: float) -> Ints:
     """Take note of a processor or server that is down or back; return tasks without a place."""
     taken = np.empty(0, np.int64)
     if what == GONE:
-        return _lose_processor(c, at, now_s)
-    if what == RETURNED:
+        taken = _lose_processor(c, at, now_s)
+    elif what == RETURNED:
         j = c.processors.server[at]
         c.processors.up[at] = 1
         _resize(c, j)
@@ -166,6 +167,7 @@ def _machine(c: Cluster, what: int, at: int, now_s: float) -> Ints:
         c.servers.works[at] = 1
         set_asleep(c, at)
         c.servers.last_s[at] = now_s
+    count_working(c)
     return taken
 
 

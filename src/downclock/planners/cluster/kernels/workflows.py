@@ -200,13 +200,13 @@ def _refuse_all(c: Cluster, order: Ints, blamed: int, why: int, now_s: float) ->
 
 
 @inner
-def _get_used_to(c: Cluster, i: int) -> None:
+def _get_used_to(c: Cluster, i: int, now_s: float) -> None:
     """Count the run time of a task that has come in the usual one, and have it hurry."""
     free = c.curves.rows.free_s[row_of(c, i, max(c.kinds[i, 0], 0))]
     if free < np.inf:
         mean = c.tally.mean_s[0]
         c.tally.mean_s[0] = free if mean == 0.0 else mean + USUAL * (free - mean)
-    hasten(c, i)
+    hasten(c, i, now_s)
 
 
 @inner
@@ -238,7 +238,7 @@ def _arrive_together(c: Cluster, i: int, now_s: float) -> None:
         return
     for task in order:
         if not is_milestone(c, task):
-            _get_used_to(c, task)
+            _get_used_to(c, task, now_s)
     blamed, why = _accept(c, order, now_s)
     if blamed >= 0:
         _refuse_all(c, order, blamed, why, now_s)
@@ -254,7 +254,7 @@ def arrive(c: Cluster, i: int, now_s: float) -> None:
     if not _stands_alone(c, i):
         _arrive_together(c, i, now_s)
         return
-    _get_used_to(c, i)
+    _get_used_to(c, i, now_s)
     c.tasks.status[i] = OPEN
     if not reserve(c, i, now_s):
         note_no_room(c, i, now_s)
