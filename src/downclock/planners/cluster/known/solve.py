@@ -201,7 +201,7 @@ class Searching:
         if not self._retimes():
             return
         question = self.asked.columns
-        rows = processors_of(self.problem, question, self.search.board.place)
+        rows = processors_of(self.problem, question, self.search.board.place, whole=True)
         better = retimed(question, self.search.board, *rows)
         if better is not None:
             self._begin(better)

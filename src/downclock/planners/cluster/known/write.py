@@ -40,8 +40,13 @@ def written(problem: Problem, asked: KnownQuestion, board: Board, name: str) -> 
     )
 
 
-def processors_of(problem: Problem, question: Question, place: Placement) -> tuple[Ints, Ints]:
-    """Give each job processors, in the order of starts: (job, processor), a row each."""
+def processors_of(
+    problem: Problem, question: Question, place: Placement, *, whole: bool = False
+) -> tuple[Ints, Ints]:
+    """Give each job processors, in the order of starts: (job, processor), a row each.
+
+    ``whole``: a gang on several servers has all of their processors, also those it leaves idle.
+    """
     platform, capacity = problem.platform, question.capacity
     free_s = np.zeros(platform.processor_count)
     pool = {
@@ -53,8 +58,10 @@ def processors_of(problem: Problem, question: Question, place: Placement) -> tup
     for job in np.argsort(place.runs.start_s, kind="stable"):
         kind, left = int(place.runs.kind[job]), int(question.jobs.gang[job])
         first = question.jobs.held_first[job]
-        for server in place.held[first : first + place.runs.count[job]] if kind >= 0 else ():
-            mine = min(left, int(capacity[server, kind]))
+        servers = place.held[first : first + place.runs.count[job]] if kind >= 0 else ()
+        for server in servers:
+            size = int(capacity[server, kind])
+            mine = size if whole and len(servers) > 1 else min(left, size)
             here = pool[int(server), kind]
             taken = here[np.argsort(free_s[here], kind="stable")[:mine]]
             free_s[taken] = place.runs.end_s[job]

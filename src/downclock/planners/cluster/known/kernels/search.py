@@ -198,7 +198,10 @@ def _usual_part(question: Question) -> float:
 
 @inner
 def _move(question: Question, search: Search, slack: float) -> None:
-    """Take some jobs out and place them anew; keep it where it costs little more than before."""
+    """Take some jobs out and place them anew; keep it where it costs little more than before.
+
+    While jobs are lost, room is made for them: then nothing that costs more is kept.
+    """
     tally = search.board.tally
     value, lost = tally[0].value, tally[0].lost
     part, way = draw(tally), _way(question, search)
@@ -209,7 +212,8 @@ def _move(question: Question, search: Search, slack: float) -> None:
         tally[0].hurry_w = max(0.0, HURRY * (2.0 * draw(tally) - 1.0)) * _awake_w(question)
     order = _order(question, search, way == FAMILY and draw(tally) < 0.5)
     settle_all(question, search, order, wake_share)
-    same = tally[0].lost == lost and tally[0].value <= value + slack
+    more = slack if lost == 0 else 0.0
+    same = tally[0].lost == lost and tally[0].value <= value + more
     if (tally[0].lost < lost or same) and first_over(question, search.board) < 0:
         tally[0].at_best = _keep_best(question, search)
     else:
