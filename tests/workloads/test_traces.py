@@ -278,6 +278,17 @@ def test_jobs_run_on_the_nodes_the_trace_names(read, tmp_path):
     assert server[found.placement.job == 1].tolist() == [0, 0, 1, 1]
 
 
+def test_a_server_that_ran_nothing_before_the_last_submission_stays_asleep(read, tmp_path):
+    """One job comes, at time 0, to one of two servers that take a minute to wake."""
+    (tmp_path / "cluster.toml").write_text(CLUSTER)
+    cluster = read_cluster(tmp_path / "cluster.toml")
+    first = "\n".join(PHILLY.splitlines()[:2]) + "\n"
+    found = converted(read("philly.csv", first), cluster, Choices(pools=False))
+    schedule = as_it_ran(found)
+    assert dc.verify(found.problem, schedule).ok
+    assert np.unique(schedule.spans.server).size == 1
+
+
 def test_a_cluster_that_is_too_small_leaves_jobs_without_a_place(read, tmp_path):
     (tmp_path / "cluster.toml").write_text(CLUSTER)
     cluster = read_cluster(tmp_path / "cluster.toml")

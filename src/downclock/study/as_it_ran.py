@@ -58,8 +58,8 @@ def last_submission_s(problem: Problem) -> float:
 def _always_on(platform: Platform, end_s: Floats) -> PowerSpans:
     """All servers on until their end, after a wake where they begin asleep."""
     ready_s = np.where(platform.initially_on, 0.0, platform.wake_s)
-    waking = np.flatnonzero(ready_s > 0.0)
-    on = np.flatnonzero(ready_s < end_s)
+    wakes = ready_s < end_s  # a server that counts for less time than that stays asleep
+    waking, on = np.flatnonzero(wakes & (ready_s > 0.0)), np.flatnonzero(wakes)
     return PowerSpans(
         np.concatenate([waking, on]),
         np.concatenate([np.full(waking.size, WAKING), np.full(on.size, ON)]),

@@ -17,11 +17,22 @@ from downclock.planners.cluster.known.solve import search_known
 from downclock.planners.cluster.known.start_bound import start_bound
 from downclock.problem.limits import Limits
 from downclock.problem.objective import parse_objective
+from downclock.problem.platform import Platform, ServerSpec
 from downclock.problem.problem import Problem
+from downclock.problem.tasks import Tasks
 from downclock.schedule.account.total_draw import all_draws, total_draw
-from downclock.schedule.schedule import DONE, Schedule
+from downclock.schedule.schedule import (
+    DONE,
+    ON,
+    WAKING,
+    Outcomes,
+    PowerSpans,
+    Schedule,
+    Segments,
+)
 from downclock.schedule.verify.verify import require_valid, verify
 from downclock.study.baselines import chosen_policy
+from downclock.workloads import mei
 from tests.generated import random_problem
 from tests.planners.cluster.known.clusters import busy_day, own_cluster
 
@@ -97,6 +108,62 @@ def test_a_gang_that_a_cap_keeps_off_one_zone_runs_in_the_other() -> None:
     free = replace(capped, platform=replace(platform, limits=Limits.of()))
     pairs = zip(bounds_of(free), bounds_of(capped), strict=True)
     assert all(1.1 * loose < tight <= found.value for loose, tight in pairs)
+
+
+def lone_job(limits: Limits, wake_s: float, deadline_s: float) -> Problem:
+    """A job of mei2021's, a server in the north for it, and a hungry one in the south."""
+    drawn = mei.offline(3, utilisation=0.005)
+    kind, one = drawn.platform.kinds[0], slice(1, 2)
+    tasks = Tasks.of(
+        drawn.tasks.application[one],
+        scale=drawn.tasks.scale[one],
+        deadline_s=np.array([deadline_s]),
+    )
+    servers = [
+        ServerSpec(name, ((kind.name, 1),), 1, host_w=host_w, wake_s=wake_s, wake_j=0.0)
+        for name, host_w in (("north", 0.0), ("south", 5000.0))
+    ]
+    platform = replace(
+        Platform.build((kind,), servers),
+        zones=("north", "south"), zone=np.array([0, 1]), limits=limits,
+    )  # fmt: skip
+    return replace(drawn, tasks=tasks, platform=platform)
+
+
+def alone_from(problem: Problem, start_s: float, length_s: float) -> Schedule:
+    """The job runs in the north, on a server that wakes just for it."""
+    end_s, wake_s = start_s + length_s, float(problem.platform.wake_s[0])
+    at = problem.frontier(0).at(np.array([length_s]))
+    rows = Segments.of(
+        np.array([0]), np.array([0]), np.array([start_s]), np.array([end_s]), at.points,
+        np.array([1.0]),
+    )  # fmt: skip
+    spans = PowerSpans(
+        np.zeros(2, np.int64), np.array([WAKING, ON]), np.array([start_s - wake_s, start_s]),
+        np.array([start_s, end_s]),
+    )  # fmt: skip
+    return Schedule(rows, spans, Outcomes(np.array([DONE]), np.array([""], object), np.ones(1)))
+
+
+def test_bounds_know_clocks_that_only_a_cap_wants() -> None:
+    """Under 105 W the job runs at its slowest, which is dear, and nobody wants otherwise."""
+    problem = lone_job(Limits.of(zone_cap_w=[("north", 105.0)]), 60.0, 1e5)
+    schedule = alone_from(problem, 60.0, float(problem.frontier(0).t_max_s[0]))
+    require_valid(problem, schedule)
+    energy_j = dc.account(problem, schedule).total_j
+    assert max(bounds_of(problem)) <= energy_j * (1 + 1e-9)
+
+
+def test_bounds_take_downtimes_that_leave_no_time_to_wake_as_one() -> None:
+    """Between 100 and 130 s the server cannot wake, in 60 s: it can run from 260 s on."""
+    length_s = 1.05 * float(lone_job(Limits(), 60.0, 1e5).frontier(0).t_min_s[0])
+    down = [(0, 0.0, 100.0), (0, 130.0, 200.0)]
+    problem = lone_job(Limits.of(down=down), 60.0, 260.0 + length_s)
+    schedule = alone_from(problem, 260.0, length_s)
+    require_valid(problem, schedule)
+    energy_j = dc.account(problem, schedule).total_j
+    for count in (1, 2, 8, 24):
+        assert bins_bound(ask(problem, ENERGY), count=count) <= energy_j * (1 + 1e-9)
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -113,7 +113,7 @@ def pairs_of(asked: KnownQuestion, bins: Bins, hull: Hulls) -> Pairs:
     piece_s = np.where(asked.whole[kind], short_s, 0.0)
     from_s, to_s = between_downtimes(question, group, from_s, jobs.to_s[job], piece_s)
     fits = from_s + short_s <= to_s * (1.0 + 1e-9) + 1e-9
-    fits &= ~draws_too_much(question, job, group, kind)
+    fits &= ~draws_too_much(asked, job, group, kind)
     job, group, kind, from_s, to_s = (each[fits] for each in (job, group, kind, from_s, to_s))
     room_s = np.minimum(to_s[:, None], bins.edge_s[1:]) - np.maximum(
         from_s[:, None], bins.edge_s[:-1]

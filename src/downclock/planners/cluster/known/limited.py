@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from downclock.planners.cluster.known.program import Program
-from downclock.planners.cluster.known.question import lead_of, sizes_of
+from downclock.planners.cluster.known.question import KnownQuestion, lead_of, sizes_of
 from downclock.units import Bools, Floats, Ints
 
 if TYPE_CHECKING:
@@ -52,23 +52,30 @@ def between_downtimes(
 
 
 def _downtimes(question: Question) -> list[tuple[int, float, float]]:
-    """Group, and from when to when its one server can run nothing: by group and time."""
-    found = []
+    """Group, and from when to when its one server can run nothing: by group and time.
+
+    Where the next downtime begins before it is awake again, they are one.
+    """
+    found: list[tuple[int, float, float]] = []
     for group, lead in enumerate(lead_of(question)):
-        for from_s, to_s in question.down[lead.down_first : lead.down_end]:
-            found.append((group, float(from_s), float(to_s)))
+        for from_s, to_s in question.down[lead.down_first : lead.down_end].tolist():
+            if found and found[-1][0] == group and from_s <= found[-1][2]:
+                found[-1] = (group, found[-1][1], max(to_s, found[-1][2]))
+            else:
+                found.append((group, from_s, to_s))
     return found
 
 
-def draws_too_much(question: Question, job: Ints, group: Ints, kind: Ints) -> Bools:
+def draws_too_much(asked: KnownQuestion, job: Ints, group: Ints, kind: Ints) -> Bools:
     """Tell of jobs on groups and kinds (p,) whether they draw more than a cap at their slowest.
 
     Where a gang needs several servers that is known if none with its kind is outside the cap.
     """
+    question = asked.columns
     lead, gang = lead_of(question), question.jobs.gang[job]
     fits = gang <= question.kinds.largest[kind]
     servers = -(-gang // question.kinds.largest[kind])
-    run_w = _least_w(question)[question.curve[job, kind]]
+    run_w = asked.least_w[question.curve[job, kind]]
     run_w = gang * np.maximum(run_w + lead.shared_w[group] - question.kinds.idle_w[kind], 0.0)
     over = np.zeros(job.size, np.bool_)
     has = sizes_of(question) > 0
@@ -80,12 +87,6 @@ def draws_too_much(question: Question, job: Ints, group: Ints, kind: Ints) -> Bo
         known = held[group] & (fits | inside[kind])
         over |= known & (awake_w + run_w > spare_w * (1.0 + 1e-9))
     return over
-
-
-def _least_w(question: Question) -> Floats:
-    """Least power of each curve's entries, and so of every mix of them."""
-    power_w = question.entries.energy_j / question.entries.time_s
-    return np.array([power_w[each.first : each.end].min() for each in question.curves])
 
 
 def _caps(question: Question) -> list[tuple[float, Bools, Floats]]:

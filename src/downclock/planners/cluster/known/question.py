@@ -39,6 +39,7 @@ class KnownQuestion:
         hopeless: tasks that no schedule can do (tasks,): too long for their window, or after one.
         soonest_s: when each could end at the earliest, at full speed and alone (tasks,).
         whole: kinds whose runs are never interrupted (kinds,).
+        least_w: least power of each curve at any clock, also those that no plan wants (curves,).
     """
 
     columns: Question
@@ -46,6 +47,7 @@ class KnownQuestion:
     hopeless: Bools
     soonest_s: Floats
     whole: Bools
+    least_w: Floats
 
 
 def objection(
@@ -92,7 +94,7 @@ def ask(
     windows = windows_of(problem, frontiers, only)
     task = np.flatnonzero(~windows.hopeless & (problem.tasks.scale > 0.0))
     asked = ("curves of known jobs", task.tobytes())
-    curves, entries, on_kind = problem.once(asked, lambda: _curves(problem, task))
+    curves, entries, on_kind, least_w = problem.once(asked, lambda: _curves(problem, task))
     curve = np.where(np.isfinite(windows.short_s[task]), on_kind, -1)
     capacity = _capacity(problem.platform)
     jobs, before, after = _jobs(problem, task, windows, frontiers)
@@ -117,7 +119,7 @@ def ask(
         **_caps(problem.platform, jobs),
     )
     whole = np.array([kind.interrupt == "none" for kind in problem.platform.kinds])
-    return KnownQuestion(columns, task, windows.hopeless, windows.soonest_s, whole)
+    return KnownQuestion(columns, task, windows.hopeless, windows.soonest_s, whole, least_w)
 
 
 def lead_of(question: Question) -> Records:
@@ -382,8 +384,11 @@ def _ends_per_server(platform: Platform, per_chip: Floats) -> tuple[Floats, Floa
     return np.minimum.reduceat(per_chip, first), np.maximum.reduceat(per_chip, first)
 
 
-def _curves(problem: Problem, task: Ints) -> tuple[Records, Records, Ints]:
-    """Curves of the applications in use on each kind, their entries, and each job's (n, kinds)."""
+def _curves(problem: Problem, task: Ints) -> tuple[Records, Records, Ints, Floats]:
+    """Curves of the applications in use on each kind, their entries, and each job's (n, kinds).
+
+    And the least power of each curve.
+    """
     from downclock.planners.cluster.known.kernels.model import CURVE, ENTRY, records
 
     used, place = np.unique(problem.tasks.application[task], return_inverse=True)
@@ -391,12 +396,14 @@ def _curves(problem: Problem, task: Ints) -> tuple[Records, Records, Ints]:
     samples = int(np.clip(ENTRIES // max(1, used.size * len(kinds)), 24, SAMPLES))
     curve = np.full((task.size, len(kinds)), -1)
     found: list[tuple[Floats, Floats, Floats, bool, bool]] = []
+    least_w: list[float] = []
     for k, kind in enumerate(kinds):
         unit = frontier(problem.library, kind.name, kind.clocks, used, np.ones(used.size))
-        row = np.full(used.size, -1)
+        row, power_w = np.full(used.size, -1), _least_w(unit)
         for i, entries in _entries(unit, kind, samples).items():
             row[i] = len(found)
             found.append(entries)
+            least_w.append(float(power_w[i]))
         curve[:, k] = row[place.reshape(-1)]
     end = np.cumsum([each[0].size for each in found], dtype=np.int64)
     smooth, sampled = [each[3] for each in found], [each[4] for each in found]
@@ -409,7 +416,19 @@ def _curves(problem: Problem, task: Ints) -> tuple[Records, Records, Ints]:
         ),
         records(ENTRY, time_s.size, time_s=time_s, energy_j=energy_j, clock_s=clock_s),
         curve,
+        np.array(least_w),
     )
+
+
+def _least_w(unit: Frontier) -> Floats:
+    """Least power of each row at any clock (n,); NaN where it cannot run."""
+    with np.errstate(invalid="ignore"):
+        least_w = unit.e_max_time_j / unit.t_max_s
+    offset, rung_s, rung_j = unit.ladder()
+    rows = np.flatnonzero(np.diff(offset))
+    if rows.size:
+        least_w[rows] = np.minimum.reduceat(rung_j / rung_s, offset[rows])
+    return least_w
 
 
 def _entries(

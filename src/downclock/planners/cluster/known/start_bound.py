@@ -46,7 +46,7 @@ def start_bound(asked: KnownQuestion, *, columns: int) -> float:
         columns: most columns of the program; 0 is returned where there would be more.
     """
     question, hull = asked.columns, hulls(asked.columns)
-    pairs = _Pairs.of(question, hull)
+    pairs = _Pairs.of(asked, hull)
     if np.unique(pairs.job).size < question.jobs.size or not np.all(
         np.isfinite(question.jobs.to_s)
     ):
@@ -70,7 +70,8 @@ class _Pairs:
     long_s: Floats
 
     @classmethod
-    def of(cls, question: Question, hull: Hulls) -> _Pairs:
+    def of(cls, asked: KnownQuestion, hull: Hulls) -> _Pairs:
+        question = asked.columns
         jobs, sizes = question.jobs, sizes_of(question)
         many = (question.groups.end - question.groups.first)[:, None] * sizes
         enough = many[None] >= jobs.gang[:, None, None]
@@ -82,7 +83,7 @@ class _Pairs:
         from_s, to_s = between_downtimes(question, group, from_s, jobs.to_s[job], short_s)
         long_s = np.minimum(hull.time_s[hull.first[curve + 1] - 1] * scale, to_s - from_s)
         fits = from_s + short_s <= to_s * (1.0 + 1e-9)
-        fits &= ~draws_too_much(question, job, group, kind)
+        fits &= ~draws_too_much(asked, job, group, kind)
         columns = (job, group, kind, from_s, to_s, short_s, np.maximum(long_s, short_s))
         return cls(*(column[fits] for column in columns))
 
