@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 WORKERS := $(shell expr $$(nproc) + 1) # a core more than there is: some tests wait
 
-.PHONY: demo test cluster-test compiled lint fuzz lock bench docs clean
+.PHONY: demo test golden cluster-test compiled lint fuzz lock bench docs clean
 
 demo: .venv/ready
 	$(BIN)/downclock demo out
@@ -18,6 +18,10 @@ test: .venv/ready
 EVERY := late least-cost known graph edl bin replan thrifty
 compiled: .venv/ready
 	$(BIN)/downclock compile $(EVERY)
+
+# What every policy does, bit for bit; `make test` asks a third of it.
+golden: compiled
+	DOWNCLOCK_GOLDEN=all $(BIN)/python -m pytest -n $(WORKERS) tests/golden
 
 # Against a real Slurm on loopback (packages slurmctld slurmd slurm-client munge, as root). It keeps
 # real time: what fails beside other tests has a second go by itself, which counts.

@@ -46,6 +46,7 @@ READINGS = (
     "lpt-ff:start=stream,dvfs=off",
     "bin:start=load,rho=30",
     "bin:start=peak",
+    "bin:start=peak-prior,rho=120",
     "race:rho=break-even",
     "thrifty:objective=0.7cost+0.3carbon",
     "thrifty:objective=carbon,dvfs=off",

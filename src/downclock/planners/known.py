@@ -68,10 +68,16 @@ def best_known(
     search: KnownPolicy,
     progress: Progress | None = None,
 ) -> Policy | None:
-    """The best of some policies, or a search that betters it; None: none can plan the problem."""
+    """The best of some policies, or a search that betters it; None: none can plan the problem.
+
+    It searches from the best plan on, and from nothing: either may end in another valley.
+    """
     best = best_of(problem, policies, search.objective, progress)
     if search.effort <= 0.0 or search.objection(problem) is not None:
         return best
-    search = replace(search, begin=() if best is None else (best,))
-    found, _ = planned(problem, cast(Policy, search), progress)
-    return cast(Policy, search) if found.policy == search.name else best
+    searches = [search] if best is None else [replace(search, begin=(best,)), search]
+    for each in searches:
+        planned(problem, cast(Policy, each), progress)
+    found = best_of(problem, [cast(Policy, each) for each in searches], search.objective)
+    made = planned(problem, cast(Policy, found))[0]
+    return found if made.policy == search.name else best

@@ -58,7 +58,8 @@ class Runs:
             rows = rows[np.argsort(-self.points[rows, CORE])]
             cycles = self.time_s[rows] * self.points[rows, CORE]
             holds = cycles <= (1.0 + RISES) * np.minimum.accumulate(cycles)
-            least = max(least, float(self.points[rows[holds][-1], CORE]))
+            if not holds.all():
+                least = max(least, float(self.points[rows[holds][-1], CORE]))
         return least
 
 

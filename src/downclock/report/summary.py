@@ -138,7 +138,7 @@ def _partly_saved(summary: Summary) -> list[str]:
 
 
 def _gap(gap: float) -> str:
-    return "0 %: optimal" if gap <= PROVEN else percent(gap)
+    return "0 %: optimal" if abs(gap) <= PROVEN else percent(gap)
 
 
 def _weak_bound(plan: Planned) -> tuple[str, ...]:

@@ -110,8 +110,8 @@ def _better(asked: WhatIf) -> str:
 def _called(other: str) -> str:
     return {
         AS_IT_RAN: "as it ran",
-        RACE: "at full speed with idle servers asleep",
-        CAPPED: "at the best single clock, asleep when idle",
+        RACE: "running at full speed with idle servers asleep",
+        CAPPED: "running at the best single clock, asleep when idle",
     }[other]
 
 

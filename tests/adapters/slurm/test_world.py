@@ -484,7 +484,7 @@ def test_a_nodes_word_counts_where_nobody_saw_the_end(
     """Not what it says of an earlier run, which a controller has forgotten and ended."""
     before = _run(live, 60.0)
     row = {"started_s": BEGIN_S + started_s, "ended_s": live.shown.now_s + 0.5,
-           "completed": completed, "by": "epilog"}  # fmt: skip
+           "completed": completed, "by": "epilog", "attempt": 0}  # fmt: skip
     live.site.spool.mkdir()
     (node,) = before.nodes
     (live.site.spool / f"1-{node}-0.json").write_text(json.dumps(row))
@@ -503,7 +503,7 @@ def test_a_nodes_word_counts_where_a_controller_has_forgotten_start_and_end(
     """A controller that has forgotten a start ends the run: only what ended well has run."""
     before = _run(live, 60.0)
     row = {"started_s": BEGIN_S + 1.0, "ended_s": live.shown.now_s, "completed": completed,
-           "by": "epilog"}  # fmt: skip
+           "by": "epilog", "attempt": 0}  # fmt: skip
     live.site.spool.mkdir()
     (live.site.spool / "1-node2-0.json").write_text(json.dumps(row))
     _forget(live, replace(before, states=PENDING, nodes={}))
@@ -518,7 +518,7 @@ def test_a_node_that_was_told_of_an_end_is_believed_whenever_its_epilog_ran(live
     before = _run(live, 60.0)
     _forget(live, before)
     row = {"started_s": BEGIN_S + 1.0, "ended_s": live.shown.now_s + 4.0, "completed": True,
-           "by": "epilog"}  # fmt: skip
+           "by": "epilog", "attempt": 0}  # fmt: skip
     live.site.spool.mkdir()
     (node,) = before.nodes
     (live.site.spool / f"1-{node}-0.json").write_text(json.dumps(row))

@@ -83,6 +83,8 @@ def ran_already(folder: Path, job: Job, boot_s: float, sure_s: float) -> bool:
     for file in _of_job(folder, job):
         try:
             row = json.loads(file.read_text("utf-8", "replace"))
+            if row["attempt"] != job.restarts:
+                continue
             unsaid = row["completed"] is None and row["by"] == "epilog" and not job.waits
             if row["completed"] is True and since_s <= row["ended_s"] < sure_s:
                 return True

@@ -21,8 +21,9 @@ from downclock.units import Floats
 _STEPS = 9
 """Caps tried along each clock of a continuous kind, twice."""
 
-_PLANNED = 8
-"""Caps that are planned and billed, those with the least run energy."""
+_PLANNED, _LITTLE = 8, 5000
+"""Caps that are planned and billed, those with the least run energy; more where tasks are few, up
+to so many tasks in all: on servers that cost much while awake a faster one may be best."""
 
 _MANY = 100_000
 """Of more tasks only the cap of the least run energy is planned, beside the default clock."""
@@ -75,7 +76,8 @@ def best_cap(
     fine = _fine(clocks, ranked[0])
     if fine is not None:
         ranked = np.concatenate([_ranked(problem, fine, needed_j)[:1], ranked])
-    planned = _PLANNED if len(problem.tasks) <= _MANY else 1
+    count = max(len(problem.tasks), 1)
+    planned = max(_PLANNED, _LITTLE // count) if count <= _MANY else 1
     caps = [OneClock(float(core), float(memory)) for core, memory in ranked[:planned]]
     return min(
         [*caps, OneClock()],

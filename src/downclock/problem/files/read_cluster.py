@@ -197,9 +197,14 @@ def _limits(top: Fields, platform: Platform, epoch: datetime | None, zone: tzinf
     down = []
     for fields in tables:
         from_s, to_s = (_moment_s(fields, key, epoch, zone) for key in ("from", "to"))
+        if from_s < to_s:  # what was before time 0 is over
+            from_s, to_s = max(from_s, 0.0), max(to_s, 0.0)
+        servers = _servers_called(fields, platform)
+        if from_s == to_s == 0.0:
+            continue
         with fields.blamed():
             Limits.of(down=[(0, from_s, to_s)])
-        down += [(server, from_s, to_s) for server in _servers_called(fields, platform)]
+        down += [(server, from_s, to_s) for server in servers]
     with top.blamed():
         return Limits.of(top.number("power_cap_w", None), zone_cap_w, down)
 

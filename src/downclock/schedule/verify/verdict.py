@@ -83,6 +83,9 @@ class Verdict:
         return f"<p>{escape(self._headline())}</p>" + html_table(rows, ("rule", "what is wrong"))
 
     def _headline(self) -> str:
-        by_rule = ", ".join(f"{rule} {count}" for rule, count in self.counts)
+        often: dict[str, int] = {}
+        for rule, count in self.counts:
+            often[rule] = often.get(rule, 0) + count
+        by_rule = ", ".join(f"{rule} {count}" for rule, count in often.items())
         noun = "violation" if self.total == 1 else "violations"
         return f"invalid: {self.total} {noun} in {self.checked} rows ({by_rule})"

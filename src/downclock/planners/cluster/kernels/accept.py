@@ -167,6 +167,19 @@ def _empty_by_s(c: Cluster, g: int) -> float:
 
 
 @inner
+def _needed(c: Cluster, chosen: Ints, spare: int) -> int:
+    """Keep of chosen groups, in place, those without which too few processors are left; count."""
+    kept = 0
+    for g in chosen:
+        if c.groups.up[g] <= spare:
+            spare -= c.groups.up[g]
+        else:
+            chosen[kept] = g
+            kept += 1
+    return kept
+
+
+@inner
 def reserve_wide(c: Cluster, i: int, k: int, start_s: float, length_s: float, now_s: float) -> bool:
     """Reserve whole servers of kind ``k`` for a gang that no server holds; False: too few."""
     need, groups = c.tasks.gang[i], c.groups
@@ -188,7 +201,7 @@ def reserve_wide(c: Cluster, i: int, k: int, start_s: float, length_s: float, no
         return False
     c.tasks.start_s[i], c.tasks.length_s[i], c.tasks.bound[i] = start_s, length_s, 0
     left = c.tasks.gang[i]
-    for b in range(m):
+    for b in range(_needed(c, chosen[:m], -need)):
         book(c, i, chosen[b], min(left, groups.up[chosen[b]]), start_s, start_s + length_s)
         left -= groups.up[chosen[b]]
         set_attention(c, groups.server[chosen[b]])
@@ -240,7 +253,9 @@ def _reserve_wide_on(c: Cluster, i: int, k: int, now_s: float, late: bool) -> bo
     for start in _empty_times_s(c, k, max(now_s, c.tasks.arrival_s[i]), late):
         if not late and start + short > c.tasks.deadline_s[i]:
             return False
-        if reserve_wide(c, i, k, start, short, now_s):
+        length = natural_s(c, i, k, start)
+        natural = length > short and reserve_wide(c, i, k, start, length, now_s)
+        if natural or reserve_wide(c, i, k, start, short, now_s):
             return True
     return False
 
