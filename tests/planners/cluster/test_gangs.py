@@ -180,3 +180,47 @@ def test_where_room_is_scarce_no_more_jobs_are_refused_than_at_full_speed():
             refused[spec] += int(np.sum(schedule.outcomes.status == REJECTED))
     assert refused["late"] <= refused["race"]
     assert refused["race"] > 0
+
+
+def wide_gangs(
+    servers: list[ServerSpec], deadline_s: list[float], scale: list[float], gang: list[int]
+) -> Problem:
+    """Gangs of one application of mei2021's on servers of a kind."""
+    drawn = mei.online(1, utilisation=0.01, initial_utilisation=0.01)
+    kind = drawn.platform.kinds[0]
+    named = [replace(each, processors=((kind.name, each.processors[0][1]),)) for each in servers]
+    tasks = Tasks.of(
+        np.full(len(gang), drawn.tasks.application[0]),
+        scale=np.array(scale) * drawn.tasks.scale[0],
+        deadline_s=np.array(deadline_s),
+        processors=np.array(gang),
+    )
+    return replace(drawn, tasks=tasks, platform=Platform.build((kind,), named))
+
+
+@pytest.mark.parametrize("spec", ["late", "prompt"])
+def test_a_gang_on_whole_servers_that_queues_does_not_race(spec: str) -> None:
+    """Two gangs of four on two servers of two have time; few processors make them hurry a bit."""
+    servers = [ServerSpec("pair", (("", 2),), 2, wake_j=1e4)]
+    problem = wide_gangs(servers, [1e7, 1e7], [1.0, 0.3], [4, 4])
+    schedule = plan(problem, policy(spec))
+    assert verify(problem, schedule).ok
+    assert np.all(schedule.outcomes.status == DONE)
+    rows, best_s = schedule.segments, problem.frontier(0).t_opt_s
+    for task in (0, 1):
+        took_s = float((rows.end_s - rows.start_s)[rows.task == task][0])
+        assert took_s >= 0.8 * best_s[task]
+
+
+@pytest.mark.parametrize("spec", ["late", "prompt"])
+def test_a_gang_holds_no_server_that_it_does_not_need(spec: str) -> None:
+    """Twelve of 8 + 8 + 3 processors: whatever is looked at first, two servers hold them."""
+    servers = [
+        ServerSpec("small", (("", 3),), 1, host_w=400.0),
+        ServerSpec("large", (("", 8),), 2, host_w=400.0),
+    ]
+    problem = wide_gangs(servers, [1e6], [1.0], [12])
+    schedule = plan(problem, policy(spec))
+    assert verify(problem, schedule).ok
+    used = np.unique(problem.platform.server[schedule.segments.processor])
+    assert used.size == 2

@@ -15,12 +15,14 @@ from downclock.errors import InvalidInput
 from downclock.planners.cluster.known.judge import judged
 from downclock.planners.cluster.known.question import ENERGY, ask, objection
 from downclock.planners.cluster.known.solve import Searching, solve_known
+from downclock.planners.portfolio import planned
 from downclock.problem.graph import Edges
 from downclock.problem.objective import parse_objective
 from downclock.problem.platform import Platform, ServerSpec
 from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks
 from downclock.schedule.schedule import DONE, REJECTED, Schedule
+from downclock.study.baselines import chosen_policy
 from tests.generated import random_problem
 from tests.generated_schedule import random_schedule
 from tests.planners.cluster.known.clusters import A100, busy_day, library, own_cluster
@@ -232,3 +234,13 @@ def test_a_job_shorter_than_the_tolerance_of_its_end_has_a_row() -> None:
     found = solve_known(chain, effort=LITTLE).schedule
     dc.require_valid(chain, found)
     assert sorted(set(found.segments.task.tolist())) == [0, 1]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_plan_is_no_worse_than_the_search_alone(seed: int) -> None:
+    """The best policy's plan may lead to a valley that a search from nothing does not know."""
+    problem = busy_day(300 + seed, 40, gangs=(1, 3, 5), servers=3, size=4)
+    chosen = chosen_policy(problem, effort=0.02)
+    made = judged(problem, ENERGY, planned(problem, chosen)[0])
+    alone = judged(problem, ENERGY, planned(problem, dc.policy("known:effort=0.02"))[0])
+    assert made.rank <= alone.rank
