@@ -228,7 +228,7 @@ def test_where_others_cost_less_the_page_says_so(found):
     worse = replace(ours, energy_j=1.1 * race.energy_j)
     beaten = replace(found.usual, figures=(ran, race, cap, worse))
     other = replace(found.cases[0], figures=beaten.figures)
-    said = "at full speed with idle servers asleep costs less."
+    said = "running at full speed with idle servers asleep costs less."
     for page in (whatif_html(replace(found, usual=beaten)),
                  whatif_page(replace(found, usual=beaten)).lines[1]):  # fmt: skip
         assert f"The plan is no saving here: {said}" in page

@@ -181,7 +181,7 @@ def test_tasks_of_no_length_to_speak_of_that_are_too_late_end_after_they_start()
 
 @pytest.mark.parametrize("per_server", [4, 8])
 def test_a_day_of_workflows_is_near_the_bound_and_done_whole(per_server):
-    problem, of = workflow_day(1, per_server, 0.06)
+    problem, of = workflow_day(1, per_server, 0.06, (0.15, 0.85))
     schedule = plan(problem, policy("late"))
     assert verify(problem, schedule).ok
     done = schedule.outcomes.status == DONE

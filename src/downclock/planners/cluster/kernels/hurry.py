@@ -98,7 +98,7 @@ def hasten(c: Cluster, i: int, now_s: float) -> None:
     if c.kinds[i, 0] < 0:
         return
     if c.tasks.deadline_s[i] < np.inf:
-        if c.tasks.leads[i] < 0 and c.tasks.follows[i] < 0:  # workflows share their time themselves
+        if c.tasks.follows[i] < 0:  # workflows share their time themselves
             _note_arrival(c, i, pool, now_s)
         hurry = max(hurry, min(MOST, WARY * crowding(c, pool)))
     for k in range(c.kinds.shape[1]):
