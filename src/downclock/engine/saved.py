@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import fields, is_dataclass, replace
 from typing import Any, TypeVar
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -78,7 +79,7 @@ def from_bytes(data: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         header = json.loads(arrays.pop("header").tobytes())
-    except (ValueError, KeyError, OSError, EOFError) as error:
+    except (ValueError, KeyError, OSError, EOFError, BadZipFile) as error:
         raise InvalidInput(f"is no saved state ({error})", item="state") from None
     if header.get("version") != VERSION:
         rule = f"must be {VERSION}"
