@@ -68,9 +68,9 @@ def test_clocks_meet_the_deadline_and_prove_themselves(graph, cores, c3, alpha, 
 def test_many_levels_come_close_to_free_clocks(graph, cores, slack) -> None:
     placed = list_schedule(graph, cores, "hlf")
     deadline = ordered_graph(graph, placed).critical_path * slack
-    levels = np.linspace(0.2, 1.0, 60)
-    free = local_clocks(graph, placed, deadline, ChipPower(), slowest=0.2, fastest=1.0)
-    mixed = local_levels(graph, placed, deadline, ChipPower(), levels)
+    levels = tuple(np.linspace(0.2, 1.0, 60).tolist())
+    free = local_clocks(graph, placed, deadline, ChipPower(slowest=0.2, fastest=1.0))
+    mixed = local_levels(graph, placed, deadline, ChipPower(levels=levels))
     assert mixed.energy >= free.energy * (1.0 - 1e-6)
     assert mixed.energy <= free.energy * 1.002
     assert mixed.rows.end_s.max() <= deadline * (1.0 + 1e-9)
@@ -96,10 +96,10 @@ def test_redundant_edges_are_dropped_and_change_nothing() -> None:
 
 def test_too_short_deadlines_are_refused() -> None:
     with pytest.raises(InvalidInput, match="the fastest clock needs 60"):
-        local_clocks(EXAMPLE1, None, 59.0, ChipPower(), fastest=1.0)
+        local_clocks(EXAMPLE1, None, 59.0, ChipPower(fastest=1.0))
     placed = list_schedule(EXAMPLE1, 3, "hlf")
     with pytest.raises(InvalidInput, match="the fastest clock needs 60"):
-        local_levels(EXAMPLE1, placed, 59.0, ChipPower(), np.array([0.5, 1.0]))
+        local_levels(EXAMPLE1, placed, 59.0, ChipPower(levels=(0.5, 1.0)))
 
 
 def test_search_is_repeatable_and_not_worse_than_levels() -> None:

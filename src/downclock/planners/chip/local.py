@@ -67,12 +67,10 @@ def local_clocks(
     deadline: float,
     power: ChipPower,
     *,
-    slowest: float = 0.0,
-    fastest: float = np.inf,
     cores: float | None = None,
     quick: bool = False,
 ) -> LocalClocks:
-    """Optimal clocks in [slowest, fastest]; without a placement, on as many cores as you like.
+    """Optimal clocks of the chip's range; without a placement, on as many cores as you like.
 
     ``cores`` limits the busy time to ``cores * deadline``, and that of the tasks between two
     others likewise: without a placement the answer then is a lower bound for every placement on
@@ -86,18 +84,16 @@ def local_clocks(
     if length <= 0.0:
         zero = np.zeros(len(graph))
         return LocalClocks(np.ones(len(graph)), zero, 0.0, 0.0, zero)
-    least = length / fastest if fastest < np.inf else 0.0
+    least = length / power.fastest
     if least > deadline * (1.0 + TOLERANCE):
         rule = f"is too short: the fastest clock needs {least}"
         raise InvalidInput(rule, field="deadline", value=deadline)
     if quick or len(graph) > _CONES:
-        return _by_flow(
-            joint, placement, deadline, power, _slowness(power, slowest, fastest), cores
-        )
+        return _by_flow(joint, placement, deadline, power, cores)
     best: LocalClocks | None = None
     joint, between = (joint, None) if cores is None else with_pairs(joint, cores)
     for scale in _LENGTHS:
-        model = _Model(joint, deadline, length, power, slowest, fastest, scale, cores, between)
+        model = _Model(joint, deadline, length, power, scale, cores, between)
         found = _proven(joint, model, deadline, power)
         if best is None or found.residual < best.residual:
             best = found
@@ -113,12 +109,12 @@ def _by_flow(
     placement: Placement | None,
     deadline: float,
     power: ChipPower,
-    limits: Floats,
     cores: float | None,
 ) -> LocalClocks:
     """Take run times from a flow that settled, and stretch every task into what its paths leave."""
     from downclock.planners.chip.flow_clocks import flow_of_cores, flow_of_placement
 
+    limits = _slowness(power)
     if cores is None:
         core = None if placement is None else placement.core
         flow = flow_of_placement(joint, core, deadline, power, limits)
@@ -168,12 +164,12 @@ def _clocks(
     return LocalClocks(clock, start, local_energy(graph, clock, power), bound, through)
 
 
-def _slowness(power: ChipPower, slowest: float, fastest: float) -> Floats:
+def _slowness(power: ChipPower) -> Floats:
     """Least and most seconds a cycle that can be of use."""
-    high = np.inf if slowest <= 0.0 else 1.0 / slowest
+    low, high = 1.0 / power.fastest, np.inf if power.slowest <= 0.0 else 1.0 / power.slowest
     if power.critical > 0.0:
-        high = min(high, max(1.0 / power.critical, 1.0 / fastest))
-    return np.array([1.0 / fastest, high])
+        high = min(high, max(1.0 / power.critical, low))
+    return np.array([low, high])
 
 
 def _marginal_slowness(power: ChipPower, price: Floats) -> Floats:
@@ -210,8 +206,6 @@ class _Model:
         deadline: float,
         length: float,
         power: ChipPower,
-        slowest: float,
-        fastest: float,
         scale: float,
         cores: float | None,
         between: Any | None,
@@ -223,7 +217,7 @@ class _Model:
         self.unit = deadline / length  # slowness of x = 1
         self.real = np.flatnonzero(graph.work > 0.0)
         self.span = graph.work[self.real] * (scale / length)
-        self.low, self.high = _slowness(power, slowest, fastest)
+        self.low, self.high = _slowness(power)
         self.sources = np.flatnonzero(np.diff(graph.pred_at) == 0)
         self.sinks = np.flatnonzero(np.diff(graph.succ_at) == 0)
 
