@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from html import escape
 from itertools import islice
@@ -73,15 +74,12 @@ class Table:
         self, rule: str, *, row: int, field: str, value: Any = ..., item: str | None = None
     ) -> InvalidInput:
         """Return the error for one cell: ``raise table.complaint(...)``."""
-        return InvalidInput(
-            rule,
-            item=item,
-            field=field,
-            value=value,
-            row=row,
-            source=self.source,
-            line=self.line(row),
-        )
+        place = {"row": row, "source": self.source, "line": self.line(row)}
+        return InvalidInput(rule, item=item, field=field, value=value, **place)
+
+    def column_complaint(self, rule: str, name: str) -> InvalidInput:
+        """Return the error for a whole column: it is about the header."""
+        return InvalidInput(rule, item=f"column '{name}'", source=self.source, line=1)
 
     def refuse(
         self, bad: Bools, rule: str, field: str, value: Any = None, *, tasks: Names | None = None
@@ -311,15 +309,9 @@ def read_csv(path: str | Path) -> Table:
 
 def read_parquet(path: str | Path) -> Table:
     """Read a Parquet file into the same kind of table; rows have no lines there."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        stored = pq.ParquetFile(pa.BufferReader(read_bytes(path))).read()
+    with _opened(path) as file:
+        stored = file.read()
         stored.validate(full=True)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0]
-        raise InvalidInput(f"is not a Parquet file: {reason}", source=path) from None
     _check_names(stored.column_names, path, None)
     columns = dict(zip(stored.column_names, map(_unpacked, stored.columns), strict=True))
     return Table(path, columns, stored.num_rows)
@@ -327,15 +319,22 @@ def read_parquet(path: str | Path) -> Table:
 
 def parquet_head(path: str | Path) -> str | None:
     """Return the text that `write_columns` put beside the columns; None where there is none."""
+    with _opened(path) as file:
+        kept = file.schema_arrow.metadata or {}
+    return decoded(kept[HEAD], path) if HEAD in kept else None
+
+
+@contextmanager
+def _opened(path: str | Path) -> Iterator[Any]:
+    """Open a Parquet file; what Arrow complains of inside is one `InvalidInput`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        kept = pq.read_schema(pa.BufferReader(read_bytes(path))).metadata or {}
+        yield pq.ParquetFile(pa.BufferReader(read_bytes(path)))
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise InvalidInput(f"is not a Parquet file: {reason}", source=path) from None
-    return decoded(kept[HEAD], path) if HEAD in kept else None
 
 
 def _unpacked(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -399,12 +398,8 @@ def _check_lines(raw: bytes, path: str | Path) -> None:
     length = np.diff(np.concatenate([[-1], ends, [len(raw)]])) - 1
     if length.max() > LONGEST_LINE:
         line = int(np.argmax(length > LONGEST_LINE)) + 1
-        raise InvalidInput(
-            f"has {length[line - 1]} bytes; at most {LONGEST_LINE} are allowed",
-            item="the line",
-            source=path,
-            line=line,
-        )
+        rule = f"has {length[line - 1]} bytes; at most {LONGEST_LINE} are allowed"
+        raise InvalidInput(rule, item="the line", source=path, line=line)
 
 
 def _check_names(names: Sequence[str], path: str | Path, line: int | None) -> None:
