@@ -77,8 +77,7 @@ class Pieces:
 def by_load(graph: WorkGraph, placed: Placement) -> Placement:
     """The same placement with cores numbered by their work, so that islands hold similar ones."""
     load = np.bincount(placed.core.clip(0), graph.work, placed.cores)
-    rank = np.empty(placed.cores, np.int64)
-    rank[np.argsort(-load, kind="stable")] = np.arange(placed.cores)
+    rank = np.argsort(np.argsort(-load, kind="stable"))
     return replace(placed, core=np.where(placed.core >= 0, rank[placed.core], -1))
 
 

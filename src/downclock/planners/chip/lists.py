@@ -42,7 +42,5 @@ def insertion(graph: WorkGraph, cores: int) -> Placement:
     """Each task by falling level into its earliest gap; levels tie in topological order."""
     from downclock.planners.chip.kernels.lists import insertion_schedule
 
-    place = np.empty(len(graph), dtype=np.int64)
-    place[graph.order] = np.arange(len(graph))
-    queue = np.lexsort((place, -graph.bottom_levels())).astype(np.int64)
+    queue = np.lexsort((np.argsort(graph.order), -graph.bottom_levels())).astype(np.int64)
     return Placement(*insertion_schedule(graph.columns(), queue, cores), cores)

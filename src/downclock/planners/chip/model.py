@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from downclock.problem.graph import Edges
+from downclock.problem.graph import Edges, grouped
 from downclock.units import Floats, Ints
 
 if TYPE_CHECKING:
@@ -44,8 +44,8 @@ class WorkGraph:
         work = np.ascontiguousarray(work, dtype=np.float64)
         n = work.size
         order = edges.order(n)
-        succ_at, succ = _ragged(n, edges.before, edges.after)
-        pred_at, pred = _ragged(n, edges.after, edges.before)
+        succ_at, succ = grouped(n, edges.before, edges.after)
+        pred_at, pred = grouped(n, edges.after, edges.before)
         return cls(work, succ_at, succ, pred_at, pred, order)
 
     def __len__(self) -> int:
@@ -117,9 +117,7 @@ class WorkGraph:
         """Return which edges are needed, who follows whom, and the edges' second tasks by rank."""
         from downclock.planners.chip.kernels.paths import needed_edges
 
-        rank = np.empty(len(self), dtype=np.int64)
-        rank[self.order] = np.arange(len(self))
-        by_rank = np.lexsort((rank[self.succ], self.before))
+        by_rank = np.lexsort((np.argsort(self.order)[self.succ], self.before))
         after = np.ascontiguousarray(self.succ[by_rank])
         return *needed_edges(self.order, self.succ_at, after), after
 
@@ -157,10 +155,3 @@ class Placement:
         queue = real[np.lexsort((graph.work[real], self.start[real], self.core[real]))]
         same = self.core[queue[1:]] == self.core[queue[:-1]]
         return Edges(queue[:-1][same], queue[1:][same])
-
-
-def _ragged(n: int, key: Ints, value: Ints) -> tuple[Ints, Ints]:
-    """Group ``value`` by ``key``, both (m,): offsets (n + 1,) and the grouped values."""
-    by_key = np.argsort(key, kind="stable")
-    at = np.searchsorted(key[by_key], np.arange(n + 1)).astype(np.int64)
-    return at, np.ascontiguousarray(value[by_key])

@@ -84,8 +84,7 @@ def _pivots(graph: WorkGraph, reach: Ints, spare: float) -> Ints:
     beside = n - 1 - related
     beside_work = np.round(graph.total_work - graph.work - related_work, 9)
     degree = np.diff(graph.succ_at) + np.diff(graph.pred_at)
-    rank = np.empty(n, np.int64)
-    rank[graph.order] = np.arange(n)
+    rank = np.argsort(graph.order)
     kept: list[int] = []
     for p in np.lexsort((-degree, beside_work, beside > 0))[:_MOST_CANDIDATES]:
         if 2 * beside[p] > spare or len(kept) == _MOST_PIVOTS:

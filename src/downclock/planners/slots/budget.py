@@ -37,11 +37,11 @@ def sweep_search(
     graph: SlotGraph, start: Ints, *, steps: int = STEPS, sigma: float = SIGMA
 ) -> BudgetResult:
     """Try ``steps`` equal steps of the budget up to sigma times the cost of S."""
-    from downclock.planners.slots.kernels.budget import sweep_budgets
+    from downclock.planners.slots.kernels.budget import map_by_budget
 
-    own = graph.full_speed_cost(start)
+    own, arguments = graph.full_speed_cost(start), _arguments(graph, start)
     budgets = sigma * own * np.arange(1, steps + 1) / steps
-    costs = sweep_budgets(budgets / graph.slots, *_arguments(graph, start))
+    costs = np.array([map_by_budget(each, *arguments)[0] for each in budgets / graph.slots])
     best = int(np.argmin(costs))
     if not costs[best] < own:
         return BudgetResult(own, np.nan, budgets, costs)

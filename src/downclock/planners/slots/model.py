@@ -8,12 +8,12 @@ so neither levels nor machines are variables: one interval a task is all there i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.problem.graph import Edges
+from downclock.problem.graph import Edges, grouped
 from downclock.units import Bools, Floats, Ints
 
 SLIGHT = 1e-11
@@ -177,6 +177,7 @@ class SlotGraphIndex:
         monge: see `SlotGraph.monge`.
         row, row_curve, row_work: distinct (curve, work) of tasks (rows,): which one each task has
             (n,), its curve and its work.
+        table: cost of each row in every interval (rows, slots, longest); see `priced`.
     """
 
     graph: SlotGraph
@@ -193,6 +194,7 @@ class SlotGraphIndex:
     row_curve: Ints
     row_work: Ints
     monge: bool
+    table: Floats = field(default_factory=lambda: np.empty((0, 0, 0)))
 
     @classmethod
     def of(cls, graph: SlotGraph) -> SlotGraphIndex:
@@ -201,12 +203,10 @@ class SlotGraphIndex:
 
         n = len(graph)
         order = np.ascontiguousarray(graph.edges.order(n), dtype=np.int64)
-        rank = np.empty(n, dtype=np.int64)
-        rank[order] = np.arange(n)
-        by_rank = np.argsort(rank[graph.edges.before], kind="stable")
+        by_rank = np.argsort(np.argsort(order)[graph.edges.before], kind="stable")
         before, after = graph.edges.before[by_rank], graph.edges.after[by_rank]
-        pred_at, pred = _ragged(n, after, before)
-        succ_at, succ = _ragged(n, before, after)
+        pred_at, pred = grouped(n, after, before)
+        succ_at, succ = grouped(n, before, after)
         pairs, row = np.unique(
             np.column_stack([graph.curve, graph.work]), axis=0, return_inverse=True
         )
@@ -233,24 +233,25 @@ class SlotGraphIndex:
 
         return slot_windows(before, after, self.length, self.graph.release, self.graph.due)
 
+    def priced(self, longest: int, *, envelope: bool = False) -> SlotGraphIndex:
+        """The same with a table of the least costs in intervals of at most ``longest`` slots.
 
-def _ragged(n: int, key: Ints, value: Ints) -> tuple[Ints, Ints]:
-    by_key = np.argsort(key, kind="stable")
-    at = np.searchsorted(key[by_key], np.arange(n + 1)).astype(np.int64)
-    return at, np.ascontiguousarray(value[by_key])
+        With ``envelope`` power is replaced by its convex envelope: a lower bound, and always Monge.
+        """
+        table = np.empty((self.row_work.size, self.graph.slots, longest))
+        for curve in np.unique(self.row_curve):
+            mine = self.row_curve == curve
+            table[mine] = _curve_table(self.graph, curve, self.row_work[mine], longest, envelope)
+        return replace(self, table=table)
 
+    def costs(self, first: Ints, last: Ints) -> Floats:
+        """Cost of each task in its interval (n,); longer ones than the table holds are cut."""
+        length = np.minimum(last - first + 1, self.table.shape[2])
+        return np.asarray(self.table[self.row, first, length - 1])
 
-def cost_table(index: SlotGraphIndex, longest: int, *, envelope: bool = False) -> Floats:
-    """Least cost of each distinct (curve, work) in each interval of at most ``longest`` slots.
-
-    Shape (rows, slots, longest). With ``envelope`` power is replaced by its convex envelope: a
-    lower bound, and always Monge.
-    """
-    table = np.empty((index.row_work.size, index.graph.slots, longest))
-    for curve in np.unique(index.row_curve):
-        mine = index.row_curve == curve
-        table[mine] = _curve_table(index.graph, curve, index.row_work[mine], longest, envelope)
-    return table
+    def plan(self, first: Ints, last: Ints) -> SlotPlan:
+        """All intervals and what they cost."""
+        return SlotPlan(first, last, float(self.costs(first, last).sum()))
 
 
 def _curve_table(graph: SlotGraph, curve: int, works: Ints, longest: int, envelope: bool) -> Floats:
@@ -260,7 +261,7 @@ def _curve_table(graph: SlotGraph, curve: int, works: Ints, longest: int, envelo
     units, power = graph.levels_of(curve)
     works = np.minimum(works, longest * units.max() + 1)  # more fits no interval either
     if graph.pause and (envelope or _even(units, power, pause=True)):
-        return step_tables(graph.price, graph.unit_steps(curve), works, longest, 1)
+        return step_tables(graph.price, graph.unit_steps(curve), works, longest)
     if envelope:
         units, power = graph.running_hull(curve)
     return any_tables(graph.price, units, power, works, longest, graph.pause)
@@ -273,17 +274,6 @@ class SlotPlan:
     first: Ints
     last: Ints
     cost: float
-
-
-def interval_costs(index: SlotGraphIndex, table: Floats, first: Ints, last: Ints) -> Floats:
-    """Cost of each task in its interval (n,); longer ones than the table holds are cut."""
-    length = np.minimum(last - first + 1, table.shape[2])
-    return np.asarray(table[index.row, first, length - 1])
-
-
-def plan_cost(index: SlotGraphIndex, table: Floats, first: Ints, last: Ints) -> float:
-    """Cost of all intervals."""
-    return float(interval_costs(index, table, first, last).sum())
 
 
 def levels(graph: SlotGraph, plan: SlotPlan, tasks: Sequence[int] | None = None) -> list[Ints]:

@@ -18,14 +18,7 @@ import numpy as np
 from downclock.planners.slots.assign import reassigned
 from downclock.planners.slots.cost_quantum import CostQuantum
 from downclock.planners.slots.fluid import Fluid, fluid_bound
-from downclock.planners.slots.model import (
-    SlotGraph,
-    SlotGraphIndex,
-    SlotPlan,
-    cost_table,
-    is_valid,
-    plan_cost,
-)
+from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, SlotPlan, is_valid
 from downclock.planners.slots.multipliers import CapacityMultipliers
 from downclock.planners.slots.order import best_intervals, machines_of, order_edges
 from downclock.planners.slots.program import ANY_NODES
@@ -73,7 +66,6 @@ class CostSearch:
     """One search: tables, the best plan, the bound, and the clock."""
 
     index: SlotGraphIndex
-    table: Floats
     quantum: CostQuantum
     bound: float
     random: np.random.Generator
@@ -106,13 +98,12 @@ class CostSearch:
         """Index a graph and make its table; the time runs from here."""
         begun = clock()
         index = SlotGraphIndex.of(graph)
-        quantum = CostQuantum.of(graph)
-        table = cost_table(index, _longest(index))
-        fluid = Fluid.of(graph)
-        separable = SeparableBound.of(index, table, fluid)
+        index = index.priced(_longest(index))
+        quantum, fluid = CostQuantum.of(graph), Fluid.of(graph)
+        separable = SeparableBound.of(index, fluid)
         bound = quantum.least_from(max(separable.bound, fluid_bound(graph, fluid)))
         random = np.random.default_rng(seed)
-        search = cls(index, table, quantum, bound, random, progress, clock, limit_s)
+        search = cls(index, quantum, bound, random, progress, clock, limit_s)
         search.begun, search.fluid, search.separable = begun, fluid, separable
         return search
 
@@ -148,10 +139,12 @@ class CostSearch:
     def open(self, start: Ints | None = None) -> bool:
         """Find a first plan, from ``start`` (first slots at full speed) too; tell whether."""
         found = [fluid_paced_list(self.index, self.fluid), path_stretched(self.index)]
-        starts = [(first, first + length - 1) for first, length in filter(None, found)]
-        starts.sort(key=lambda plan: plan_cost(self.index, self.table, *plan))
+        starts = [
+            self.index.plan(first, first + length - 1) for first, length in filter(None, found)
+        ]
+        starts.sort(key=lambda plan: plan.cost)
         for plan in starts if self.small else starts[:1]:
-            self.improve(*plan, most=12 if self.small else 2)
+            self.improve(plan.first, plan.last, most=12 if self.small else 2)
         if start is not None and (self.best is None or self.small):
             self.improve(start, start + self.index.length - 1)
         if self.best is None:
@@ -178,7 +171,7 @@ class CostSearch:
 
     def improve(self, first: Ints, last: Ints, most: int = 12) -> SlotPlan | None:
         """Alternate exchanges, machines and cuts until nothing changes; keep the best."""
-        plan = SlotPlan(first, last, plan_cost(self.index, self.table, first, last))
+        plan = self.index.plan(first, last)
         if not is_valid(self.graph, plan):
             return None
         for _ in range(most):
@@ -186,7 +179,7 @@ class CostSearch:
             if self.late:
                 break
             before = plan.cost
-            plan = reassigned(self.index, self.table, plan, self.random)
+            plan = reassigned(self.index, plan, self.random)
             edges = order_edges(self.index, machines_of(self.index, plan), plan.first)
             better = self._cut(plan, *edges)
             if better is not None and better.cost < plan.cost:
@@ -198,14 +191,12 @@ class CostSearch:
 
     def _cut(self, plan: SlotPlan, before: Ints, after: Ints) -> SlotPlan | None:
         if self.small:
-            return best_intervals(self.index, self.table, plan, before, after)
+            return best_intervals(self.index, plan, before, after)
         for stride in (16, 8, 4, 2, 1):
             if self.late:
                 break
             reach = 3 if len(self.graph) <= MIDDLE else 1
-            found = best_intervals(
-                self.index, self.table, plan, before, after, reach=reach, stride=stride
-            )
+            found = best_intervals(self.index, plan, before, after, reach=reach, stride=stride)
             if found is not None and found.cost < plan.cost:
                 plan = found
         return plan
@@ -232,10 +223,10 @@ class CostSearch:
         assert self.best is not None
         if self.multipliers is None:
             assert self.separable is not None
-            table = self.table
-            if not self.index.monge:
-                table = cost_table(self.index, self.graph.slots, envelope=True)
-            self.multipliers = CapacityMultipliers(self.index, table, self.separable.multiplier)
+            index = self.index
+            if not index.monge:
+                index = index.priced(self.graph.slots, envelope=True)
+            self.multipliers = CapacityMultipliers(index, self.separable.multiplier)
         end_s = self.limit_s if end_s is None else end_s
         self.multipliers.step(
             self.best, self.quantum.below(self.best.cost), late=lambda: self.elapsed_s > end_s
@@ -270,10 +261,10 @@ class CostSearch:
         last = first + length - 1
         if not self.index.monge and np.all(last <= self.graph.due):
             # Such a cut is never worse than a plan it starts from, which must be one of this order.
-            near = SlotPlan(first, last, plan_cost(self.index, self.table, first, last))
-        found = best_intervals(self.index, self.table, near, *edges, reach=reach)
+            near = self.index.plan(first, last)
+        found = best_intervals(self.index, near, *edges, reach=reach)
         if found is not None:
-            found = reassigned(self.index, self.table, found, self.random)
+            found = reassigned(self.index, found, self.random)
             self.keep(found)
         return found
 
@@ -332,7 +323,7 @@ class CostSearch:
         below = self.quantum.below(self.best.cost)
         plan, bound = prove(
             self.multipliers,
-            self.table,
+            self.index.table,
             self.best,
             self.bound,
             below,
@@ -349,8 +340,7 @@ class CostSearch:
 
         assert self.best is not None
         self.stages_tried = True
-        bound = stage_bound(self.index, self.fluid, self.table, self.best, lambda: self.late)
-        self.raise_bound(bound)
+        self.raise_bound(stage_bound(self.index, self.fluid, self.best, lambda: self.late))
 
     def _key(self, plan: SlotPlan) -> Floats:
         """Order tasks by the first slot or the middle of their interval, at random."""

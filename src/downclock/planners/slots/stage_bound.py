@@ -29,7 +29,7 @@ from downclock.planners.slots.kernels.stages import (
     StageTasks,
     Steps,
 )
-from downclock.planners.slots.model import SlotGraphIndex, SlotPlan, cost_table
+from downclock.planners.slots.model import SlotGraphIndex, SlotPlan
 from downclock.planners.slots.stage_arcs import FIRST_TRIES, TRIES, StageArcs, operations
 from downclock.planners.slots.windows import capacity_windows
 from downclock.units import Bools, Floats, Ints
@@ -51,15 +51,11 @@ PATIENCE, SHRINK = 3, 0.6
 
 
 def stage_bound(
-    index: SlotGraphIndex,
-    fluid: Fluid,
-    table: Floats,
-    plan: SlotPlan,
-    late: Callable[[], bool] = lambda: False,
+    index: SlotGraphIndex, fluid: Fluid, plan: SlotPlan, late: Callable[[], bool] = lambda: False
 ) -> float:
     """The best bound of some chains of barriers; 0 where there are none.
 
-    ``plan`` gives the first multipliers, and its cost is never exceeded; ``table`` may be cut at a
+    ``plan`` gives the first multipliers, and its cost is never exceeded; the table may be cut at a
     length. It ends soon where it is ``late``.
     """
     found, tried, known = barriers(index, fluid.work), set[int](), list[StageBound]()
@@ -75,7 +71,7 @@ def stage_bound(
     for bound in known[:2]:
         bound.climb(STEPS, late)
         if not late():
-            bound.sharpen(table, late)
+            bound.sharpen(late)
     value = max((bound.value for bound in known), default=0.0)
     return max(0.0, value - SAFE * (value + plan.cost))
 
@@ -267,7 +263,7 @@ class StageBound:
             high,
             early[beside],
             late[beside],
-            cost_table(some, longest, envelope=not index.monge),
+            some.priced(longest, envelope=not index.monge).table,
             np.searchsorted(rows, index.row[beside]),
             _first_multipliers(index, fluid, barriers, plan),
             np.zeros(beside.size),
@@ -379,9 +375,7 @@ class StageBound:
         amount = np.hstack([own_amount, (mine.wide - own) * amount])
         cost = np.hstack([self.fluid.marginals(self.index.graph.price), cost])
         order = np.argsort(cost, axis=None, kind="stable")
-        rank = np.empty(order.size, dtype=np.int64)
-        rank[order] = np.arange(order.size)
-        return Steps(amount, cost, order, rank.reshape(cost.shape)), first
+        return Steps(amount, cost, order, np.argsort(order).reshape(cost.shape)), first
 
     def _beside_costs(self, copy: _Copy, room: Floats) -> tuple[Floats, Ints]:
         from downclock.planners.slots.kernels.stages import beside_costs
@@ -452,23 +446,22 @@ class StageBound:
         far = slot >= b + self._paid(copy, room).least
         return np.select([slot < a, slot < b, ~far], [stage - 1, stage, after], beyond)
 
-    def sharpen(self, table: Floats, late: Callable[[], bool] = lambda: False) -> None:
+    def sharpen(self, late: Callable[[], bool] = lambda: False) -> None:
         """Let tasks choose in the arcs that are left, cheapest paths first, and climb on."""
         relaxed = self._best
         if relaxed is None or self.value >= self.upper:
             return
         self.sharp = tuple(
-            self._sharp(stage, relaxed, table, WORK // len(self.stages))
+            self._sharp(stage, relaxed, WORK // len(self.stages))
             for stage in range(len(self.stages))
         )
         self._scale = 1.0
         self._took(self.relaxed_at(self.room, self.once))
         self.climb(STEPS, late)
 
-    def _sharp(self, stage: int, relaxed: _Relaxed, table: Floats, budget: int) -> StageArcs:
+    def _sharp(self, stage: int, relaxed: _Relaxed, budget: int) -> StageArcs:
         """Arcs of a stage whose tasks can choose with so many operations."""
-        mine = self.stages[stage]
-        through = relaxed.through(stage)
+        mine, table, through = self.stages[stage], self.index.table, relaxed.through(stage)
         at = np.argwhere(self.alive[stage] & np.isfinite(through))
         at = at[np.argsort(through[tuple(at.T)], kind="stable")]
         arcs = at + self.low[stage : stage + 2]
