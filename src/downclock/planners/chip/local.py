@@ -20,7 +20,7 @@ from downclock.planners.chip.between import with_pairs
 from downclock.planners.chip.clocks import ChipPower
 from downclock.planners.chip.model import Placement, WorkGraph
 from downclock.problem.graph import Edges
-from downclock.units import TOLERANCE, Floats
+from downclock.units import TOLERANCE, Floats, Ints
 
 _LENGTHS = (100.0, 30.0, 300.0, 10.0, 1000.0)
 """Deadline in solver units, tried in turn until the proof closes: with the deadline near 1, or in
@@ -121,7 +121,7 @@ def _by_flow(
     else:
         flow = flow_of_cores(joint, cores, deadline, power, limits)
     low, high = limits
-    bound = _dual(joint, flow.price, flow.total, deadline, power, low, high)
+    bound = _dual(joint, flow.price, power) - flow.total * deadline
     with np.errstate(divide="ignore"):
         settled = _marginal_slowness(power, power.c3 + flow.last_price)
     found = [
@@ -151,7 +151,7 @@ def _proven(graph: WorkGraph, model: _Model, deadline: float, power: ChipPower) 
     through, total, flow = _balanced(graph, wish, entry)
     slowness = _fit(graph, slowness, deadline, model.low, model.high)
     rent = 0.0 if model.between is None else model.between.T @ (flow / model.times)
-    bound = _dual(graph, through + rent, total, deadline, power, model.low, model.high)
+    bound = _dual(graph, through + rent, power) - total * deadline
     return _clocks(graph, slowness, power, bound, through)
 
 
@@ -266,10 +266,11 @@ class _Model:
         tail = np.concatenate([before, sinks])
         tail_row = np.concatenate([np.arange(m), np.arange(m + sources.size, count)])
         works = place[tail] >= 0
-        x = _entries(tail_row[works], place[tail[works]], self.span[place[tail[works]]], count, k)
-        s = _entries(tail_row, tail, np.ones(tail.size), count, n)
-        s = s - _entries(np.arange(m), after, np.ones(m), count, n)
-        s = s - _entries(m + np.arange(sources.size), sources, np.ones(sources.size), count, n)
+        x = _entries(tail_row[works], place[tail[works]], self.span[place[tail[works]]], (count, k))
+        head, head_row = np.concatenate([after, sources]), np.arange(m + sources.size)
+        sign = np.repeat([1.0, -1.0], [tail.size, head.size])
+        s_at = np.concatenate([tail_row, head_row]), np.concatenate([tail, head])
+        s = _entries(*s_at, sign, (count, n))
         right = np.zeros(count)
         right[m + sources.size :] = self.scale
         x, s = self._crowded(x, s)
@@ -298,27 +299,17 @@ class _Model:
 
         k = self.real.size
         eye = sparse.csr_matrix(sparse.eye_array(k, 2 * k + n))
-        blocks, right = [sparse.csr_matrix((0, 2 * k + n))], [np.zeros(0)]
         capped = np.flatnonzero(self.high / self.unit < self.scale / self.span)
-        if capped.size:
-            blocks.append(eye[capped])
-            right.append(np.full(capped.size, self.high / self.unit))
-        if self.low > 0.0:
-            blocks.append(-eye)
-            right.append(np.full(k, -self.low / self.unit))
-        return sparse.vstack(blocks), np.concatenate(right)
+        floored = np.arange(k if self.low > 0.0 else 0)
+        right = np.repeat([self.high, -self.low], [capped.size, floored.size]) / self.unit
+        return sparse.vstack([eye[capped], -eye[floored]]), right
 
     def _cones(self, n: int) -> tuple[Any, Floats]:
         """Rows that put (v, x, 1) into a power cone for each task."""
         k = self.real.size
-        row = 3 * np.arange(k)
-        width = 2 * k + n
-        minus = -np.ones(k)
-        v = _entries(row, k + np.arange(k), minus, 3 * k, width)
-        x = _entries(row + 1, np.arange(k), minus, 3 * k, width)
-        right = np.zeros(3 * k)
-        right[row + 2] = 1.0
-        return v + x, right
+        row, x = 3 * np.arange(k), np.arange(k)
+        at = np.concatenate([row, row + 1]), np.concatenate([k + x, x])
+        return _entries(*at, -np.ones(2 * k), (3 * k, 2 * k + n)), np.tile([0.0, 0.0, 1.0], k)
 
     def _unpack(self, x: Floats, z: Floats) -> tuple[Floats, Floats, Floats]:
         slowness = np.ones(len(self.graph)) * self.unit
@@ -332,10 +323,10 @@ class _Model:
         return slowness, z[:m] * self.times * scale, entry * scale
 
 
-def _entries(row: Any, column: Any, value: Any, height: int, width: int) -> Any:
+def _entries(row: Ints, column: Ints, value: Floats, shape: tuple[int, int]) -> Any:
     from scipy import sparse
 
-    return sparse.csr_matrix((value, (row, column)), shape=(height, width))
+    return sparse.csr_matrix((value, (row, column)), shape=shape)
 
 
 def _fit(graph: WorkGraph, slowness: Floats, deadline: float, low: float, high: float) -> Floats:
@@ -361,28 +352,20 @@ def _balanced(graph: WorkGraph, wish: Floats, entry: Floats) -> tuple[Floats, fl
     from downclock.planners.chip.kernels.paths import balance_flow
 
     through = np.zeros(len(graph))
-    sources = np.flatnonzero(np.diff(graph.pred_at) == 0)
-    through[sources] = np.maximum(entry, 0.0)
+    through[np.diff(graph.pred_at) == 0] = np.maximum(entry, 0.0)
     total = float(through.sum())
     flow = balance_flow(graph.order, graph.succ_at, graph.succ, wish, through)
     return through, total, flow
 
 
-def _dual(
-    graph: WorkGraph,
-    through: Floats,
-    total: float,
-    deadline: float,
-    power: ChipPower,
-    low: float,
-    high: float,
-) -> float:
-    """Lower bound of a balanced flow: every task at its best against the price of its time."""
+def _dual(graph: WorkGraph, through: Floats, power: ChipPower) -> float:
+    """Least energy with every task at its best against the price of its time, which is paid.
+
+    Less what enters a balanced flow times the deadline it is a lower bound.
+    """
     price = power.c3 + through
-    with np.errstate(divide="ignore"):
-        best = _marginal_slowness(power, price)
-    best = np.clip(best, low, high)
     with np.errstate(invalid="ignore", divide="ignore"):
+        best = np.clip(_marginal_slowness(power, price), *_slowness(power))
         value = power.c1 * best ** (1.0 - power.alpha) + power.c2
         value = value + np.where(price > 0.0, price * best, 0.0)
-    return float(graph.work @ value) - total * deadline
+    return float(graph.work @ value)
