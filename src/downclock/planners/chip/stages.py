@@ -70,7 +70,7 @@ def stages_of(graph: WorkGraph, spare: float = 2.0) -> Stages:
         first[_after(reach, p, n)] = 2 * j + 2
         first[p] = last[p] = 2 * j + 1
     for j in range(pivot.size - 1, -1, -1):
-        last[_before(reach, pivot[j])] = 2 * j
+        last[before_in(reach, pivot[j])] = 2 * j
         first[pivot[j]] = last[pivot[j]] = 2 * j + 1
     return Stages(pivot, first, last)
 
@@ -109,8 +109,8 @@ def _cuts(reach: Ints, earlier: list[int], later: list[int], p: int, n: int) -> 
     if earlier:
         between &= _after(reach, earlier[-1], n)
     if later:
-        between &= _before(reach, later[0])
-    ordered = between & (_after(reach, p, n) | _before(reach, p))
+        between &= before_in(reach, later[0])
+    ordered = between & (_after(reach, p, n) | before_in(reach, p))
     return 2 * int(ordered.sum()) >= int(between.sum())
 
 
@@ -124,6 +124,6 @@ def _after(reach: Ints, i: int, n: int) -> Bools:
     return np.asarray(bits, dtype=np.bool_)
 
 
-def _before(reach: Ints, i: int) -> Bools:
-    """Which tasks precede task i (n,)."""
+def before_in(reach: Ints, i: int) -> Bools:
+    """Which tasks precede task i (n,), by the bits of who follows whom."""
     return np.asarray(reach[:, i >> 6] >> np.uint64(i & 63) & np.uint64(1), dtype=np.bool_)

@@ -49,21 +49,15 @@ class SlotGraph:
     curve: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def __post_init__(self) -> None:
-        for name in ("work", "units", "release", "due", "curve"):
-            column = np.ascontiguousarray(getattr(self, name), dtype=np.int64)
-            object.__setattr__(self, name, column)
-        for name in ("price", "power"):
-            column = np.ascontiguousarray(getattr(self, name), dtype=np.float64)
-            object.__setattr__(self, name, column)
-        for name in ("units", "power"):
-            object.__setattr__(self, name, np.atleast_2d(getattr(self, name)))
-        n = self.work.size
-        if self.curve.size == 0:
-            object.__setattr__(self, "curve", np.zeros(n, dtype=np.int64))
-        if self.release.size == 0:
-            object.__setattr__(self, "release", np.zeros(n, dtype=np.int64))
-        if self.due.size == 0:
-            object.__setattr__(self, "due", np.full(n, self.slots - 1, dtype=np.int64))
+        n, last = len(self.work), len(self.price) - 1
+        for name, default in (("release", 0), ("due", last), ("curve", 0)):
+            if not len(getattr(self, name)):
+                object.__setattr__(self, name, np.full(n, default))
+        for name in ("work", "price", "units", "power", "release", "due", "curve"):
+            kind = np.float64 if name in ("price", "power") else np.int64
+            column = np.ascontiguousarray(getattr(self, name), dtype=kind)
+            whole = np.atleast_2d(column) if name in ("units", "power") else column
+            object.__setattr__(self, name, whole)
         self._check()
 
     def _check(self) -> None:

@@ -100,11 +100,10 @@ def plan_least_cost(
         raise InvalidInput(rule, item=f"problem '{problem.name}'")
     schedule, cost = schedule_of(problem, question, found.plan, f"{NAME}:objective={objective}")
     method = f"least {objective}, {found.rounds} orders"
-    unit = objective.unit(problem.prices.currency)
     easier, bound = as_slot_question(problem, objective, relaxed=True).graph, found.bound
     if not np.array_equal(easier.units, question.graph.units):
         bound = solve_slots(easier, seconds=0.5 * seconds, rounds=rounds, seed=seed).bound
-    bound = min(bound, cost)
+    unit, bound = objective.unit(problem.prices.currency), min(bound, cost)
     return Result(schedule, cost, bound, status_of(cost, bound), method, unit)
 
 
@@ -126,10 +125,9 @@ def _plan_mixed(
     points = [questions[c].points[questions[c].graph.curve[i]] for i, c in enumerate(group)]
     name = f"{NAME}:objective={objective}"
     schedule = written(problem, questions[0].task, found.machine, plan, every, points, name)
-    bound = _mixed(problem, objective, relaxed=True)[1].bound()
+    bound = min(_mixed(problem, objective, relaxed=True)[1].bound(), cost)
     method = f"least {objective} on unequal machines, {found.rounds} orders"
     unit = objective.unit(problem.prices.currency)
-    bound = min(bound, cost)
     return Result(schedule, cost, bound, status_of(cost, bound), method, unit)
 
 

@@ -11,7 +11,7 @@ levels x slots binaries.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -61,7 +61,7 @@ class ProgramRun:
     cost: float
     running: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
     holding: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
-    rows: int = 0
+    rows: int
 
     def broken_edges(self, graph: SlotGraph) -> int:
         """Count edges whose successor runs before or beside its predecessor."""
@@ -136,8 +136,20 @@ def solve_program(graph: SlotGraph, reading: Reading, *, seconds: float = 60.0) 
         constraints=rows.constraint(names.size),
         options={"time_limit": seconds, "mip_rel_gap": 0.0},
     )
-    run = _run(graph, names, answer.status, answer.x, cost)
-    return replace(run, rows=len(rows))
+    return _run(graph, names, answer, cost, len(rows))
+
+
+def _run(graph: SlotGraph, names: _Names, answer: Any, cost: Floats, rows: int) -> ProgramRun:
+    shape = (len(graph), graph.slots)
+    running, holding = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+    if answer.x is None:
+        status: Status = "infeasible" if answer.status == 2 else "feasible"
+        return ProgramRun(status, np.nan, running, holding, rows)
+    for i in range(len(graph)):
+        chosen = answer.x[names.x(i)] > 0.5
+        holding[i], running[i] = chosen.any(axis=(0, 1)), chosen[:, 1:].any(axis=(0, 1))
+    status = "optimal" if answer.status == 0 else "feasible"
+    return ProgramRun(status, float(cost @ np.round(answer.x)), running, holding, rows)
 
 
 def _one_more_slot(graph: SlotGraph) -> SlotGraph:
@@ -145,19 +157,6 @@ def _one_more_slot(graph: SlotGraph) -> SlotGraph:
     nothing = np.empty(0, dtype=np.int64)
     price = np.append(graph.price, graph.price[-1])
     return replace(graph, price=price, release=nothing, due=nothing)
-
-
-def _run(graph: SlotGraph, names: _Names, code: int, x: Floats | None, cost: Floats) -> ProgramRun:
-    shape = (len(graph), graph.slots)
-    running, holding = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
-    if x is None:
-        status: Status = "infeasible" if code == 2 else "feasible"
-        return ProgramRun(status, np.nan, running, holding)
-    for i in range(len(graph)):
-        chosen = x[names.x(i)] > 0.5
-        holding[i], running[i] = chosen.any(axis=(0, 1)), chosen[:, 1:].any(axis=(0, 1))
-    total = float(cost @ np.round(x))
-    return ProgramRun("optimal" if code == 0 else "feasible", total, running, holding)
 
 
 def _rows(graph: SlotGraph, names: _Names, places: frozenset[str]) -> Rows:

@@ -319,8 +319,7 @@ class CostSearch:
             self.multiplier_step(end)
             if self.elapsed_s > end:
                 return
-        seconds = end - self.elapsed_s
-        below = self.quantum.below(self.best.cost)
+        seconds, below = end - self.elapsed_s, self.quantum.below(self.best.cost)
         plan, bound = prove(
             self.multipliers,
             self.index.table,
@@ -345,7 +344,7 @@ class CostSearch:
     def _key(self, plan: SlotPlan) -> Floats:
         """Order tasks by the first slot or the middle of their interval, at random."""
         by_first = self.random.random() < 0.5
-        return plan.first.astype(np.float64) if by_first else _middle(plan)
+        return np.asarray(1.0 * plan.first if by_first else 0.5 * (plan.first + plan.last))
 
     def _report(self) -> None:
         if self.progress is not None and self.best is not None:
@@ -359,8 +358,3 @@ def _longest(index: SlotGraphIndex) -> int:
     if len(index.graph) <= SMALL and slots <= max(room, 1_000):
         return slots
     return min(slots, max(int(4 * index.length.max()), min(room, 256)))
-
-
-def _middle(plan: SlotPlan) -> Floats:
-    """Return the middle of each interval."""
-    return np.asarray(0.5 * (plan.first + plan.last), dtype=np.float64)
