@@ -234,11 +234,9 @@ def frontier(
         ("curves", kind, clocks), lambda: _of_applications(library, kind, clocks)
     )
     per_work = ends[:, application]
-    reached, columns = np.isfinite(per_work), np.full(per_work.shape, np.inf)
-    np.multiply(per_work, scale, out=columns, where=reached)
-    t_min, t_opt, t_max, e_min_time, e_opt, e_max_time = columns
-    part, row = part[application], row[application]
-    return Frontier(t_min, t_opt, t_max, e_min_time, e_opt, e_max_time, scale, curves, part, row)
+    columns = np.full(per_work.shape, np.inf)
+    np.multiply(per_work, scale, out=columns, where=np.isfinite(per_work))
+    return Frontier(*columns, scale, curves, part[application], row[application])
 
 
 def _of_applications(
@@ -250,18 +248,13 @@ def _of_applications(
     """
     part, row = np.full(len(library), -1), np.full(len(library), -1)
     curves: list[Curves] = []
-    column = library.kinds.index(kind) if kind in library.kinds else None
-    for g, profiles in enumerate(library.groups):
-        if column is None:
-            break
-        mine = np.flatnonzero(library.group[:, column] == g)
-        if mine.size:
-            used, row[mine] = np.unique(library.row[mine, column], return_inverse=True)
-            part[mine] = len(curves)
-            curves.append(_curves(profiles, used, clocks))
     ends = np.full((6, len(library)), np.inf)
-    for p, of in enumerate(curves):
-        mine, best = np.flatnonzero(part == p), of.optimum
+    for profiles, mine, rows in library.parts(kind):
+        used, row[mine] = np.unique(rows, return_inverse=True)
+        part[mine] = len(curves)
+        of = _curves(profiles, used, clocks)
+        curves.append(of)
+        best = of.optimum
         times, energies = (of.t_min_s, best.time_s, of.t_max_s), (of.e_min_time_j, best.energy_j)
         ends[:, mine] = np.array([*times, *energies, of.e_max_time_j])[:, row[mine]]
     return tuple(curves), part, row, ends

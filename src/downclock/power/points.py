@@ -360,6 +360,11 @@ class ClockTable(PointTable):
         }
 
 
+def clock_pairs(core_mhz: Floats, memory_mhz: Floats) -> tuple[Floats, Floats]:
+    """Return core and memory of every combination of two lists of clocks."""
+    return np.tile(core_mhz, memory_mhz.size), np.repeat(memory_mhz, core_mhz.size)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class PowerLimits(PointTable):
     """Enumerated power limits, as ``nvidia-smi -pl`` sets them; the card chooses its own clocks.

@@ -86,7 +86,6 @@ def _order_rows(graph: WorkGraph, events: tuple[Ints, Any]) -> tuple[Any, Floats
     right = np.concatenate([gap, -graph.work[graph.before]])
     keep = first != second
     count = int(keep.sum())
-    row = np.arange(count)
-    plus = sparse.csr_array((np.ones(count), (row, first[keep])), shape=(count, len(graph)))
-    minus = sparse.csr_array((np.ones(count), (row, second[keep])), shape=(count, len(graph)))
-    return plus - minus, right[keep]
+    at = np.tile(np.arange(count), 2), np.concatenate([first[keep], second[keep]])
+    sign = np.repeat([1.0, -1.0], count)
+    return sparse.csr_array((sign, at), shape=(count, len(graph))), right[keep]
