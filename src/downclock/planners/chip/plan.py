@@ -6,7 +6,6 @@ One chip-wide clock (gerards' global DVFS) where all processors are one chip; a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -38,8 +37,6 @@ from downclock.schedule.schedule import (
     Segments,
 )
 from downclock.units import Bools, Floats, Ints
-
-Progress = Callable[[float, float], None]
 
 _LEVELS_SOLVED = 2_000
 """Tasks up to which the use of enumerated clocks per core is solved as a linear program."""
@@ -101,7 +98,6 @@ def plan_graph(
     *,
     clocks: str = "optimal",
     how: SearchEffort | None = None,
-    progress: Progress | None = None,
     bound: bool = True,
 ) -> Result:
     """Plan all tasks of a problem by its one deadline with the least energy.
@@ -112,7 +108,6 @@ def plan_graph(
         clocks: ``optimal``; ``single`` (one clock, unaware of static power) or
             ``single-aware``, the baselines of gerards section 6.
         how: seed, effort and time limit of the search.
-        progress: told (elapsed seconds, value) of every improvement.
         bound: compute a lower bound; 0 otherwise.
 
     Raises:
@@ -122,9 +117,9 @@ def plan_graph(
     try:
         effort = how or SearchEffort()
         if question.per_core:
-            rows = _core_rows(question, rule, effort, progress)
+            rows = _core_rows(question, rule, effort)
         else:
-            placed = _placed(question, rule, clocks, effort, progress)
+            placed = _placed(question, rule, clocks, effort)
             omega = placed.parallelism(question.graph)
             rows = chip_rows(question.graph, placed, *_chip_clocks(question, omega, clocks)[:2])
             if not question.chip_wide:
@@ -198,9 +193,7 @@ def _profile(problem: Problem, one_chip: bool) -> tuple[Floats, ChipPower]:
     return law.time_s, power
 
 
-def _placed(
-    question: GraphQuestion, rule: str, clocks: str, how: SearchEffort, progress: Progress | None
-) -> Placement:
+def _placed(question: GraphQuestion, rule: str, clocks: str, how: SearchEffort) -> Placement:
     """Place the tasks by a list rule, or search for the least energy that the clocks allow."""
     graph, cores, alpha = question.graph, question.cores, question.power.alpha
     if rule != "search":
@@ -214,7 +207,7 @@ def _placed(
                 raise
             return np.inf
 
-    return search(graph, cores, alpha, how, progress, energy)
+    return search(graph, cores, alpha, how, cost=energy)
 
 
 def _chip_clocks(
@@ -236,13 +229,11 @@ def _chip_clocks(
     return omega[:, None], found.clock[:, None], found.energy
 
 
-def _core_rows(
-    question: GraphQuestion, rule: str, how: SearchEffort, progress: Progress | None
-) -> ClockedRows:
+def _core_rows(question: GraphQuestion, rule: str, how: SearchEffort) -> ClockedRows:
     """Place tasks and choose a clock for each, or two levels where clocks are enumerated."""
     graph, power, deadline_s = question.graph, question.power, question.deadline_s
     if rule == "search":
-        placed, found = search_local(graph, question.cores, deadline_s, power, how, progress)
+        placed, found = search_local(graph, question.cores, deadline_s, power, how)
     else:
         placed = list_schedule(graph, question.cores, rule)
         found = local_clocks(graph, placed, deadline_s, power)

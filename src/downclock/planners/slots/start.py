@@ -11,6 +11,9 @@ from downclock.units import Floats, Ints
 GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 """Multiples of it, less whole numbers, spread evenly."""
 
+HALVINGS = 12
+"""Steps of the bisections for the slowest schedule that meets the deadlines."""
+
 
 def path_levels(index: SlotGraphIndex, length: Floats) -> tuple[Floats, Floats]:
     """Longest path before each task, and from each task on with itself (n,)."""
@@ -64,9 +67,7 @@ def _stretch_room(index: SlotGraphIndex) -> tuple[Ints, Floats] | None:
     return late, 1.0 + (late - early + 1 - index.length) / (top + bottom)
 
 
-def fluid_paced_list(
-    index: SlotGraphIndex, fluid: Fluid, tries: int = 12
-) -> tuple[Ints, Ints] | None:
+def fluid_paced_list(index: SlotGraphIndex, fluid: Fluid) -> tuple[Ints, Ints] | None:
     """First slots and lengths of the slowest list schedule at the pace of fluid work.
 
     Were work a fluid, every slot would have its best speed. Each task is as long as it takes
@@ -92,7 +93,7 @@ def fluid_paced_list(
     enough = np.searchsorted(np.cumsum(fluid.width[step]), fluid.need / graph.machines)
     low, high = int(enough), slot.size
     found = at_pace(high)
-    for _ in range(tries if found is not None else 0):
+    for _ in range(HALVINGS if found is not None else 0):
         middle = (low + high) // 2
         better = at_pace(middle)
         if better is None:
@@ -102,7 +103,7 @@ def fluid_paced_list(
     return found
 
 
-def path_stretched(index: SlotGraphIndex, tries: int = 12) -> tuple[Ints, Ints] | None:
+def path_stretched(index: SlotGraphIndex) -> tuple[Ints, Ints] | None:
     """First slots and lengths of the longest-stretched list schedule that meets the deadlines.
 
     Every task is stretched by min(x, what its longest path leaves it), with the greatest x that
@@ -113,7 +114,7 @@ def path_stretched(index: SlotGraphIndex, tries: int = 12) -> tuple[Ints, Ints] 
     if room is None or found is None:
         return None
     low, high = 1.0, float(room[1].max())
-    for _ in range(tries):
+    for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
         better = _stretched(index, room[1], middle)
         if better is None:
