@@ -228,7 +228,7 @@ class Columns:
         """Return the table as an Arrow table."""
         import pyarrow as pa
 
-        return pa.table({name: pa.array(column) for name, column in self.columns().items()})
+        return pa.table(self.columns())
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the table as a pandas data frame."""
@@ -369,7 +369,7 @@ def write_columns(columns: Mapping[str, Any], path: str | Path, *, head: str | N
     import pyarrow.parquet as pq
 
     # One chunk a column: Arrow's CSV writer puts NUL bytes for empty chunks.
-    table = pa.table({name: _arrow(column) for name, column in columns.items()}).combine_chunks()
+    table = pa.table(dict(columns)).combine_chunks()
     if head is not None:
         table = table.replace_schema_metadata({HEAD: head})
     sink = pa.BufferOutputStream()
@@ -379,12 +379,6 @@ def write_columns(columns: Mapping[str, Any], path: str | Path, *, head: str | N
     else:
         pq.write_table(table, sink)
     write_bytes_atomically(path, sink.getvalue().to_pybytes())
-
-
-def _arrow(column: Any) -> pa.Array:
-    import pyarrow as pa
-
-    return column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column)
 
 
 def _check_lines(raw: bytes, path: str | Path) -> None:

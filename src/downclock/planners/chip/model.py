@@ -82,13 +82,6 @@ class WorkGraph:
         floor = np.zeros(len(self)) if at_least is None else at_least
         return longest_before(length, self.order, self.pred_at, self.pred, floor)
 
-    def tails(self, at_least: Floats | None = None) -> Floats:
-        """Longest path from the end of each task to the end of all; ``at_least`` where known."""
-        from downclock.planners.chip.kernels.paths import longest_before
-
-        floor = np.zeros(len(self)) if at_least is None else at_least
-        return longest_before(self.work, self.order[::-1].copy(), self.succ_at, self.succ, floor)
-
     def reach(self) -> Any:
         """Who follows whom, as bits (n, n / 64 rounded up): n² / 8 bytes."""
         return self._closure()[1]

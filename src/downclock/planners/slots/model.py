@@ -149,14 +149,13 @@ def hull_points(x: Ints | Floats, y: Floats) -> Ints:
     for k in range(1, x.size):
         if x[k] == x[hull[-1]]:
             continue
-        while len(hull) > 1 and _above(x, y, hull[-2], hull[-1], k):
+        while len(hull) > 1:
+            a, b = hull[-2:]
+            if (y[b] - y[a]) * (x[k] - x[a]) < (y[k] - y[a]) * (x[b] - x[a]):
+                break
             hull.pop()
         hull.append(k)
     return np.array(hull)
-
-
-def _above(x: Ints | Floats, y: Floats, a: int, b: int, c: int) -> bool:
-    return bool((y[b] - y[a]) * (x[c] - x[a]) >= (y[c] - y[a]) * (x[b] - x[a]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -93,7 +93,7 @@ class TaskFile:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Context:
+class Context:
     """What a file of tasks is read with; see `read_tasks`."""
 
     library: Library
@@ -126,7 +126,7 @@ def read_tasks(
     Raises:
         InvalidInput: with file, line, task, field, value and rule.
     """
-    context = _Context(library, epoch, timezone, site, deadline_factor)
+    context = Context(library, epoch, timezone, site, deadline_factor)
     if isinstance(path, Table):
         return _of_table(path, context)
     suffix = known_suffix(path, (".csv", ".txt", ".parquet", ".pq", ".json"))
@@ -138,26 +138,22 @@ def read_tasks(
             fields.choice("format", (FORMAT,), FORMAT)
             fields.raw("tasks")
             place = ("tasks",)
-        return _of_rows(document, place, context)
+        return tasks_of_rows(document, place, context)
     return _of_table(read_table(path), context)
 
 
-def _of_table(table: Table, context: _Context) -> TaskFile:
+def _of_table(table: Table, context: Context) -> TaskFile:
     refuse_unknown_columns(table, COLUMNS)
     return _tasks(table, _listed(table), context)
 
 
-def tasks_of_rows(document: Document, place: Place, library: Library) -> TaskFile:
+def tasks_of_rows(document: Document, place: Place, context: Context) -> TaskFile:
     """Read tasks from the list of objects at ``place`` of a JSON document."""
-    return _of_rows(document, place, _Context(library))
-
-
-def _of_rows(document: Document, place: Place, context: _Context) -> TaskFile:
     rows = document.data[place[0]] if place else document.data
     lists = None
-    if isinstance(rows, list) and any(isinstance(row, dict) and "after" in row for row in rows):
-        lists = [row.get("after") if isinstance(row, dict) else None for row in rows]
     if isinstance(rows, list):
+        if any(isinstance(row, dict) and "after" in row for row in rows):
+            lists = [row.get("after") if isinstance(row, dict) else None for row in rows]
         rows = [_as_cells(row) if isinstance(row, dict) else row for row in rows]
     table = table_of_rows(document, rows, place, text=TEXT_COLUMNS, numbers=NUMBER_COLUMNS)
     return _tasks(table, lists, context)
@@ -174,7 +170,7 @@ def _as_cells(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _tasks(table: Table, predecessors: list[Any] | None, context: _Context) -> TaskFile:
+def _tasks(table: Table, predecessors: list[Any] | None, context: Context) -> TaskFile:
     if not len(table):
         if table.columns and not set(RUN_COLUMNS) & set(table.columns):
             table.require(["application"])
@@ -206,14 +202,13 @@ def _tasks(table: Table, predecessors: list[Any] | None, context: _Context) -> T
 
 def _names(table: Table) -> Names:
     names = table.text("name", "")
-    if len(names) and not np.all(names):
-        for row in np.flatnonzero(names == ""):
-            names[row] = f"t{row}"
+    for row in np.flatnonzero(names == ""):
+        names[row] = f"t{row}"
     return names
 
 
 def _times(
-    table: Table, names: Names, context: _Context, work: Work
+    table: Table, names: Names, context: Context, work: Work
 ) -> tuple[Floats, Floats, datetime | None]:
     """Return arrivals and deadlines in seconds after the epoch, and the epoch."""
     zone = context.zone
@@ -272,7 +267,7 @@ def _seconds(
 
 
 def _by_factor(
-    table: Table, names: Names, context: _Context, work: Work, arrival_s: Floats, deadline_s: Floats
+    table: Table, names: Names, context: Context, work: Work, arrival_s: Floats, deadline_s: Floats
 ) -> Floats:
     """Give tasks without a deadline one that is so many run times after their arrival."""
     factor = numbers_or_nan(table, "deadline_factor")
