@@ -349,13 +349,19 @@ def _fit(graph: WorkGraph, slowness: Floats, deadline: float, low: float, high: 
 
 def _balanced(graph: WorkGraph, wish: Floats, entry: Floats) -> tuple[Floats, float, Floats]:
     """Return the flow through each task after balancing, the total, and that on each edge."""
-    from downclock.planners.chip.kernels.paths import balance_flow
+    from downclock.planners.chip.kernels.flow import push_flow
 
     through = np.zeros(len(graph))
     through[np.diff(graph.pred_at) == 0] = np.maximum(entry, 0.0)
     total = float(through.sum())
-    flow = balance_flow(graph.order, graph.succ_at, graph.succ, wish, through)
-    return through, total, flow
+    wish, before = np.maximum(wish, 0.0), graph.before
+    asked, split = (
+        np.bincount(before, wish, len(graph))[before],
+        1.0 / np.diff(graph.succ_at)[before],
+    )
+    np.divide(wish, asked, out=split, where=asked > 0.0)
+    push_flow(graph.order, graph.succ_at, graph.succ, split, through)
+    return through, total, through[before] * split
 
 
 def _dual(graph: WorkGraph, through: Floats, power: ChipPower) -> float:

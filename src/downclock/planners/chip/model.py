@@ -133,14 +133,18 @@ class Placement:
         return self.start + graph.work
 
     def parallelism(self, graph: WorkGraph) -> Floats:
-        """ω (cores + 1,): cycles with exactly m cores at work; gaps are entry 0."""
-        from downclock.planners.chip.kernels.lists import parallelism
+        """ω (cores + 1,): cycles with exactly m cores at work (gerards section 3.3).
 
-        real = np.flatnonzero(graph.work > 0.0)
-        end = self.end(graph)
-        by_start = real[np.argsort(self.start[real], kind="stable")]
-        by_end = real[np.argsort(end[real], kind="stable")]
-        return parallelism(self.start, end, by_start, by_end, self.cores)
+        Gaps are entry 0; the last entry also counts what runs on more cores than there are.
+        """
+        real = graph.work > 0.0
+        moment = np.concatenate([self.end(graph)[real], self.start[real]])
+        change = np.repeat([-1, 1], moment.size // 2)
+        order = np.argsort(moment, kind="stable")  # ends before starts at the same time
+        active = np.cumsum(change[order]) - change[order]
+        omega = np.zeros(self.cores + 1)
+        np.add.at(omega, np.minimum(active, self.cores), np.diff(moment[order], prepend=0.0))
+        return omega
 
     def core_order(self, graph: WorkGraph) -> Edges:
         """Edges between consecutive tasks of each core."""
