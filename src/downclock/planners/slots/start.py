@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from downclock.planners.slots.fluid import Fluid
+from downclock.planners.slots.kernels.lists import Lengths, Neighbours, listed, slot_windows
 from downclock.planners.slots.model import SlotGraph, SlotGraphIndex
 from downclock.units import Floats, Ints
 
@@ -32,27 +33,16 @@ def list_schedule(
 
     Where ``eager`` no machine waits for a task while another could run on it.
     """
-    work = np.zeros(length.size)
-    first, _, machine, end = _listed(index, key, work, length, length, np.zeros(1), eager=eager)
+    fixed = Lengths(np.zeros(length.size), length, length, np.zeros(1))
+    first, _, machine, end = _listed(index, key, fixed, eager)
     return first, machine, end
 
 
 def _listed(
-    index: SlotGraphIndex,
-    key: Floats,
-    work: Floats,
-    least: Ints,
-    most: Ints,
-    done: Floats,
-    *,
-    eager: bool,
+    index: SlotGraphIndex, key: Floats, slots: Lengths, eager: bool
 ) -> tuple[Ints, Ints, Ints, int]:
-    from downclock.planners.slots.kernels.lists import Lengths, Neighbours, listed
-
-    graph = index.graph
     around = Neighbours(index.pred_at, index.pred, index.succ_at, index.succ, index.bits)
-    slots = Lengths(work, least, most, done)
-    return listed(key, slots, eager, graph.release, around, graph.machines)
+    return listed(key, slots, eager, index.graph.release, around, index.graph.machines)
 
 
 def _stretch_room(index: SlotGraphIndex) -> tuple[Ints, Floats] | None:
@@ -87,7 +77,7 @@ def fluid_paced_list(index: SlotGraphIndex, fluid: Fluid) -> tuple[Ints, Ints] |
     def at_pace(count: int) -> tuple[Ints, Ints] | None:
         filled = np.bincount(slot[:count], fluid.width[step[:count]], graph.slots)
         done = np.concatenate([[0.0], np.cumsum(filled)])
-        first, length, _, _ = _listed(index, key, fluid.work, least, most, done, eager=True)
+        first, length, _, _ = _listed(index, key, Lengths(fluid.work, least, most, done), True)
         return (first, length) if np.all(first + length - 1 <= graph.due) else None
 
     enough = np.searchsorted(np.cumsum(fluid.width[step]), fluid.need / graph.machines)
@@ -125,8 +115,6 @@ def path_stretched(index: SlotGraphIndex) -> tuple[Ints, Ints] | None:
 
 
 def _stretched(index: SlotGraphIndex, room: Floats, x: float) -> tuple[Ints, Ints] | None:
-    from downclock.planners.slots.kernels.lists import slot_windows
-
     graph, least = index.graph, index.length
     length = np.maximum(least, np.floor(least * np.minimum(x, room))).astype(np.int64)
     _, late, _ = slot_windows(index.before, index.after, length, graph.release, graph.due)
