@@ -18,6 +18,9 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.power.frontier_convex import Curves
+from downclock.power.frontier_cpu import CpuCurves
+from downclock.power.frontier_gpu import GpuCurves
+from downclock.power.frontier_table import TableCurves
 from downclock.power.library import Library
 from downclock.power.points import ClockRange, Clocks
 from downclock.power.profiles import CpuProfiles, GpuProfiles, Profiles
@@ -129,8 +132,6 @@ class Frontier:
         limit, which it then must meet. Infeasible where it cannot, and where memory has no clock
         of its own that run times depend on in closed form.
         """
-        from downclock.power.frontier_gpu import GpuCurves
-
         answer = Settings.none(rows.size)
         for curves, mine, inner in self._parts(rows):
             if isinstance(curves, GpuCurves):
@@ -263,15 +264,9 @@ def _of_applications(
 def _curves(profiles: Profiles, used: Ints, clocks: Clocks) -> Curves:
     """Choose what answers for a hardware model on these clocks."""
     if isinstance(clocks, ClockRange) and isinstance(profiles, GpuProfiles):
-        from downclock.power.frontier_gpu import GpuCurves
-
         return GpuCurves.of(profiles, used, clocks)
     if isinstance(clocks, ClockRange) and isinstance(profiles, CpuProfiles):
-        from downclock.power.frontier_cpu import CpuCurves
-
         return CpuCurves.of(profiles, used, clocks)
-    from downclock.power.frontier_table import TableCurves
-
     return TableCurves.of(profiles, used, clocks)
 
 

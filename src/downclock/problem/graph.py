@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from downclock.errors import InvalidInput
+from downclock.kernels.graph_order import topological_order
 from downclock.quantities import refuse_rows
 from downclock.units import Ints, as_column
 
@@ -47,8 +48,6 @@ class Edges:
         """
         if len(self) == 0:
             return np.arange(n)
-        from downclock.kernels.graph_order import topological_order
-
         for name, ends in (("before", self.before), ("after", self.after)):
             refuse_rows((ends < 0) | (ends >= n), "names no task", field=name, values=ends)
         order, placed = topological_order(n, self.before, self.after)

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from downclock.planners.chip.clocks import ChipPower
+from downclock.planners.chip.kernels.flow import dual_value, push_flow, run_times, settle
 from downclock.planners.chip.model import WorkGraph
 from downclock.planners.chip.stages import stages_of
 from downclock.problem.graph import Edges
@@ -103,8 +104,6 @@ class _Moving:
 
     def settled(self, tasks: int, law: Floats, deadline: float) -> Settled:
         """Move the flow a number of times and return the best on the way."""
-        from downclock.planners.chip.kernels.flow import dual_value, run_times, settle
-
         graph, best_value = self.graph, -np.inf
         time, fall = np.zeros(len(graph)), np.zeros(len(graph))
         rounds = int(np.clip(_TASK_ROUNDS / tasks, *_ROUNDS))
@@ -130,8 +129,6 @@ class _Moving:
 
     def _prices(self, tasks: int) -> tuple[Floats, Floats]:
         """Return the flow through each task and the price of its time."""
-        from downclock.planners.chip.kernels.flow import push_flow
-
         through = self.entry.copy()
         push_flow(self.graph.order, self.graph.succ_at, self.graph.succ, self.split, through)
         price = through.copy()

@@ -18,6 +18,8 @@ import numpy as np
 from downclock.errors import InvalidInput, MissingExtra
 from downclock.planners.chip.between import with_pairs
 from downclock.planners.chip.clocks import ChipPower
+from downclock.planners.chip.flow_clocks import flow_of_cores, flow_of_placement
+from downclock.planners.chip.kernels.flow import push_flow
 from downclock.planners.chip.model import Placement, WorkGraph
 from downclock.problem.graph import Edges
 from downclock.units import TOLERANCE, Floats, Ints
@@ -112,8 +114,6 @@ def _by_flow(
     cores: float | None,
 ) -> LocalClocks:
     """Take run times from a flow that settled, and stretch every task into what its paths leave."""
-    from downclock.planners.chip.flow_clocks import flow_of_cores, flow_of_placement
-
     limits = _slowness(power)
     if cores is None:
         core = None if placement is None else placement.core
@@ -349,8 +349,6 @@ def _fit(graph: WorkGraph, slowness: Floats, deadline: float, low: float, high: 
 
 def _balanced(graph: WorkGraph, wish: Floats, entry: Floats) -> tuple[Floats, float, Floats]:
     """Return the flow through each task after balancing, the total, and that on each edge."""
-    from downclock.planners.chip.kernels.flow import push_flow
-
     through = np.zeros(len(graph))
     through[np.diff(graph.pred_at) == 0] = np.maximum(entry, 0.0)
     total = float(through.sum())

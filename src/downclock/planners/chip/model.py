@@ -8,15 +8,15 @@ with exactly m active cores, ``S̄`` weighted makespan.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from downclock.kernels.graph_order import longest_from
+from downclock.planners.chip.kernels.lists import Graph
+from downclock.planners.chip.kernels.paths import longest_before, needed_edges
 from downclock.problem.graph import Edges, grouped
 from downclock.units import Floats, Ints
-
-if TYPE_CHECKING:
-    from downclock.planners.chip.kernels.lists import Graph
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -53,8 +53,6 @@ class WorkGraph:
 
     def columns(self) -> Graph:
         """The graph as kernels take it."""
-        from downclock.planners.chip.kernels.lists import Graph
-
         return Graph(self.work, self.succ_at, self.succ, self.pred_at, self.pred)
 
     @property
@@ -69,15 +67,11 @@ class WorkGraph:
 
     def bottom_levels(self, weight: Floats | None = None) -> Floats:
         """Longest path from each task to the end, itself included; in cycles or ``weight``."""
-        from downclock.kernels.graph_order import longest_from
-
         length = self.work if weight is None else weight
         return longest_from(length, self.order, self.succ_at, self.succ)
 
     def top_levels(self, weight: Floats | None = None, at_least: Floats | None = None) -> Floats:
         """Longest path to the start of each task, itself not included; ``at_least`` where known."""
-        from downclock.planners.chip.kernels.paths import longest_before
-
         length = self.work if weight is None else weight
         floor = np.zeros(len(self)) if at_least is None else at_least
         return longest_before(length, self.order, self.pred_at, self.pred, floor)
@@ -108,8 +102,6 @@ class WorkGraph:
 
     def _closure(self) -> tuple[Any, Any, Ints]:
         """Return which edges are needed, who follows whom, and the edges' second tasks by rank."""
-        from downclock.planners.chip.kernels.paths import needed_edges
-
         by_rank = np.lexsort((np.argsort(self.order)[self.succ], self.before))
         after = np.ascontiguousarray(self.succ[by_rank])
         return *needed_edges(self.order, self.succ_at, after), after

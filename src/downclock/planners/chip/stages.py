@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from downclock.planners.chip.kernels.paths import relatives
 from downclock.planners.chip.model import WorkGraph
 from downclock.units import Bools, Ints
 
@@ -77,8 +78,6 @@ def stages_of(graph: WorkGraph, spare: float = 2.0) -> Stages:
 
 def _pivots(graph: WorkGraph, reach: Ints, spare: float) -> Ints:
     """Take tasks with the least work beside them that cut what lies between those taken before."""
-    from downclock.planners.chip.kernels.paths import relatives
-
     n = len(graph)
     related, related_work = relatives(reach, graph.work)
     beside = n - 1 - related

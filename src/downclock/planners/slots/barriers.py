@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from downclock.planners.slots.kernels.lists import ancestor_bits
 from downclock.planners.slots.model import SlotGraphIndex
 from downclock.units import Bools, Floats, Ints
 
@@ -38,8 +39,6 @@ def barriers(index: SlotGraphIndex, work: Floats) -> list[Barrier]:
     Those with the least ``work`` (n,) beside come first, then those nearest to the middle of it.
     The sets are closed: no task that could be in is out.
     """
-    from downclock.planners.slots.kernels.lists import ancestor_bits
-
     backwards = np.ascontiguousarray(index.order[::-1])
     ancestors, descendants = index.bits, ancestor_bits(backwards, index.succ_at, index.succ)
     found: dict[bytes, tuple[float, float, Barrier]] = {}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from downclock.planners.slots.kernels.budget import map_by_budget
 from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, SlotPlan
 from downclock.planners.slots.order import machines_of, order_edges
 from downclock.units import Floats, Ints
@@ -35,8 +36,6 @@ class BudgetResult:
 
 def sweep_search(graph: SlotGraph, start: Ints, *, steps: int = STEPS) -> BudgetResult:
     """Try ``steps`` equal steps of the budget up to sigma times the cost of S."""
-    from downclock.planners.slots.kernels.budget import map_by_budget
-
     own, arguments = graph.full_speed_cost(start), _arguments(graph, start)
     budgets = SIGMA * own * np.arange(1, steps + 1) / steps
     costs = np.array([map_by_budget(each, *arguments)[0] for each in budgets / graph.slots])
@@ -52,8 +51,6 @@ def binary_search(graph: SlotGraph, start: Ints) -> BudgetResult:
     A middle budget that is feasible and cheaper than the best so far becomes the upper end,
     any other one the lower end (the paper does not print the rule; this is our reading).
     """
-    from downclock.planners.slots.kernels.budget import map_by_budget
-
     own = graph.full_speed_cost(start)
     arguments = _arguments(graph, start)
     low, high = 0.0, SIGMA * own

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from downclock.planners.slots.kernels.bundle import Atoms
+from downclock.planners.slots.kernels.bundle import Atoms, add_atoms, next_multipliers
 from downclock.planners.slots.model import SlotGraphIndex
 from downclock.units import Floats, Ints
 
@@ -51,8 +51,6 @@ class Bundle:
 
     def add(self, slot: Ints) -> int:
         """Remember what a cut chose: first and last slots in turns (2n,); count what is new."""
-        from downclock.planners.slots.kernels.bundle import add_atoms
-
         first, last = np.ascontiguousarray(slot[0::2]), np.ascontiguousarray(slot[1::2])
         index = self.index
         return int(add_atoms(index.table, index.row, self.group, first, last, self.atoms))
@@ -61,8 +59,6 @@ class Bundle:
         self, centre: Floats, pace: float, close: float, sweeps: int
     ) -> tuple[Floats, float]:
         """Best multipliers of the model that are not far from ``centre``, and the model there."""
-        from downclock.planners.slots.kernels.bundle import next_multipliers
-
         return next_multipliers(self.atoms, centre, self.index.graph.machines, pace, close, sweeps)
 
     def average(self) -> Floats:

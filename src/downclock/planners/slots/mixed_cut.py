@@ -13,6 +13,7 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.planners.slots.fluid import SAFE, Fluid
+from downclock.planners.slots.kernels.tables import cheapest_held
 from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, SlotPlan
 from downclock.planners.slots.order import best_intervals, order_edges
 from downclock.planners.slots.separable_bound import STEPS
@@ -96,8 +97,6 @@ class MixedMachines:
 
     def _separable(self, multiplier: list[Floats], early: Ints, late: Ints) -> float:
         """Bound at multipliers of the machines of each class (classes of (slots,))."""
-        from downclock.planners.slots.kernels.tables import cheapest_held
-
         least, promised = np.full(len(self.index.graph), np.inf), 0.0
         for group, (each, row) in enumerate(zip(multiplier, self.row, strict=True)):
             toll = np.concatenate([[0.0], np.cumsum(each)])

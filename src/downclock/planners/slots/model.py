@@ -13,6 +13,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from downclock.errors import InvalidInput
+from downclock.planners.slots.kernels.lists import ancestor_bits, slot_windows
+from downclock.planners.slots.kernels.tables import any_tables, interval_levels, step_tables
 from downclock.problem.graph import Edges, grouped
 from downclock.units import Bools, Floats, Ints
 
@@ -192,8 +194,6 @@ class SlotGraphIndex:
     @classmethod
     def of(cls, graph: SlotGraph) -> SlotGraphIndex:
         """Index a graph; cost n²/64 words."""
-        from downclock.planners.slots.kernels.lists import ancestor_bits
-
         n = len(graph)
         order = np.ascontiguousarray(graph.edges.order(n), dtype=np.int64)
         by_rank = np.argsort(np.argsort(order)[graph.edges.before], kind="stable")
@@ -222,8 +222,6 @@ class SlotGraphIndex:
 
     def windows(self, before: Ints, after: Ints) -> tuple[Ints, Ints, bool]:
         """Earliest first and latest last slot of each task under edges in topological order."""
-        from downclock.planners.slots.kernels.lists import slot_windows
-
         return slot_windows(before, after, self.length, self.graph.release, self.graph.due)
 
     def priced(self, longest: int, *, envelope: bool = False) -> SlotGraphIndex:
@@ -249,8 +247,6 @@ class SlotGraphIndex:
 
 def _curve_table(graph: SlotGraph, curve: int, works: Ints, longest: int, envelope: bool) -> Floats:
     """Return the table of amounts of work on one curve."""
-    from downclock.planners.slots.kernels.tables import any_tables, step_tables
-
     units, power = graph.levels_of(curve)
     works = np.minimum(works, longest * units.max() + 1)  # more fits no interval either
     if graph.pause and (envelope or _even(units, power, pause=True)):
@@ -274,8 +270,6 @@ def levels(graph: SlotGraph, plan: SlotPlan, tasks: Sequence[int] | None = None)
 
     Among levels of equal cost, as where power is free, those of least energy are taken.
     """
-    from downclock.planners.slots.kernels.tables import interval_levels
-
     price = graph.price + SLIGHT * (graph.price.max() or 1.0)
     every = range(len(graph)) if tasks is None else tasks
     return [

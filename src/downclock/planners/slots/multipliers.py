@@ -9,6 +9,9 @@ import numpy as np
 
 from downclock.planners.slots.bundle import Bundle
 from downclock.planners.slots.fluid import SAFE
+from downclock.planners.slots.kernels.cut import cut
+from downclock.planners.slots.kernels.fixing import priced_intervals
+from downclock.planners.slots.kernels.lists import window_labels
 from downclock.planners.slots.model import SlotGraphIndex, SlotPlan, overlap
 from downclock.planners.slots.order import NO_ANCHOR, NO_FLOW, scale_for
 from downclock.planners.slots.windows import capacity_windows
@@ -59,8 +62,6 @@ class CapacityMultipliers:
     _finer: int = 0
 
     def __post_init__(self) -> None:
-        from downclock.planners.slots.kernels.lists import window_labels
-
         index = self.index
         early, late = capacity_windows(index)
         none = np.zeros(len(index.graph), dtype=np.int64)
@@ -168,8 +169,6 @@ class CapacityMultipliers:
         and what the multipliers promise: the tasks' least values less the promise are a bound.
         ``table`` is the true one; tasks choose separately, so it need not be convex.
         """
-        from downclock.planners.slots.kernels.fixing import priced_intervals
-
         index, slots = self.index, self.index.graph.slots
         flow = np.zeros((index.before.size, slots))
         self._cut(self._labels, self.multiplier, upper, flow)
@@ -186,8 +185,6 @@ class CapacityMultipliers:
     def _cut(
         self, labels: _Labels, multiplier: Floats, upper: float, edge_flow: Floats = NO_FLOW
     ) -> tuple[float, Ints, Floats]:
-        from downclock.planners.slots.kernels.cut import cut
-
         index = self.index
         toll = np.concatenate([[0.0], np.cumsum(multiplier)])
         value, label, left = cut(

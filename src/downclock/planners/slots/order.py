@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from downclock.planners.slots.kernels.cut import NEVER, cut
+from downclock.planners.slots.kernels.lists import coloured, machine_edges, window_labels
 from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, SlotPlan
 from downclock.units import Ints
 
@@ -24,16 +26,12 @@ NO_ANCHOR = np.zeros(0, dtype=np.int64)
 
 def machines_of(index: SlotGraphIndex, plan: SlotPlan) -> Ints:
     """Place intervals on machines; neighbours that the graph orders anyway cost no freedom."""
-    from downclock.planners.slots.kernels.lists import coloured
-
     by_first = np.argsort(plan.first, kind="stable")
     return coloured(plan.first, plan.last, by_first, index.bits, index.graph.machines)
 
 
 def order_edges(index: SlotGraphIndex, machine: Ints, first: Ints) -> tuple[Ints, Ints]:
     """Edges of the graph and between neighbours on machines, listed by first slot."""
-    from downclock.planners.slots.kernels.lists import machine_edges
-
     by_first = np.argsort(first, kind="stable")
     rows = machine_edges(machine, by_first, index.bits, index.graph.machines)
     before = np.concatenate([index.before, rows[:, 0]])
@@ -56,9 +54,6 @@ def best_intervals(
     Edges must be listed by a topological order. With ``reach`` >= 0 only slots up to ``reach``
     strides from the plan are tried; None may then only mean that these are too few.
     """
-    from downclock.planners.slots.kernels.cut import NEVER, cut
-    from downclock.planners.slots.kernels.lists import window_labels
-
     early, late, fits = index.windows(before, after)
     if not fits:
         return None

@@ -12,6 +12,7 @@ import time
 import numpy as np
 
 from downclock.planners.slots.fluid import SAFE
+from downclock.planners.slots.kernels.fixing import fix_intervals
 from downclock.planners.slots.model import SlotGraphIndex, SlotPlan
 from downclock.planners.slots.multipliers import CapacityMultipliers
 from downclock.planners.slots.program import (
@@ -36,8 +37,6 @@ def surviving(
 
     ``table`` is the true cost table; the multipliers may have been found on its envelope.
     """
-    from downclock.planners.slots.kernels.fixing import fix_intervals
-
     index, far = multipliers.index, _longest_between(multipliers.index)
     value, promised = multipliers.interval_values(table, upper)
     bound = fix_intervals(value, far, promised, upper + SAFE * (upper + promised))

@@ -24,6 +24,7 @@ from downclock.planners.slots.order import best_intervals, machines_of, order_ed
 from downclock.planners.slots.program import ANY_NODES
 from downclock.planners.slots.proof import prove
 from downclock.planners.slots.separable_bound import SeparableBound
+from downclock.planners.slots.stage_bound import stage_bound
 from downclock.planners.slots.start import (
     fluid_paced_list,
     latest_starts,
@@ -335,8 +336,6 @@ class CostSearch:
 
     def bound_stages(self) -> None:
         """Raise the bound by that of barriers and near-barriers; once."""
-        from downclock.planners.slots.stage_bound import stage_bound
-
         assert self.best is not None
         self.stages_tried = True
         self.raise_bound(stage_bound(self.index, self.fluid, self.best, lambda: self.late))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from downclock.planners.slots.fluid import SAFE, Fluid, work_multipliers
+from downclock.planners.slots.kernels.tables import cheapest_held
 from downclock.planners.slots.model import SlotGraphIndex, SlotPlan, overlap
 from downclock.units import Floats, Ints
 
@@ -61,8 +62,6 @@ class SeparableBound:
         cls, index: SlotGraphIndex, fluid: Fluid, worth: Floats, early: Ints, late: Ints
     ) -> SeparableBound:
         """Bound where a value of work is worth so much in each slot (slots,)."""
-        from downclock.planners.slots.kernels.tables import cheapest_held
-
         graph, longest = index.graph, index.table.shape[2]
         multiplier = fluid.machine_multipliers(graph.price, worth)
         toll = np.concatenate([[0.0], np.cumsum(multiplier)])

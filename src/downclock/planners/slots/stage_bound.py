@@ -28,6 +28,9 @@ from downclock.planners.slots.kernels.stages import (
     Room,
     StageTasks,
     Steps,
+    beside_costs,
+    cheapest,
+    fluid_arcs,
 )
 from downclock.planners.slots.model import SlotGraphIndex, SlotPlan
 from downclock.planners.slots.stage_arcs import FIRST_TRIES, TRIES, StageArcs, operations
@@ -295,8 +298,6 @@ class StageBound:
 
     def _begin(self) -> None:
         """Solve at the first multipliers, where running a task is worth what it costs at least."""
-        from downclock.planners.slots.kernels.stages import cheapest
-
         toll = np.concatenate([[0.0], np.cumsum(self.room.min(axis=0))])
         for task, (early, late) in enumerate(zip(self.early, self.late, strict=True)):
             self.once[task], _, _ = cheapest(self.table[self.row[task]], toll, early, late, late)
@@ -354,8 +355,6 @@ class StageBound:
 
     def _fluid_arcs(self, stage: int, steps: Steps, room: Floats) -> Floats:
         """Cost of a stage's own work in its arcs, less what its spare machines are worth."""
-        from downclock.planners.slots.kernels.stages import fluid_arcs
-
         mine = self.stages[stage]
         refund = mine.rented * np.concatenate([[0.0], np.cumsum(room)])
         low, high = self.low[stage : stage + 2], self.high[stage : stage + 2]
@@ -378,8 +377,6 @@ class StageBound:
         return Steps(amount, cost, order, np.argsort(order).reshape(cost.shape)), first
 
     def _beside_costs(self, copy: _Copy, room: Floats) -> tuple[Floats, Ints]:
-        from downclock.planners.slots.kernels.stages import beside_costs
-
         task, stage = copy.task, copy.stage
         return beside_costs(
             self.table[self.row[task]], int(self.early[task]), int(self.late[task]),

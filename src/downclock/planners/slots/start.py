@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from downclock.kernels.graph_order import longest_from
 from downclock.planners.slots.fluid import Fluid
 from downclock.planners.slots.kernels.lists import Lengths, Neighbours, listed, slot_windows
 from downclock.planners.slots.model import SlotGraph, SlotGraphIndex
@@ -18,8 +19,6 @@ HALVINGS = 12
 
 def path_levels(index: SlotGraphIndex, length: Floats) -> tuple[Floats, Floats]:
     """Longest path before each task, and from each task on with itself (n,)."""
-    from downclock.kernels.graph_order import longest_from
-
     backwards = np.ascontiguousarray(index.order[::-1])
     bottom = longest_from(length, index.order, index.succ_at, index.succ)
     top = longest_from(length, backwards, index.pred_at, index.pred) - length
