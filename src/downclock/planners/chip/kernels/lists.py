@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from downclock.kernels.compiling import compiled, inner
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from downclock.units import Array
 
 
 class Graph(NamedTuple):

@@ -7,14 +7,13 @@ made for a group (an atom) has a cost and a load per slot, so at ``p`` the group
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from downclock.kernels.compiling import compiled
 from downclock.planners.slots.kernels.cut import interval_cost
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from downclock.units import Array
 
 
 class Atoms(NamedTuple):

@@ -9,14 +9,13 @@ of the cost table, which are not negative for convex power: each is an arc.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from downclock.kernels.compiling import compiled
 from downclock.planners.slots.kernels.flow import grouped, max_flow
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from downclock.units import Array
 
 NEVER = 1 << 46
 """Capacity of an arc that must not be cut."""

@@ -8,14 +8,11 @@ what their own best intervals in what is left are dearer.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from downclock.kernels.compiling import compiled
 from downclock.planners.slots.kernels.cut import interval_cost
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from downclock.units import Array
 
 
 @compiled

@@ -6,13 +6,12 @@ An arc (a, b) of a stage says that it runs in the slots a..b-1. All arcs of a st
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from downclock.kernels.compiling import compiled
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from downclock.units import Array
 
 WORTHS = 40
 """Values that are tried as the worth of work in an arc."""
