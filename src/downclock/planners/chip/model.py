@@ -7,7 +7,7 @@ with exactly m active cores, ``S̄`` weighted makespan.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,14 +39,14 @@ class WorkGraph:
     pieces: bool = False
 
     @classmethod
-    def of(cls, work: Floats, edges: Edges) -> WorkGraph:
+    def of(cls, work: Floats, edges: Edges, pieces: bool = False) -> WorkGraph:
         """Index the edges both ways; raises where they have a cycle or name no task."""
         work = np.ascontiguousarray(work, dtype=np.float64)
         n = work.size
         order = edges.order(n)
         succ_at, succ = grouped(n, edges.before, edges.after)
         pred_at, pred = grouped(n, edges.after, edges.before)
-        return cls(work, succ_at, succ, pred_at, pred, order)
+        return cls(work, succ_at, succ, pred_at, pred, order, pieces)
 
     def __len__(self) -> int:
         return self.work.size
@@ -83,13 +83,11 @@ class WorkGraph:
     def reduced(self) -> WorkGraph:
         """Drop every edge that a longer path implies."""
         needed, _, after = self._closure()
-        slim = WorkGraph.of(self.work, Edges(self.before[needed], after[needed]))
-        return replace(slim, pieces=self.pieces)
+        return WorkGraph.of(self.work, Edges(self.before[needed], after[needed]), self.pieces)
 
     def reversed(self) -> WorkGraph:
         """Return the graph with every edge turned round."""
-        turned = WorkGraph.of(self.work, Edges(self.succ, self.before))
-        return replace(turned, pieces=self.pieces)
+        return WorkGraph.of(self.work, Edges(self.succ, self.before), self.pieces)
 
     def part(self, kept: Ints) -> WorkGraph:
         """Return some tasks, in the order given, and the edges between them."""
@@ -97,8 +95,7 @@ class WorkGraph:
         place[kept] = np.arange(kept.size)
         before, after = place[self.before], place[self.succ]
         inner = (before >= 0) & (after >= 0)
-        part = WorkGraph.of(self.work[kept], Edges(before[inner], after[inner]))
-        return replace(part, pieces=self.pieces)
+        return WorkGraph.of(self.work[kept], Edges(before[inner], after[inner]), self.pieces)
 
     def _closure(self) -> tuple[Any, Any, Ints]:
         """Return which edges are needed, who follows whom, and the edges' second tasks by rank."""

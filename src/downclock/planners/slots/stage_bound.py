@@ -273,11 +273,6 @@ class StageBound:
             [np.ones((a, b), dtype=bool) for a, b in pairwise(ends)],
         )
 
-    @property
-    def copies(self) -> list[_Copy]:
-        """Tasks beside, each around some stages."""
-        return _copies(self.barriers)
-
     def climb(self, steps: int, late: Callable[[], bool] = lambda: False) -> None:
         """Move the multipliers by subgradients, with steps that would reach ``upper`` (Polyak)."""
         if self._best is None:
@@ -310,7 +305,8 @@ class StageBound:
         begins, span = (self.high - self.low + 1)[:-1], self.high[1:] - self.low[:-1]
         fluid = 2 * self.fluid.width.size * int(begins @ span)
         tried = 8 * (self.late - self.early + 1)
-        beside = sum(int(self.alive[c.stage].sum()) * int(tried[c.task]) for c in self.copies)
+        around = _copies(self.barriers)
+        beside = sum(int(self.alive[c.stage].sum()) * int(tried[c.task]) for c in around)
         return 1 + fluid + beside + TRIES * sum(each.work for each in self.sharp)
 
     def _moved(self, room: Floats, once: Floats, relaxed: _Relaxed) -> tuple[Floats, Floats]:
@@ -339,7 +335,7 @@ class StageBound:
         arcs = [self._raised(stage, each, room[stage]) for stage, each in enumerate(fluid)]
         beside = [np.zeros(each.shape) for each in arcs]
         chosen, several = list[tuple[_Copy, Floats, Ints]](), np.zeros(once.size, dtype=bool)
-        for copy in self.copies:
+        for copy in _copies(self.barriers):
             cost, interval = self._beside_costs(copy, room)
             several[copy.task] |= not copy.only
             gain = cost if copy.only else np.minimum(cost - once[copy.task], 0.0)
