@@ -99,7 +99,8 @@ def test_levels_do_all_the_work_at_the_cost_of_the_table() -> None:
         plan = SlotPlan(np.zeros(n, int), np.full(n, graph.slots - 1), 0.0)
         if not np.isfinite(index.plan(plan.first, plan.last).cost):
             continue
-        for i, chosen in enumerate(levels(graph, plan)):
+        for i in range(len(graph)):
+            chosen = levels(graph, plan, i)
             on = np.flatnonzero(chosen >= 0)
             assert graph.units[0, chosen[on]].sum() >= graph.work[i]
             assert graph.units[0, chosen[on[:-1]]].sum() < graph.work[i]

@@ -7,7 +7,6 @@ so neither levels nor machines are variables: one interval a task is all there i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -265,23 +264,15 @@ class SlotPlan:
     cost: float
 
 
-def levels(graph: SlotGraph, plan: SlotPlan, tasks: Sequence[int] | None = None) -> list[Ints]:
-    """Level of each slot of each (given) task's interval, -1 for off; no more work than needed.
+def levels(graph: SlotGraph, plan: SlotPlan, task: int) -> Ints:
+    """Level of each slot of a task's interval, -1 for off; no more work than needed.
 
     Among levels of equal cost, as where power is free, those of least energy are taken.
     """
-    price = graph.price + SLIGHT * (graph.price.max() or 1.0)
-    every = range(len(graph)) if tasks is None else tasks
-    return [
-        interval_levels(
-            price[plan.first[i] : plan.last[i] + 1],
-            graph.units[graph.curve[i]],
-            graph.power[graph.curve[i]],
-            int(graph.work[i]),
-            graph.pause,
-        )
-        for i in every
-    ]
+    price = graph.price[plan.first[task] : plan.last[task] + 1]
+    price = price + SLIGHT * (graph.price.max() or 1.0)
+    units, power = graph.units[graph.curve[task]], graph.power[graph.curve[task]]
+    return interval_levels(price, units, power, int(graph.work[task]), graph.pause)
 
 
 def overlap(plan: SlotPlan, slots: int) -> Ints:

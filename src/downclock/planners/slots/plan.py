@@ -108,8 +108,8 @@ def _plan_mixed(
         )
         raise InvalidInput(rule, item=f"problem '{problem.name}'")
     plan, group = found.plan, mixed.machine_class[found.machine]
-    every = [questions[c].levels(plan, [i])[0] for i, c in enumerate(group)]
-    cost = sum(questions[c].cost(plan, [every[i]], [i]) for i, c in enumerate(group))
+    every = [questions[c].levels(plan, i) for i, c in enumerate(group)]
+    cost = sum(questions[c].cost(plan, i, every[i]) for i, c in enumerate(group))
     points = [questions[c].points[questions[c].graph.curve[i]] for i, c in enumerate(group)]
     name = f"{NAME}:objective={objective}"
     schedule = written(problem, questions[0].task, found.machine, plan, every, points, name)
