@@ -44,12 +44,11 @@ _ACROSS = 0.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Settled:
-    """A flow: through each task (n,), the price that its time has (n,), and all that flows.
+    """A flow: the price that each task's time has (n,), and all that flows.
 
     ``last_price`` is that of the last round: no better as a proof, often better as a plan.
     """
 
-    through: Floats
     price: Floats
     total: float
     last_price: Floats
@@ -113,7 +112,7 @@ class _Moving:
                 total = float(self.entry.sum())
                 value = dual_value(graph.work, price, law) - total * deadline
                 if value > best_value:
-                    best, best_value = (through[:tasks], price[:tasks], total), value
+                    best, best_value = (price[:tasks], total), value
             run_times(graph.work, price, law, time, fall)
             self._pass(tasks, through, price, time, fall)
             step = _STEP if self.past is None else _STEP / (1.0 + k / _SLOWER)

@@ -6,7 +6,6 @@ answer uses at most two neighbouring levels of a task's convex hull.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,18 +18,9 @@ from downclock.planners.chip.segments import ClockedRows
 from downclock.units import TOLERANCE, Floats
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LevelClocks:
-    """Cycles of each task at each level (n, levels), the energy, and the rows of a schedule."""
-
-    cycles: Floats
-    energy: float
-    rows: ClockedRows
-
-
 def local_levels(
     graph: WorkGraph, placed: Placement, deadline: float, power: ChipPower
-) -> LevelClocks:
+) -> ClockedRows:
     """Least energy of a placement with enumerated clocks that may change while a task runs.
 
     Raises:
@@ -59,12 +49,12 @@ def local_levels(
     share = np.zeros((len(graph), levels.size))
     share[real] = np.maximum(answer.x[: real.size * levels.size].reshape(real.size, -1), 0.0)
     share[real] /= share[real].sum(axis=1, keepdims=True)
-    return _found(joint, placed, deadline, share, power)
+    return _found(joint, placed, deadline, share, levels)
 
 
 def neighbouring_levels(
     graph: WorkGraph, placed: Placement, deadline: float, power: ChipPower, clock: Floats
-) -> LevelClocks:
+) -> ClockedRows:
     """Every task keeps the run time of its free clock (n,), at the two levels beside it.
 
     No program to solve: for graphs too large for `local_levels`. A clock must lie within levels.
@@ -78,7 +68,7 @@ def neighbouring_levels(
     share[task, below] = 1.0 - part
     share[task, above] += np.where(above == below, 0.0, part)
     share[graph.work <= 0.0] = 0.0
-    return _found(ordered_graph(graph, placed), placed, deadline, share, power)
+    return _found(ordered_graph(graph, placed), placed, deadline, share, levels)
 
 
 def _time_rows(joint: WorkGraph, real: Any, levels: Floats, deadline: float) -> tuple[Any, Floats]:
@@ -103,10 +93,9 @@ def _time_rows(joint: WorkGraph, real: Any, levels: Floats, deadline: float) -> 
 
 
 def _found(
-    joint: WorkGraph, placed: Placement, deadline: float, share: Floats, power: ChipPower
-) -> LevelClocks:
+    joint: WorkGraph, placed: Placement, deadline: float, share: Floats, levels: Floats
+) -> ClockedRows:
     """Round the solver's answer to one that ends in time, and lay the rows out."""
-    levels = np.array(power.levels)
     share[share < 1e-9] = 0.0
     share[joint.work > 0.0] /= share[joint.work > 0.0].sum(axis=1, keepdims=True)
     time = joint.work * (share / levels).sum(axis=1)
@@ -118,10 +107,8 @@ def _found(
         share = (1.0 - mix) * share
         share[joint.work > 0.0, -1] += mix
         time = joint.work * (share / levels).sum(axis=1)
-    cycles = joint.work[:, None] * share
-    run = cycles / levels
+    run = joint.work[:, None] * share / levels
     task, level = np.nonzero(share > 0.0)
     begin = (joint.top_levels(time)[:, None] + np.cumsum(run, axis=1) - run)[task, level]
     end = np.maximum(begin + run[task, level], np.nextafter(begin, np.inf))
-    rows = ClockedRows(task, placed.core[task], begin, end, levels[level], share[task, level])
-    return LevelClocks(cycles, float((cycles * power.per_cycle(levels)).sum()), rows)
+    return ClockedRows(task, placed.core[task], begin, end, levels[level], share[task, level])

@@ -46,16 +46,14 @@ class LocalClocks:
     Attributes:
         clock: clock of each task; 1 where a task has no work.
         start: start times, as early as the clocks allow.
-        energy: energy of these clocks.
-        bound: no clocks for this placement need less (dual value of ``through``).
-        through: flow of marginal power through each task.
+        energy: of these clocks, each core drawing c2 f + c3 by itself.
+        bound: no clocks for this placement need less (dual value of the flow).
     """
 
     clock: Floats
     start: Floats
     energy: float
     bound: float
-    through: Floats
 
     @property
     def residual(self) -> float:
@@ -84,8 +82,7 @@ def local_clocks(
     joint = ordered_graph(graph, placement)
     length = joint.critical_path
     if length <= 0.0:
-        zero = np.zeros(len(graph))
-        return LocalClocks(np.ones(len(graph)), zero, 0.0, 0.0, zero)
+        return LocalClocks(np.ones(len(graph)), np.zeros(len(graph)), 0.0, 0.0)
     least = length / power.fastest
     if least > deadline * (1.0 + TOLERANCE):
         rule = f"is too short: the fastest clock needs {least}"
@@ -103,7 +100,7 @@ def local_clocks(
             break
     assert best is not None
     n = len(graph)
-    return replace(best, clock=best.clock[:n], start=best.start[:n], through=best.through[:n])
+    return replace(best, clock=best.clock[:n], start=best.start[:n])
 
 
 def _by_flow(
@@ -125,7 +122,7 @@ def _by_flow(
     with np.errstate(divide="ignore"):
         settled = _marginal_slowness(power, power.c3 + flow.last_price)
     found = [
-        _clocks(joint, _stretched(joint, slowness, deadline, low, high), power, bound, flow.through)
+        _clocks(joint, _stretched(joint, slowness, deadline, low, high), power, bound)
         for slowness in (settled, np.full(len(joint), deadline / joint.critical_path))
     ]
     return min(found, key=lambda clocks: clocks.energy)
@@ -152,16 +149,14 @@ def _proven(graph: WorkGraph, model: _Model, deadline: float, power: ChipPower) 
     slowness = _fit(graph, slowness, deadline, model.low, model.high)
     rent = 0.0 if model.between is None else model.between.T @ (flow / model.times)
     bound = _dual(graph, through + rent, power) - total * deadline
-    return _clocks(graph, slowness, power, bound, through)
+    return _clocks(graph, slowness, power, bound)
 
 
-def _clocks(
-    graph: WorkGraph, slowness: Floats, power: ChipPower, bound: float, through: Floats
-) -> LocalClocks:
+def _clocks(graph: WorkGraph, slowness: Floats, power: ChipPower, bound: float) -> LocalClocks:
     real = graph.work > 0.0
     clock = 1.0 / np.where(real, slowness, 1.0)
     start = graph.top_levels(np.where(real, graph.work * slowness, 0.0))
-    return LocalClocks(clock, start, local_energy(graph, clock, power), bound, through)
+    return LocalClocks(clock, start, float(graph.work @ power.per_cycle(clock)), bound)
 
 
 def _slowness(power: ChipPower) -> Floats:
@@ -175,11 +170,6 @@ def _slowness(power: ChipPower) -> Floats:
 def _marginal_slowness(power: ChipPower, price: Floats) -> Floats:
     """Seconds a cycle that are best against a price of time."""
     return np.asarray((power.c1 * (power.alpha - 1.0) / price) ** (1.0 / power.alpha))
-
-
-def local_energy(graph: WorkGraph, clock: Floats, power: ChipPower) -> float:
-    """Energy of running every task at its own clock, each core drawing c2 f + c3 by itself."""
-    return float(graph.work @ power.per_cycle(clock))
 
 
 def ordered_graph(graph: WorkGraph, placement: Placement | None) -> WorkGraph:

@@ -240,8 +240,8 @@ def _core_rows(question: GraphQuestion, rule: str, how: SearchEffort) -> Clocked
     if not power.levels:
         return core_rows(graph, placed, found.start, found.clock)
     if len(graph) > _LEVELS_SOLVED:
-        return neighbouring_levels(graph, placed, deadline_s, power, found.clock).rows
-    return local_levels(graph, placed, deadline_s, power).rows
+        return neighbouring_levels(graph, placed, deadline_s, power, found.clock)
+    return local_levels(graph, placed, deadline_s, power)
 
 
 def _island_rows(
