@@ -343,10 +343,8 @@ def _balanced(graph: WorkGraph, wish: Floats, entry: Floats) -> tuple[Floats, fl
     through[np.diff(graph.pred_at) == 0] = np.maximum(entry, 0.0)
     total = float(through.sum())
     wish, before = np.maximum(wish, 0.0), graph.before
-    asked, split = (
-        np.bincount(before, wish, len(graph))[before],
-        1.0 / np.diff(graph.succ_at)[before],
-    )
+    asked = np.bincount(before, wish, len(graph))[before]
+    split = 1.0 / np.diff(graph.succ_at)[before]  # evenly where nothing is wished
     np.divide(wish, asked, out=split, where=asked > 0.0)
     push_flow(graph.order, graph.succ_at, graph.succ, split, through)
     return through, total, through[before] * split
