@@ -74,8 +74,10 @@ class Table:
         self, rule: str, *, row: int, field: str, value: Any = ..., item: str | None = None
     ) -> InvalidInput:
         """Return the error for one cell: ``raise table.complaint(...)``."""
-        place = {"row": row, "source": self.source, "line": self.line(row)}
-        return InvalidInput(rule, item=item, field=field, value=value, **place)
+        source, line = self.source, self.line(row)
+        return InvalidInput(
+            rule, item=item, field=field, value=value, row=row, source=source, line=line
+        )
 
     def column_complaint(self, rule: str, name: str) -> InvalidInput:
         """Return the error for a whole column: it is about the header."""
