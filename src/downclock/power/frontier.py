@@ -237,7 +237,9 @@ def frontier(
     per_work = ends[:, application]
     columns = np.full(per_work.shape, np.inf)
     np.multiply(per_work, scale, out=columns, where=np.isfinite(per_work))
-    return Frontier(*columns, scale, curves, part[application], row[application])
+    t_min, t_opt, t_max, e_min_time, e_opt, e_max_time = columns
+    part, row = part[application], row[application]
+    return Frontier(t_min, t_opt, t_max, e_min_time, e_opt, e_max_time, scale, curves, part, row)
 
 
 def _of_applications(
