@@ -6,7 +6,7 @@ import ctypes
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
@@ -28,7 +28,9 @@ class Rows:
     def __len__(self) -> int:
         return len(self._low)
 
-    def add(self, low: float, high: float, *terms: tuple[Any, Floats | float]) -> None:
+    def add(
+        self, low: float, high: float, *terms: tuple[Any, Floats | Sequence[float] | float]
+    ) -> None:
         """Add ``low <= sum of terms <= high``; a term is variables and their coefficients."""
         pairs = [np.broadcast_arrays(variables, value) for variables, value in terms]
         columns, values = (
