@@ -15,7 +15,8 @@ import numpy as np
 
 from downclock.power.library_file import built_in_library
 from downclock.power.points import WIDE
-from downclock.problem.files.files import read_tasks, write_tasks
+from downclock.problem.files.read_tasks import read_tasks
+from downclock.problem.files.write_tasks import write_tasks
 from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks

@@ -38,11 +38,8 @@ def decoded(data: bytes, source: str | Path) -> str:
         return data.removeprefix(_BOM).decode("utf-8")
     except UnicodeDecodeError as error:
         at = error.start + len(data) - len(data.removeprefix(_BOM))
-        raise InvalidInput(
-            f"is not UTF-8 text (byte 0x{data[at]:02x} at offset {at})",
-            source=source,
-            line=data.count(b"\n", 0, at) + 1,
-        ) from None
+        rule = f"is not UTF-8 text (byte 0x{data[at]:02x} at offset {at})"
+        raise InvalidInput(rule, source=source, line=data.count(b"\n", 0, at) + 1) from None
 
 
 def parsed_json(text: str, source: str | Path) -> Any:
@@ -65,9 +62,8 @@ def _refuse_halves(value: Any, field: str) -> None:
     """Refuse text with half a character, which no file could hold; ``field`` is where it is."""
     if isinstance(value, str):
         if any("\ud800" <= letter <= "\udfff" for letter in value):
-            raise InvalidInput(
-                "holds half a character (a lone surrogate)", field=field, value=value
-            )
+            rule = "holds half a character (a lone surrogate)"
+            raise InvalidInput(rule, field=field, value=value)
     elif isinstance(value, dict):
         for key, inner in value.items():
             _refuse_halves(key, f"a key of {field}")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from html import escape
 from itertools import islice
@@ -73,15 +74,14 @@ class Table:
         self, rule: str, *, row: int, field: str, value: Any = ..., item: str | None = None
     ) -> InvalidInput:
         """Return the error for one cell: ``raise table.complaint(...)``."""
+        source, line = self.source, self.line(row)
         return InvalidInput(
-            rule,
-            item=item,
-            field=field,
-            value=value,
-            row=row,
-            source=self.source,
-            line=self.line(row),
+            rule, item=item, field=field, value=value, row=row, source=source, line=line
         )
+
+    def column_complaint(self, rule: str, name: str) -> InvalidInput:
+        """Return the error for a whole column: it is about the header."""
+        return InvalidInput(rule, item=f"column '{name}'", source=self.source, line=1)
 
     def refuse(
         self, bad: Bools, rule: str, field: str, value: Any = None, *, tasks: Names | None = None
@@ -230,7 +230,7 @@ class Columns:
         """Return the table as an Arrow table."""
         import pyarrow as pa
 
-        return pa.table({name: pa.array(column) for name, column in self.columns().items()})
+        return pa.table(self.columns())
 
     def to_pandas(self) -> pd.DataFrame:
         """Return the table as a pandas data frame."""
@@ -311,15 +311,9 @@ def read_csv(path: str | Path) -> Table:
 
 def read_parquet(path: str | Path) -> Table:
     """Read a Parquet file into the same kind of table; rows have no lines there."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    try:
-        stored = pq.ParquetFile(pa.BufferReader(read_bytes(path))).read()
+    with _opened(path) as file:
+        stored = file.read()
         stored.validate(full=True)
-    except (pa.ArrowException, OSError, ValueError) as error:
-        reason = str(error).splitlines()[0]
-        raise InvalidInput(f"is not a Parquet file: {reason}", source=path) from None
     _check_names(stored.column_names, path, None)
     columns = dict(zip(stored.column_names, map(_unpacked, stored.columns), strict=True))
     return Table(path, columns, stored.num_rows)
@@ -327,15 +321,22 @@ def read_parquet(path: str | Path) -> Table:
 
 def parquet_head(path: str | Path) -> str | None:
     """Return the text that `write_columns` put beside the columns; None where there is none."""
+    with _opened(path) as file:
+        kept = file.schema_arrow.metadata or {}
+    return decoded(kept[HEAD], path) if HEAD in kept else None
+
+
+@contextmanager
+def _opened(path: str | Path) -> Iterator[Any]:
+    """Open a Parquet file; what Arrow complains of inside is one `InvalidInput`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        kept = pq.read_schema(pa.BufferReader(read_bytes(path))).metadata or {}
+        yield pq.ParquetFile(pa.BufferReader(read_bytes(path)))
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise InvalidInput(f"is not a Parquet file: {reason}", source=path) from None
-    return decoded(kept[HEAD], path) if HEAD in kept else None
 
 
 def _unpacked(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -370,7 +371,7 @@ def write_columns(columns: Mapping[str, Any], path: str | Path, *, head: str | N
     import pyarrow.parquet as pq
 
     # One chunk a column: Arrow's CSV writer puts NUL bytes for empty chunks.
-    table = pa.table({name: _arrow(column) for name, column in columns.items()}).combine_chunks()
+    table = pa.table(dict(columns)).combine_chunks()
     if head is not None:
         table = table.replace_schema_metadata({HEAD: head})
     sink = pa.BufferOutputStream()
@@ -380,12 +381,6 @@ def write_columns(columns: Mapping[str, Any], path: str | Path, *, head: str | N
     else:
         pq.write_table(table, sink)
     write_bytes_atomically(path, sink.getvalue().to_pybytes())
-
-
-def _arrow(column: Any) -> pa.Array:
-    import pyarrow as pa
-
-    return column if isinstance(column, pa.Array | pa.ChunkedArray) else pa.array(column)
 
 
 def _check_lines(raw: bytes, path: str | Path) -> None:
@@ -399,12 +394,8 @@ def _check_lines(raw: bytes, path: str | Path) -> None:
     length = np.diff(np.concatenate([[-1], ends, [len(raw)]])) - 1
     if length.max() > LONGEST_LINE:
         line = int(np.argmax(length > LONGEST_LINE)) + 1
-        raise InvalidInput(
-            f"has {length[line - 1]} bytes; at most {LONGEST_LINE} are allowed",
-            item="the line",
-            source=path,
-            line=line,
-        )
+        rule = f"has {length[line - 1]} bytes; at most {LONGEST_LINE} are allowed"
+        raise InvalidInput(rule, item="the line", source=path, line=line)
 
 
 def _check_names(names: Sequence[str], path: str | Path, line: int | None) -> None:

@@ -16,6 +16,7 @@ Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
 Bools: TypeAlias = NDArray[np.bool_]
 Names: TypeAlias = NDArray[np.object_]
+Array: TypeAlias = NDArray[Any]
 
 TOLERANCE = 1e-9
 """Two numbers are equal when they differ by at most this times max(1, their size)."""

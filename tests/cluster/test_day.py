@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from downclock.problem.files.files import read_cluster
+from downclock.problem.files.read_cluster import read_cluster
 from downclock.schedule.account.account import account
 from downclock.study.as_it_ran import as_it_ran
 from downclock.workloads.traces.read import read_trace

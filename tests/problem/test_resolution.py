@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from downclock.errors import InvalidInput
-from downclock.problem.files.files import load_problem, read_problem, write_problem
+from downclock.problem.files.files import load_problem
+from downclock.problem.files.read_problem import read_problem
+from downclock.problem.files.write_problem import write_problem
 
 CLUSTER = """\
 applications = "library.json"

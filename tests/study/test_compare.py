@@ -11,7 +11,7 @@ import pytest
 from downclock.cli import main
 from downclock.errors import InvalidInput
 from downclock.planners.catalog import CATALOG, policy
-from downclock.problem.files.files import write_problem
+from downclock.problem.files.write_problem import write_problem
 from downclock.report.comparison import comparison_page
 from downclock.report.tables import rendered
 from downclock.study.baselines import chosen_policy

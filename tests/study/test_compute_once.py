@@ -17,7 +17,7 @@ from downclock.planners.cluster import bound as cluster_bound
 from downclock.planners.slots import plan as slots_plan
 from downclock.planners.slots import question as slots
 from downclock.power import frontier as frontiers
-from downclock.problem.files.files import write_problem
+from downclock.problem.files.write_problem import write_problem
 from tests.conftest import ROOT
 from tests.laws.test_policies import problem_of
 

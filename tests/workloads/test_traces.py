@@ -18,7 +18,7 @@ import downclock as dc
 from downclock.cli import trace_options
 from downclock.errors import InvalidInput
 from downclock.power.archetypes import card_archetype
-from downclock.problem.files.files import read_cluster
+from downclock.problem.files.read_cluster import read_cluster
 from downclock.report.converted import converted_page
 from downclock.study.as_it_ran import as_it_ran
 from downclock.workloads.traces.fractions import whole_gpus

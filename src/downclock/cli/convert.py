@@ -150,8 +150,7 @@ def _trace(
     output: str,
     form: options.Form,
 ) -> int:
-    from downclock.problem.files.files import write_problem
-    from downclock.problem.files.write_problem import SUFFIXES
+    from downclock.problem.files.write_problem import SUFFIXES, write_problem
     from downclock.report.converted import converted_page
     from downclock.schedule.files import SUFFIXES as SCHEDULES
     from downclock.schedule.files import write_schedule
@@ -208,7 +207,7 @@ def _graph(
     **asked: Any,
 ) -> int:
     from downclock.errors import InvalidInput
-    from downclock.problem.files.files import write_problem
+    from downclock.problem.files.write_problem import write_problem
     from downclock.report.describe import problem_page
     from downclock.workloads.stg import read_stg
     from downclock.workloads.wfformat import read_wfformat

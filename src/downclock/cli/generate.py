@@ -81,7 +81,7 @@ def command(
     session: options.Session, /, workload: str, output: str, form: options.Form, **wishes: Any
 ) -> None:
     """Draw a task set of the papers, with its cluster."""
-    from downclock.problem.files.files import write_problem
+    from downclock.problem.files.write_problem import write_problem
     from downclock.report.describe import problem_page
     from downclock.workloads.generate import generate
 

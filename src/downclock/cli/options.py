@@ -255,7 +255,8 @@ class Source:
 
     def _load(self) -> Problem:
         """Read a cluster and a file of jobs, or one problem file."""
-        from downclock.problem.files.files import load_problem, read_problem
+        from downclock.problem.files.files import load_problem
+        from downclock.problem.files.read_problem import read_problem
 
         files = self.files
         if len(files) == 2:

@@ -52,7 +52,7 @@ def _page(source: options.Source) -> options.Page:
 
 def _one_file(source: options.Source, path: str) -> options.Page:
     from downclock.power.library_file import BUILT_IN_PREFIX, is_built_in, read_library
-    from downclock.problem.files.files import read_cluster
+    from downclock.problem.files.read_cluster import read_cluster
     from downclock.report.describe import cluster_page, library_page, problem_page
 
     if is_built_in(path):

@@ -6,11 +6,49 @@ import ctypes
 import os
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
+import numpy as np
+
+from downclock.units import Floats, Ints
+
 _ONE = threading.Lock()
+
+
+class Rows:
+    """Sparse rows of a linear program with their bounds, gathered one by one."""
+
+    def __init__(self) -> None:
+        self._entries: list[tuple[Ints, Floats]] = []
+        self._low: list[float] = []
+        self._high: list[float] = []
+
+    def __len__(self) -> int:
+        return len(self._low)
+
+    def add(
+        self, low: float, high: float, *terms: tuple[Any, Floats | Sequence[float] | float]
+    ) -> None:
+        """Add ``low <= sum of terms <= high``; a term is variables and their coefficients."""
+        pairs = [np.broadcast_arrays(variables, value) for variables, value in terms]
+        columns, values = (
+            np.concatenate([*map(np.ravel, part)]) for part in zip(*pairs, strict=True)
+        )
+        self._entries.append((columns.astype(np.int64), values))
+        self._low.append(low)
+        self._high.append(high)
+
+    def constraint(self, width: int) -> Any:
+        """Return the rows over so many variables, as SciPy takes them."""
+        from scipy.optimize import LinearConstraint
+        from scipy.sparse import csr_array
+
+        columns, values = (np.concatenate(part) for part in zip(*self._entries, strict=True))
+        at = np.repeat(np.arange(len(self)), [column.size for column, _ in self._entries])
+        matrix = csr_array((values, (at, columns)), shape=(len(self), width))
+        return LinearConstraint(matrix, np.array(self._low), np.array(self._high))
 
 
 def solve_integer(*args: Any, **options: Any) -> Any:

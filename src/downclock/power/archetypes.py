@@ -75,12 +75,9 @@ def card_archetype(card: str, name: str) -> Archetype | None:
 
 def archetype(library: Library, kind: str, name: str) -> Archetype | None:
     """Return the mean of a library's applications of one class on a kind; None without any."""
-    if kind not in library.kinds:
-        return None
-    k = library.kinds.index(kind)
     parts = [
-        profiles.take(library.row[library.group[:, k] == g, k])
-        for g, profiles in enumerate(library.groups)
+        profiles.take(rows)
+        for profiles, _, rows in library.parts(kind)
         if isinstance(profiles, GpuProfiles)
     ]
     names = [spec.name for spec in fields(GpuProfiles)]

@@ -18,6 +18,9 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.power.frontier_convex import Curves
+from downclock.power.frontier_cpu import CpuCurves
+from downclock.power.frontier_gpu import GpuCurves
+from downclock.power.frontier_table import TableCurves
 from downclock.power.library import Library
 from downclock.power.points import ClockRange, Clocks
 from downclock.power.profiles import CpuProfiles, GpuProfiles, Profiles
@@ -129,8 +132,6 @@ class Frontier:
         limit, which it then must meet. Infeasible where it cannot, and where memory has no clock
         of its own that run times depend on in closed form.
         """
-        from downclock.power.frontier_gpu import GpuCurves
-
         answer = Settings.none(rows.size)
         for curves, mine, inner in self._parts(rows):
             if isinstance(curves, GpuCurves):
@@ -234,8 +235,8 @@ def frontier(
         ("curves", kind, clocks), lambda: _of_applications(library, kind, clocks)
     )
     per_work = ends[:, application]
-    reached, columns = np.isfinite(per_work), np.full(per_work.shape, np.inf)
-    np.multiply(per_work, scale, out=columns, where=reached)
+    columns = np.full(per_work.shape, np.inf)
+    np.multiply(per_work, scale, out=columns, where=np.isfinite(per_work))
     t_min, t_opt, t_max, e_min_time, e_opt, e_max_time = columns
     part, row = part[application], row[application]
     return Frontier(t_min, t_opt, t_max, e_min_time, e_opt, e_max_time, scale, curves, part, row)
@@ -250,18 +251,13 @@ def _of_applications(
     """
     part, row = np.full(len(library), -1), np.full(len(library), -1)
     curves: list[Curves] = []
-    column = library.kinds.index(kind) if kind in library.kinds else None
-    for g, profiles in enumerate(library.groups):
-        if column is None:
-            break
-        mine = np.flatnonzero(library.group[:, column] == g)
-        if mine.size:
-            used, row[mine] = np.unique(library.row[mine, column], return_inverse=True)
-            part[mine] = len(curves)
-            curves.append(_curves(profiles, used, clocks))
     ends = np.full((6, len(library)), np.inf)
-    for p, of in enumerate(curves):
-        mine, best = np.flatnonzero(part == p), of.optimum
+    for profiles, mine, rows in library.parts(kind):
+        used, row[mine] = np.unique(rows, return_inverse=True)
+        part[mine] = len(curves)
+        of = _curves(profiles, used, clocks)
+        curves.append(of)
+        best = of.optimum
         times, energies = (of.t_min_s, best.time_s, of.t_max_s), (of.e_min_time_j, best.energy_j)
         ends[:, mine] = np.array([*times, *energies, of.e_max_time_j])[:, row[mine]]
     return tuple(curves), part, row, ends
@@ -270,15 +266,9 @@ def _of_applications(
 def _curves(profiles: Profiles, used: Ints, clocks: Clocks) -> Curves:
     """Choose what answers for a hardware model on these clocks."""
     if isinstance(clocks, ClockRange) and isinstance(profiles, GpuProfiles):
-        from downclock.power.frontier_gpu import GpuCurves
-
         return GpuCurves.of(profiles, used, clocks)
     if isinstance(clocks, ClockRange) and isinstance(profiles, CpuProfiles):
-        from downclock.power.frontier_cpu import CpuCurves
-
         return CpuCurves.of(profiles, used, clocks)
-    from downclock.power.frontier_table import TableCurves
-
     return TableCurves.of(profiles, used, clocks)
 
 

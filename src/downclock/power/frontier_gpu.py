@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from downclock.power.frontier_convex import ConvexCurves
+from downclock.power.kernels.gpu_clock import Profiles, at_rows, cheapest_rows
 from downclock.power.points import ClockRange
 from downclock.power.profiles import GpuProfiles
 from downclock.power.settings import ROUNDING, Settings
 from downclock.units import Floats, Ints
-
-if TYPE_CHECKING:
-    from downclock.power.kernels.gpu_clock import Profiles
 
 
 def gpu_box(clocks: ClockRange) -> Floats:
@@ -37,8 +34,6 @@ class GpuCurves(ConvexCurves):
     @classmethod
     def of(cls, profiles: GpuProfiles, used: Ints, clocks: ClockRange) -> GpuCurves:
         """Make the curves of the rows ``used``."""
-        from downclock.power.kernels.gpu_clock import cheapest_rows
-
         profiles = profiles if used.size == len(profiles) else profiles.take(used)
         every = np.arange(len(profiles))
         fast = profiles.at(every, _fastest(profiles, clocks))
@@ -58,14 +53,10 @@ class GpuCurves(ConvexCurves):
 
     def at(self, rows: Ints, time_s: Floats, slack_s: Floats) -> Settings:
         """Least energy in exactly ``time_s``."""
-        from downclock.power.kernels.gpu_clock import at_rows
-
         return Settings(*at_rows(_columns(self.profiles), self.box, rows, time_s, slack_s))
 
     def cheapest(self, rows: Ints, time_price_w: Floats) -> Settings:
         """Least energy + price × time."""
-        from downclock.power.kernels.gpu_clock import cheapest_rows
-
         return Settings(*cheapest_rows(_columns(self.profiles), self.box, rows, time_price_w))
 
     def at_core(
@@ -97,8 +88,6 @@ class GpuCurves(ConvexCurves):
 
 
 def _columns(g: GpuProfiles) -> Profiles:
-    from downclock.power.kernels.gpu_clock import Profiles
-
     return Profiles(g.p0_w, g.gamma_w, g.c_w, g.d_s, g.delta, g.t0_s)
 
 

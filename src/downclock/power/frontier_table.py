@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from downclock.power.frontier_convex import Curves
+from downclock.power.kernels.ladder import best_so_far, cheapest_near, last_at_most, lower_hull
 from downclock.power.points import Clocks, ClockTable
 from downclock.power.profiles import MeasuredProfiles, Profiles
 from downclock.power.settings import ROUNDING, MixedSettings, Settings
@@ -56,8 +57,6 @@ class TableCurves(Curves):
     @classmethod
     def of(cls, profiles: Profiles, used: Ints, clocks: Clocks) -> TableCurves:
         """Make the curves of the rows ``used``; a measured row has its allowed measurements."""
-        from downclock.power.kernels.ladder import best_so_far, lower_hull
-
         points, steps = _all_steps(profiles, used, clocks)
         best = best_so_far(steps.offset, steps.energy_j)
         hull = _select(steps, lower_hull(steps.offset, steps.time_s, steps.energy_j))
@@ -81,32 +80,24 @@ class TableCurves(Curves):
 
     def at(self, rows: Ints, time_s: Floats, slack_s: Floats) -> Settings:
         """Least energy of the clocks with that time."""
-        from downclock.power.kernels.ladder import cheapest_near
-
         steps = self.steps
         entry = cheapest_near(steps.offset, steps.time_s, steps.energy_j, rows, time_s, slack_s)
         return _pick(steps, self.points, entry)
 
     def within(self, rows: Ints, limit_s: Floats) -> Settings:
         """Least energy of the clocks that are fast enough."""
-        from downclock.power.kernels.ladder import last_at_most
-
         limit = limit_s * (1.0 + ROUNDING)
         entry = last_at_most(self.steps.offset, self.steps.time_s, rows, limit)
         return _pick(self.steps, self.points, _through(self.best, entry))
 
     def cheapest(self, rows: Ints, time_price_w: Floats) -> Settings:
         """Least energy + price × time: the last corner worth slowing down to."""
-        from downclock.power.kernels.ladder import last_at_most
-
         worth = np.nextafter(-time_price_w, -np.inf)
         entry = last_at_most(self.hull.offset, self.hull_slope, rows, worth)
         return _pick(self.hull, self.points, entry)
 
     def mixed_at(self, rows: Ints, time_s: Floats, slack_s: Floats) -> MixedSettings:
         """Two neighbouring corners of the hull, mixed to last ``time_s``."""
-        from downclock.power.kernels.ladder import last_at_most
-
         shortest, longest = self.t_min_s[rows], self.t_max_s[rows]
         good = (time_s >= shortest - slack_s) & (time_s <= longest + slack_s)
         asked = np.where(good, np.clip(time_s, shortest, longest), -np.inf)

@@ -3,19 +3,29 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from downclock.errors import InvalidInput, suggestion
 from downclock.memo import Memo
-from downclock.power.points import FIXED_VOLTAGE, Clocks, ClockTable, PowerLimits, VoltageLaw
+from downclock.power.points import (
+    FIXED_VOLTAGE,
+    Clocks,
+    ClockTable,
+    PowerLimits,
+    VoltageLaw,
+    clock_pairs,
+)
 from downclock.power.profiles import CpuProfiles, GpuProfiles, Profiles
 from downclock.units import Floats, Ints, Names
 
 T = TypeVar("T")
+
+Part: TypeAlias = tuple[Profiles, Ints, Ints]
+"""Profiles of one model, which applications have them, and their rows."""
 
 SETTINGS = ("core_mhz", "memory_mhz", "power_limit_w")
 """Lists of what can be set: fields of `Basis`."""
@@ -110,14 +120,9 @@ class Library:
             rule = "has profiles that do not say their clocks: give it a ClockRange or ClockTable"
             raise InvalidInput(rule, item=f"kind '{kind}'")
         memories = np.array(known.memory_mhz or (known.default_memory_mhz or 1.0,))
-        cores = np.array(known.core_mhz)
-        return ClockTable(
-            np.tile(cores, memories.size),
-            np.repeat(memories, cores.size),
-            known.default_core_mhz,
-            known.default_memory_mhz or float(memories[0]),
-            known.law or FIXED_VOLTAGE,
-        )
+        default_memory = known.default_memory_mhz or float(memories[0])
+        law, pairs = known.law or FIXED_VOLTAGE, clock_pairs(np.array(known.core_mhz), memories)
+        return ClockTable(*pairs, known.default_core_mhz, default_memory, law)
 
     def rows_of(self, names: Sequence[str]) -> Ints:
         """Return the rows of applications by name.
@@ -147,26 +152,27 @@ class Library:
         """Compute something that depends on the library alone, the first time it is asked."""
         return self._memo.once(key, compute)
 
+    def parts(self, kind: str, application: Ints | None = None) -> Iterator[Part]:
+        """Yield the profiles that these applications (all by default) have on a kind, by model."""
+        k = self.kinds.index(kind) if kind in self.kinds else None
+        some = slice(None) if application is None else application
+        for g, profiles in enumerate(self.groups if k is not None else ()):
+            mine = np.flatnonzero(self.group[some, k] == g)
+            if mine.size:
+                yield profiles, mine, self.row[some, k][mine]
+
     def needs_voltage(self, kind: str) -> bool:
         """Tell whether the power of any profile of a kind depends on the core voltage."""
-        if kind not in self.kinds:
-            return False
-        k = self.kinds.index(kind)
         return any(
-            bool(np.any(profiles.c_w[self.row[self.group[:, k] == g, k]] > 0.0))
-            for g, profiles in enumerate(self.groups)
-            if isinstance(profiles, GpuProfiles)
+            isinstance(profiles, GpuProfiles) and bool(np.any(profiles.c_w[rows] > 0.0))
+            for profiles, _, rows in self.parts(kind)
         )
 
     def shortest_s(self, kind: str, clocks: Clocks) -> Floats:
         """Least time of a unit of each application (a,); infinite where there is no profile."""
         least = np.full(len(self), np.inf)
-        if kind in self.kinds:
-            k = self.kinds.index(kind)
-            for g, profiles in enumerate(self.groups):
-                mine = np.flatnonzero(self.group[:, k] == g)
-                if mine.size:
-                    least[mine] = profiles.shortest_s(clocks)[self.row[mine, k]]
+        for profiles, mine, rows in self.parts(kind):
+            least[mine] = profiles.shortest_s(clocks)[rows]
         return least
 
     def core_law(self, application: Ints, kind: str) -> CpuProfiles | None:
@@ -199,12 +205,7 @@ class Library:
     def at(self, application: Ints, kind: str, points: Floats) -> tuple[Floats, Floats]:
         """Return (time_s, power_w) per unit of work; NaN where there is no profile."""
         time, power = np.full(len(application), np.nan), np.full(len(application), np.nan)
-        if kind not in self.kinds:
-            return time, power
-        k = self.kinds.index(kind)
-        for g, profiles in enumerate(self.groups):
-            mine = np.flatnonzero(self.group[application, k] == g)
-            rows = self.row[application[mine], k]
+        for profiles, mine, rows in self.parts(kind, application):
             time[mine], power[mine] = profiles.at(rows, points[mine])
         return time, power
 

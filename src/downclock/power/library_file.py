@@ -296,24 +296,17 @@ def _numbers(
 def _built(names: list[str], rows: list[_Row], basis: Mapping[str, Basis], source: str) -> Library:
     """Return the library: profiles grouped by model, found by application and kind."""
     kinds = tuple(dict.fromkeys(row.kind for row in rows))
-    models = tuple(dict.fromkeys(row.model for row in rows))
-    by_model = {model: [row for row in rows if row.model == model] for model in models}
-    library = Library(
-        np.array(names, dtype=object),
-        kinds,
-        tuple(_group(model, by_model[model]) for model in models),
-        np.full((len(names), len(kinds)), -1, dtype=np.int64),
-        np.zeros((len(names), len(kinds)), dtype=np.int64),
-        basis,
-        source,
-    )
     place = {name: a for a, name in enumerate(names)}
     column = {kind: k for k, kind in enumerate(kinds)}
-    for g, model in enumerate(models):
-        for r, row in enumerate(by_model[model]):
-            at = place[row.application], column[row.kind]
-            library.group[at], library.row[at] = g, r
-    return library
+    group = np.full((len(names), len(kinds)), -1, dtype=np.int64)
+    number = np.zeros_like(group)
+    by_model: dict[str, list[_Row]] = {}
+    for row in rows:
+        mine, at = by_model.setdefault(row.model, []), (place[row.application], column[row.kind])
+        group[at], number[at] = list(by_model).index(row.model), len(mine)
+        mine.append(row)
+    groups = tuple(_group(model, mine) for model, mine in by_model.items())
+    return Library(np.array(names, dtype=object), kinds, groups, group, number, basis, source)
 
 
 def _group(model: str, rows: list[_Row]) -> Profiles:

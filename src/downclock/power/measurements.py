@@ -136,11 +136,10 @@ def _refuse_two_knobs(table: Table, knobs: Mapping[str, str], given: Sequence[st
         column = knobs[knob]
         if knob in given and column != knob and re.search("power|limit|watt", column.lower()):
             rule = f"is a power limit by its name, not a clock: write power_limit_w={column}"
-            raise InvalidInput(rule, item=f"column '{column}'", source=table.source, line=1)
+            raise table.column_complaint(rule, column)
     if {"power_limit_w", "core_mhz"} <= set(given):
         rule = f"cannot be fitted together with the clocks of column '{knobs['core_mhz']}'"
-        column = knobs["power_limit_w"]
-        raise InvalidInput(rule, item=f"column '{column}'", source=table.source, line=1)
+        raise table.column_complaint(rule, knobs["power_limit_w"])
     if "core_mhz" in given and knobs["core_mhz"] not in table.columns:
         limits = [name for name in table.columns if "power_limit" in name.lower()]
         if limits:

@@ -111,11 +111,8 @@ class ClockRange:
         for name in ("core", "memory", "volt"):
             low, high = getattr(self, f"{name}_min"), getattr(self, f"{name}_max")
             if not (np.isfinite(high) and low <= high + TOLERANCE):
-                raise InvalidInput(
-                    f"must be finite and at least {name}_min={low}",
-                    field=f"{name}_max",
-                    value=high,
-                )
+                rule = f"must be finite and at least {name}_min={low}"
+                raise InvalidInput(rule, field=f"{name}_max", value=high)
             require_quantity(f"{name}_max", high)
         self._check_law()
 
@@ -138,15 +135,10 @@ class ClockRange:
 
     def allows(self, points: Floats) -> Bools:
         """Tell which points (n, 3) lie in the box and keep the core stable."""
-        core, memory, volt = points[:, CORE], points[:, MEMORY], points[:, VOLT]
-        return np.asarray(
-            (core >= self.core_min - TOLERANCE)
-            & (core <= self.core_max + TOLERANCE)
-            & (memory >= self.memory_min - TOLERANCE)
-            & (memory <= self.memory_max + TOLERANCE)
-            & (volt <= self.volt_max + TOLERANCE)
-            & (volt >= self.volt(core) - TOLERANCE)
-        )
+        clocks, volt = points[:, :VOLT], points[:, VOLT]
+        inside = (clocks >= self.low - TOLERANCE) & (clocks <= self.high + TOLERANCE)
+        stable = volt >= self.volt(points[:, CORE]) - TOLERANCE
+        return np.asarray(np.all(inside, axis=1) & stable & (volt <= self.volt_max + TOLERANCE))
 
     @property
     def default(self) -> Floats:
@@ -199,18 +191,15 @@ class ClockRange:
         """Voltages so far apart, each with the fastest core clock it allows: (core, volt)."""
         steps = int(np.floor((self.volt_max - self.volt_min) / step + TOLERANCE)) + 1
         volts = (self.volt_min + step * np.arange(steps)).tolist()
-        return [(float(np.clip(self.law.max_core(v), *self._cores)), v) for v in volts]
+        cores = [np.clip(self.law.max_core(v), self.core_min, self.core_max) for v in volts]
+        return [(float(core), v) for core, v in zip(cores, volts, strict=True)]
 
     def step(self, point: Floats, way: int) -> Floats | None:
         """A point with a core clock `STEP` up or down; None at the end."""
-        core = float(np.clip(point[CORE] * (1.0 + way * STEP), *self._cores))
+        core = float(np.clip(point[CORE] * (1.0 + way * STEP), self.core_min, self.core_max))
         if abs(core - point[CORE]) <= TOLERANCE:
             return None
         return np.array([core, point[MEMORY], float(self.volt(core))])
-
-    @property
-    def _cores(self) -> tuple[float, float]:
-        return self.core_min, self.core_max
 
     def words(self, point: Floats) -> str:
         """A point as people say it: ratios to the default."""
@@ -369,6 +358,11 @@ class ClockTable(PointTable):
             "default_memory_mhz": float(self.default_memory_mhz),
             "law": law_data(self.law),
         }
+
+
+def clock_pairs(core_mhz: Floats, memory_mhz: Floats) -> tuple[Floats, Floats]:
+    """Return core and memory of every combination of two lists of clocks."""
+    return np.tile(core_mhz, memory_mhz.size), np.repeat(memory_mhz, core_mhz.size)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

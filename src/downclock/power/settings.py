@@ -45,7 +45,6 @@ class Settings(_Answers):
     """One operating point per row.
 
     Attributes:
-        time_s, energy_j: run time and run energy (n,); NaN and infinite where infeasible.
         points: core, memory, volt (n, 3); NaN where infeasible.
     """
 
@@ -73,7 +72,6 @@ class MixedSettings(_Answers):
     """Two operating points per row and how the work is divided between them.
 
     Attributes:
-        time_s, energy_j: run time and run energy (n,); NaN and infinite where infeasible.
         first, second: core, memory, volt (n, 3); equal where one point does it all.
         share: fraction of the work done at ``first`` (n,).
     """

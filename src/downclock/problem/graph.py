@@ -7,8 +7,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from downclock.errors import InvalidInput
+from downclock.kernels.graph_order import topological_order
 from downclock.quantities import refuse_rows
 from downclock.units import Ints, as_column
+
+
+def grouped(n: int, key: Ints, value: Ints) -> tuple[Ints, Ints]:
+    """Group ``value`` by ``key`` in 0..n-1, both (m,): offsets (n + 1,) and the grouped values."""
+    by_key = np.argsort(key, kind="stable")
+    at = np.searchsorted(key[by_key], np.arange(n + 1)).astype(np.int64)
+    return at, np.ascontiguousarray(value[by_key])
 
 
 def _none() -> Ints:
@@ -40,8 +48,6 @@ class Edges:
         """
         if len(self) == 0:
             return np.arange(n)
-        from downclock.kernels.graph_order import topological_order
-
         for name, ends in (("before", self.before), ("after", self.after)):
             refuse_rows((ends < 0) | (ends >= n), "names no task", field=name, values=ends)
         order, placed = topological_order(n, self.before, self.after)
@@ -67,9 +73,7 @@ class Edges:
         hit[seeds] = True
         if len(self) == 0:
             return np.flatnonzero(hit)
-        rank = np.empty(n, dtype=np.int64)
-        rank[self.order(n)] = np.arange(n)
-        by_rank = np.argsort(rank[self.before], kind="stable")
+        by_rank = np.argsort(np.argsort(self.order(n))[self.before], kind="stable")
         for before, after in zip(self.before[by_rank], self.after[by_rank], strict=True):
             if hit[before]:
                 hit[after] = True

@@ -178,23 +178,21 @@ class Platform:
         chip_server = np.repeat(np.arange(per_server.size), chips[per_server])
         per_chip = per_server[chip_server]
 
-        def column(field: str, rows: Ints) -> Floats:
-            return np.array([getattr(spec, field) for spec in specs], dtype=np.float64)[rows]
-
+        columns = {
+            field: np.array([getattr(spec, field) for spec in specs], dtype=np.float64)
+            for field in SERVER_QUANTITIES
+        }
         return cls(
             kinds=kinds,
             kind=kind,
             chip=chip,
             chip_server=chip_server,
-            shared_w=column("shared_w", per_chip),
-            shared_w_per_clock=column("shared_w_per_clock", per_chip),
             server_name=_server_names(specs),
             zone=np.array([zones.index(spec.zone) for spec in specs])[per_server],
-            host_w=column("host_w", per_server),
-            sleep_w=column("sleep_w", per_server),
-            wake_j=column("wake_j", per_server),
-            wake_s=column("wake_s", per_server),
-            initially_on=column("initially_on", per_server).astype(bool),
+            initially_on=np.array([spec.initially_on for spec in specs], dtype=bool)[per_server],
+            **{
+                k: v[per_chip if k.startswith("shared") else per_server] for k, v in columns.items()
+            },
             zones=zones,
             slot_s=slot_s,
             specs=specs,
@@ -274,10 +272,8 @@ def _expand(specs: tuple[ServerSpec, ...], index: dict[str, int]) -> tuple[Ints,
     first = 0
     for spec in specs:
         names, counts = zip(*spec.processors, strict=True)
-        kind, per_server = (
-            np.repeat([index[name] for name in names], counts),
-            _chips_per_server(spec),
-        )
+        kind = np.repeat([index[name] for name in names], counts)
+        per_server = _chips_per_server(spec)
         chip = np.repeat(np.arange(len(counts)), counts) if spec.chip_wide else np.arange(kind.size)
         kinds.append(np.tile(kind, spec.count))
         chips.append((first + np.arange(spec.count)[:, None] * per_server + chip).ravel())
@@ -288,9 +284,8 @@ def _expand(specs: tuple[ServerSpec, ...], index: dict[str, int]) -> tuple[Ints,
 def _server_names(specs: tuple[ServerSpec, ...]) -> Names:
     names: list[str] = []
     for spec in specs:
-        names += (
-            [spec.name] if spec.count == 1 else [f"{spec.name}{i + 1}" for i in range(spec.count)]
-        )
+        numbers = [""] if spec.count == 1 else range(1, spec.count + 1)
+        names += [f"{spec.name}{number}" for number in numbers]
     if len(set(names)) != len(names):
         twice = Counter(names).most_common(1)[0][0]
         raise InvalidInput("is the name of two servers", item=f"server '{twice}'")

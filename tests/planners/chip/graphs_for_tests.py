@@ -7,7 +7,9 @@ import itertools
 import numpy as np
 from hypothesis import strategies as st
 
+from downclock.planners.chip.clocks import ChipPower
 from downclock.planners.chip.model import WorkGraph
+from downclock.planners.chip.segments import ClockedRows
 from downclock.problem.graph import Edges
 from downclock.workloads.task_graph import TaskGraph
 
@@ -23,6 +25,11 @@ EXAMPLE1 = graph_of(
     *[(i, 5) for i in range(1, 5)],
 )
 """gerards Example 1."""
+
+
+def energy_of(graph: WorkGraph, rows: ClockedRows, power: ChipPower) -> float:
+    """Energy of rows with a clock per core."""
+    return float(graph.work[rows.task] * rows.share @ power.per_cycle(rows.clock))
 
 
 def named(graph: WorkGraph) -> TaskGraph:

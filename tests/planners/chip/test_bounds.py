@@ -92,11 +92,12 @@ def test_limited_clocks_have_their_own_bound(graph, cores, c2, c3) -> None:
     power = ChipPower(c2=c2, c3=c3)
     omega = list_schedule(graph, cores, "hlf").parallelism(graph)
     deadline = 2.0 * makespan(omega)
-    levels = np.array([0.4, 0.7, 1.0])
-    _, mixed = level_clocks(omega, deadline, power, levels)
-    assert global_bound(graph, cores, deadline, power, levels) <= mixed * (1.0 + 1e-9)
-    boxed = global_clocks(omega, deadline, power, slowest=0.4, fastest=1.0).energy
-    assert global_bound(graph, cores, deadline, power, (0.4, 1.0)) <= boxed * (1.0 + 1e-9)
+    listed = replace(power, levels=(0.4, 0.7, 1.0))
+    _, mixed = level_clocks(omega, deadline, listed)
+    assert global_bound(graph, cores, deadline, listed) <= mixed * (1.0 + 1e-9)
+    limited = replace(power, slowest=0.4, fastest=1.0)
+    boxed = global_clocks(omega, deadline, limited).energy
+    assert global_bound(graph, cores, deadline, limited) <= boxed * (1.0 + 1e-9)
     free = global_clocks(omega, deadline, power).energy
     assert global_bound(graph, cores, deadline, power) <= free * (1.0 + 1e-9)
 

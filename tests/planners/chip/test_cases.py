@@ -18,7 +18,8 @@ from downclock.planners.chip.plan import plan_graph
 from downclock.planners.chip.search import SearchEffort
 from downclock.planners.chip.segments import chip_rows
 from downclock.power.points import ClockRange, ClockTable
-from downclock.problem.files.files import load_problem, read_problem
+from downclock.problem.files.files import load_problem
+from downclock.problem.files.read_problem import read_problem
 from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -95,12 +97,13 @@ def test_aware_single_clock_is_the_best_single_clock() -> None:
 def test_limited_clocks_stay_inside_and_match_many_levels(omega, power, tightness) -> None:
     low, high = 0.4, 1.2
     deadline = makespan(omega) / high * (1.0 + tightness)
-    best = global_clocks(omega, deadline, power, slowest=low, fastest=high)
+    best = global_clocks(omega, deadline, replace(power, slowest=low, fastest=high))
     used = omega[1:] > 0.0
     assert np.all(best.clock[1:][used] >= low - 1e-12)
     assert np.all(best.clock[1:][used] <= high + 1e-12)
     assert best.time <= deadline * (1.0 + 1e-9)
-    _, fine = level_clocks(omega, deadline, power, np.linspace(low, high, 400))
+    many = replace(power, levels=tuple(np.linspace(low, high, 400).tolist()))
+    _, fine = level_clocks(omega, deadline, many)
     assert best.energy <= fine * (1.0 + 1e-9)
     assert fine == pytest.approx(best.energy, rel=2e-4)
 
@@ -109,7 +112,7 @@ def test_limited_clocks_stay_inside_and_match_many_levels(omega, power, tightnes
 def test_levels_equal_the_linear_program(omega, power, slack) -> None:
     levels = np.array([0.3, 0.5, 0.8, 1.0])
     deadline = makespan(omega) * slack
-    cycles, energy = level_clocks(omega, deadline, power, levels)
+    cycles, energy = level_clocks(omega, deadline, replace(power, levels=tuple(levels.tolist())))
     assert cycles.sum(axis=1)[1:] == pytest.approx(omega[1:])
     assert float((cycles / levels).sum()) <= deadline * (1.0 + 1e-9)
     m = np.arange(1, omega.size)[:, None]
@@ -127,9 +130,9 @@ def test_levels_equal_the_linear_program(omega, power, slack) -> None:
 
 def test_impossible_deadlines_are_refused() -> None:
     with pytest.raises(InvalidInput, match=r"deadline=10\.0 is too short for 60 cycles"):
-        global_clocks(OMEGA1, 10.0, ChipPower(), fastest=2.0)
+        global_clocks(OMEGA1, 10.0, ChipPower(fastest=2.0))
     with pytest.raises(InvalidInput, match="deadline"):
-        level_clocks(OMEGA1, 10.0, ChipPower(), np.array([1.0, 2.0]))
+        level_clocks(OMEGA1, 10.0, ChipPower(levels=(1.0, 2.0)))
     with pytest.raises(InvalidInput, match="deadline=0 must be positive"):
         global_clocks(OMEGA1, 0, ChipPower())
 

@@ -14,7 +14,7 @@ from downclock.planners.chip.lists import list_schedule
 from downclock.planners.chip.local import local_clocks, ordered_graph
 from downclock.planners.chip.local_search import search_local
 from downclock.planners.chip.search import SearchEffort
-from tests.planners.chip.graphs_for_tests import EXAMPLE1, graph_of, random_graphs
+from tests.planners.chip.graphs_for_tests import EXAMPLE1, energy_of, graph_of, random_graphs
 
 
 @settings(max_examples=40)
@@ -26,13 +26,13 @@ from tests.planners.chip.graphs_for_tests import EXAMPLE1, graph_of, random_grap
     st.floats(1.0, 3.0),
 )
 def test_quick_clocks_end_in_time_and_enclose_the_optimum(graph, cores, c3, limits, slack) -> None:
-    power, (slowest, fastest) = ChipPower(c3=c3), limits
+    slowest, fastest = limits
+    power = ChipPower(c3=c3, slowest=slowest, fastest=fastest)
     placed = list_schedule(graph, cores, "hlf")
     joint = ordered_graph(graph, placed)
     deadline = joint.critical_path * slack
     quick, exact = (
-        local_clocks(graph, placed, deadline, power, slowest=slowest, fastest=fastest, quick=quick)
-        for quick in (True, False)
+        local_clocks(graph, placed, deadline, power, quick=quick) for quick in (True, False)
     )
     end = quick.start + graph.work / quick.clock
     assert end.max() <= deadline * (1.0 + 1e-9)
@@ -77,18 +77,19 @@ def test_a_fork_and_join_wider_than_the_chip_is_nearly_tight() -> None:
 
 
 def test_neighbouring_levels_keep_the_run_times() -> None:
-    levels, power = np.array([0.2, 0.5, 1.0]), ChipPower(c3=0.1)
+    power = ChipPower(c3=0.1, levels=(0.2, 0.5, 1.0))
     placed, deadline = list_schedule(EXAMPLE1, 3, "hlf"), 100.0
-    free = local_clocks(EXAMPLE1, placed, deadline, power, slowest=0.2, fastest=1.0)
-    mixed = neighbouring_levels(EXAMPLE1, placed, deadline, power, levels, free.clock)
-    assert (mixed.cycles / levels).sum(axis=1) == pytest.approx(EXAMPLE1.work / free.clock)
-    assert mixed.rows.end_s.max() <= deadline * (1.0 + 1e-9)
-    solved = local_levels(EXAMPLE1, placed, deadline, power, levels)
-    assert solved.energy * (1.0 - 1e-9) <= mixed.energy <= 1.1 * solved.energy
-    one = neighbouring_levels(
-        EXAMPLE1, placed, deadline, power, np.array([1.0]), np.ones(len(EXAMPLE1))
-    )
-    assert np.all(one.rows.clock == 1.0)
+    free = local_clocks(EXAMPLE1, placed, deadline, power)
+    mixed = neighbouring_levels(EXAMPLE1, placed, deadline, power, free.clock)
+    run_s = np.bincount(mixed.task, mixed.end_s - mixed.start_s)
+    assert run_s == pytest.approx(EXAMPLE1.work / free.clock)
+    assert mixed.end_s.max() <= deadline * (1.0 + 1e-9)
+    solved = local_levels(EXAMPLE1, placed, deadline, power)
+    least, reached = (energy_of(EXAMPLE1, rows, power) for rows in (solved, mixed))
+    assert least * (1.0 - 1e-9) <= reached <= 1.1 * least
+    alone = ChipPower(c3=0.1, levels=(1.0,))
+    one = neighbouring_levels(EXAMPLE1, placed, deadline, alone, np.ones(len(EXAMPLE1)))
+    assert np.all(one.clock == 1.0)
 
 
 def test_the_first_plan_is_told_at_once_and_the_answer_repeats() -> None:

@@ -14,12 +14,12 @@ from downclock.planners.chip.bounds import local_bound
 from downclock.planners.chip.clocks import ChipPower, global_clocks
 from downclock.planners.chip.levels import local_levels
 from downclock.planners.chip.lists import list_schedule
-from downclock.planners.chip.local import local_clocks, local_energy, ordered_graph
+from downclock.planners.chip.local import local_clocks, ordered_graph
 from downclock.planners.chip.local_search import search_local
 from downclock.planners.chip.model import WorkGraph
 from downclock.planners.chip.search import SearchEffort
 from downclock.workloads.stg import read_stg
-from tests.planners.chip.graphs_for_tests import EXAMPLE1, graph_of, random_graphs
+from tests.planners.chip.graphs_for_tests import EXAMPLE1, energy_of, graph_of, random_graphs
 
 
 def test_a_chain_runs_at_one_clock() -> None:
@@ -56,7 +56,7 @@ def test_clocks_meet_the_deadline_and_prove_themselves(graph, cores, c3, alpha, 
     assert end.max() <= deadline * (1.0 + 1e-9)
     assert np.all(end[joint.before] <= found.start[joint.succ] + 1e-9 * deadline)
     assert -1e-9 <= found.residual < 1e-6
-    assert found.energy == pytest.approx(local_energy(graph, found.clock, power))
+    assert found.energy == pytest.approx(graph.work @ power.per_cycle(found.clock))
     assert local_bound(graph, cores, deadline, power) <= found.energy * (1.0 + 1e-9)
     if c3 == 0.0:
         chip = global_clocks(placed.parallelism(graph), deadline, power).energy
@@ -68,13 +68,14 @@ def test_clocks_meet_the_deadline_and_prove_themselves(graph, cores, c3, alpha, 
 def test_many_levels_come_close_to_free_clocks(graph, cores, slack) -> None:
     placed = list_schedule(graph, cores, "hlf")
     deadline = ordered_graph(graph, placed).critical_path * slack
-    levels = np.linspace(0.2, 1.0, 60)
-    free = local_clocks(graph, placed, deadline, ChipPower(), slowest=0.2, fastest=1.0)
-    mixed = local_levels(graph, placed, deadline, ChipPower(), levels)
-    assert mixed.energy >= free.energy * (1.0 - 1e-6)
-    assert mixed.energy <= free.energy * 1.002
-    assert mixed.rows.end_s.max() <= deadline * (1.0 + 1e-9)
-    assert mixed.cycles.sum(axis=1) == pytest.approx(graph.work)
+    levels = tuple(np.linspace(0.2, 1.0, 60).tolist())
+    free = local_clocks(graph, placed, deadline, ChipPower(slowest=0.2, fastest=1.0))
+    mixed = local_levels(graph, placed, deadline, ChipPower(levels=levels))
+    joules = energy_of(graph, mixed, ChipPower())
+    assert joules >= free.energy * (1.0 - 1e-6)
+    assert joules <= free.energy * 1.002
+    assert mixed.end_s.max() <= deadline * (1.0 + 1e-9)
+    assert np.bincount(mixed.task, mixed.share, len(graph))[graph.work > 0.0] == pytest.approx(1.0)
 
 
 def test_a_fork_and_join_wider_than_the_chip_has_a_tight_bound() -> None:
@@ -96,10 +97,10 @@ def test_redundant_edges_are_dropped_and_change_nothing() -> None:
 
 def test_too_short_deadlines_are_refused() -> None:
     with pytest.raises(InvalidInput, match="the fastest clock needs 60"):
-        local_clocks(EXAMPLE1, None, 59.0, ChipPower(), fastest=1.0)
+        local_clocks(EXAMPLE1, None, 59.0, ChipPower(fastest=1.0))
     placed = list_schedule(EXAMPLE1, 3, "hlf")
     with pytest.raises(InvalidInput, match="the fastest clock needs 60"):
-        local_levels(EXAMPLE1, placed, 59.0, ChipPower(), np.array([0.5, 1.0]))
+        local_levels(EXAMPLE1, placed, 59.0, ChipPower(levels=(0.5, 1.0)))
 
 
 def test_search_is_repeatable_and_not_worse_than_levels() -> None:

@@ -13,10 +13,8 @@ from downclock.planners.slots.model import (
     SlotGraph,
     SlotGraphIndex,
     SlotPlan,
-    cost_table,
     is_valid,
     levels,
-    plan_cost,
 )
 from downclock.planners.slots.multipliers import CapacityMultipliers
 from downclock.planners.slots.order import best_intervals, machines_of, order_edges
@@ -47,9 +45,8 @@ def with_power(graph: SlotGraph, name: str, pause: bool) -> SlotGraph:
 def test_tables_hold_the_least_cost_of_every_interval(name: str, pause: bool) -> None:
     for seed in range(4):
         graph = with_power(tiny_graph(seed, slots=(4, 5)), name, pause)
-        index = SlotGraphIndex.of(graph)
-        table = cost_table(index, graph.slots)
-        envelope = cost_table(index, graph.slots, envelope=True)
+        index = SlotGraphIndex.of(graph).priced(graph.slots)
+        table, envelope = index.table, index.priced(graph.slots, envelope=True).table
         for task in range(len(graph)):
             expected = interval_costs(graph, task)
             for first in range(graph.slots):
@@ -69,7 +66,7 @@ def test_tables_of_convex_power_are_monge(name: str, pause: bool) -> None:
     graph = with_power(tiny_graph(0), name, pause)
     graph = replace(graph, price=random.random(30), due=np.empty(0), release=np.empty(0))
     assert graph.monge
-    table = cost_table(SlotGraphIndex.of(graph), 30)[-1]
+    table = SlotGraphIndex.of(graph).priced(30).table[-1]
     for s in range(28):
         for length in range(1, 29 - s):
             inner = table[s + 1, length - 1]
@@ -86,10 +83,9 @@ def test_every_bound_is_below_the_optimum_and_the_proof_meets_it(name: str, paus
         best = brute_force(graph)
         if np.isinf(best):
             continue
-        index = SlotGraphIndex.of(graph)
-        fluid, table = Fluid.of(graph), cost_table(index, graph.slots)
+        index, fluid = SlotGraphIndex.of(graph).priced(graph.slots), Fluid.of(graph)
         assert fluid_bound(graph, fluid) <= best + 1e-12
-        assert SeparableBound.of(index, table, fluid).bound <= best + 1e-12
+        assert SeparableBound.of(index, fluid).bound <= best + 1e-12
         found = solve_slots(graph, rounds=20, proof_s=np.inf)
         assert found.bound <= best + 1e-9
         assert found.cost == pytest.approx(best, abs=1e-9)
@@ -98,18 +94,18 @@ def test_every_bound_is_below_the_optimum_and_the_proof_meets_it(name: str, paus
 def test_levels_do_all_the_work_at_the_cost_of_the_table() -> None:
     for seed in range(20):
         graph = with_power(tiny_graph(seed), "uneven", pause=True)
-        index = SlotGraphIndex.of(graph)
-        table = cost_table(index, graph.slots)
+        index = SlotGraphIndex.of(graph).priced(graph.slots)
         n = len(graph)
         plan = SlotPlan(np.zeros(n, int), np.full(n, graph.slots - 1), 0.0)
-        if not np.isfinite(plan_cost(index, table, plan.first, plan.last)):
+        if not np.isfinite(index.plan(plan.first, plan.last).cost):
             continue
-        for i, chosen in enumerate(levels(graph, plan)):
+        for i in range(len(graph)):
+            chosen = levels(graph, plan, i)
             on = np.flatnonzero(chosen >= 0)
             assert graph.units[0, chosen[on]].sum() >= graph.work[i]
             assert graph.units[0, chosen[on[:-1]]].sum() < graph.work[i]
             cost = float(graph.price[on] @ graph.power[0, chosen[on]])
-            assert cost == pytest.approx(table[index.row[i], 0, graph.slots - 1], abs=1e-12)
+            assert cost == pytest.approx(index.table[index.row[i], 0, graph.slots - 1], abs=1e-12)
 
 
 def test_a_fixed_order_is_solved_to_the_optimum_by_one_cut() -> None:
@@ -123,8 +119,7 @@ def test_a_fixed_order_is_solved_to_the_optimum_by_one_cut() -> None:
         first = np.concatenate([[0], np.cumsum(least)[:-1]])
         plan = SlotPlan(first, first + least - 1, np.inf)
         best = brute_force(graph)
-        table = cost_table(index, graph.slots)
-        found = best_intervals(index, table, plan, index.before, index.after)
+        found = best_intervals(index.priced(graph.slots), plan, index.before, index.after)
         assert (found is None) == np.isinf(best)
         if found is not None:
             assert is_valid(graph, found)
@@ -140,14 +135,13 @@ def test_a_cut_is_never_worse_than_the_plan_it_starts_from(name: str, pause: boo
         drawn = random_graph(12, seed=seed)
         price = np.random.default_rng(seed).random(160)
         graph = SlotGraph((4 * drawn.work).astype(int), drawn.edges, 3, price, *POWERS[name], pause)
-        index = SlotGraphIndex.of(graph)
-        table = cost_table(index, graph.slots)
+        index = SlotGraphIndex.of(graph).priced(graph.slots)
         first, machine, _ = list_schedule(index, np.arange(12.0), index.length)
         last = first + index.length - 1
-        plan = SlotPlan(first, last, plan_cost(index, table, first, last))
+        plan = index.plan(first, last)
         edges = order_edges(index, machine, first)
         for reach in (-1, 3):
-            found = best_intervals(index, table, plan, *edges, reach=reach)
+            found = best_intervals(index, plan, *edges, reach=reach)
             assert found is not None
             assert found.cost <= plan.cost * (1.0 + 1e-9)
             better += found.cost < 0.95 * plan.cost
@@ -173,7 +167,7 @@ def test_placing_on_machines_never_overlaps_and_its_order_allows_the_plan() -> N
 
 def capacity_multipliers(search: CostSearch) -> CapacityMultipliers:
     assert search.separable is not None
-    return CapacityMultipliers(search.index, search.table, search.separable.multiplier)
+    return CapacityMultipliers(search.index, search.separable.multiplier)
 
 
 def test_dropping_labels_keeps_the_best_plan() -> None:
@@ -201,7 +195,7 @@ def test_fixing_keeps_every_interval_of_the_best_plan_and_drops_others() -> None
         multipliers = capacity_multipliers(search)
         upper = found.cost * (1.0 + 1e-6)
         multipliers.step(found.plan, upper)
-        columns, bound = surviving(multipliers, upper, search.table)
+        columns, bound = surviving(multipliers, upper, search.index.table)
         assert bound <= found.cost * (1.0 + 1e-9)
         cheapest = [columns.cost[columns.task == i].min() for i in range(len(graph))]
         assert sum(cheapest) <= found.cost * (1.0 + 1e-9)
@@ -224,7 +218,7 @@ def test_machine_multipliers_reach_the_bound_of_the_linear_program() -> None:
         multipliers = capacity_multipliers(search)
         for _ in range(30):
             multipliers.step(best, 2.0 * best.cost)
-        columns, _ = surviving(multipliers, 2.0 * best.cost, search.table)
+        columns, _ = surviving(multipliers, 2.0 * best.cost, search.index.table)
         relaxed = solve_intervals(graph, columns, integral=False)
         assert multipliers.bound == pytest.approx(relaxed.bound, rel=2e-4)
         assert multipliers.bound <= relaxed.bound * (1.0 + 1e-9)

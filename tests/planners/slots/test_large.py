@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from downclock.planners.slots.fluid import Fluid, fluid_bound, work_multipliers
-from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, cost_table, is_valid, overlap
-from downclock.planners.slots.neighbourhoods import Neighbourhoods
+from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, is_valid, overlap
+from downclock.planners.slots.neighbourhoods import improve_neighbourhood
 from downclock.planners.slots.search import CostSearch
 from downclock.planners.slots.separable_bound import SeparableBound
 from downclock.planners.slots.solve import solve_slots
@@ -82,7 +82,7 @@ def test_losses_of_tasks_and_machines_sum_to_the_gap(prices: str) -> None:
     assert search.open()
     assert search.separable is not None
     assert search.best is not None
-    by_task, by_slot = search.separable.losses(search.index, search.table, search.best)
+    by_task, by_slot = search.separable.losses(search.index, search.best)
     assert min(by_task.min(), by_slot.min()) > -1e-9
     lost = float(by_task.sum() + by_slot.sum())
     assert search.best.cost - lost == pytest.approx(search.separable.bound, rel=1e-7)
@@ -92,7 +92,7 @@ def test_the_separable_bound_sees_whole_slots_where_fluid_does_not() -> None:
     # Five units in one slot or in two: with 20 % more time half of the tasks may not go slower.
     graph = SlotGraph(np.full(100, 5), random_graph(2).edges, 5, np.ones(24), UNITS, SQUARE)
     index = SlotGraphIndex.of(graph)
-    separable = SeparableBound.of(index, cost_table(index, graph.slots), Fluid.of(graph))
+    separable = SeparableBound.of(index.priced(graph.slots), Fluid.of(graph))
     found = solve_slots(graph, rounds=50)
     assert fluid_bound(graph, Fluid.of(graph)) < 0.98 * separable.bound
     assert found.cost < 1.01 * separable.bound
@@ -101,11 +101,11 @@ def test_the_separable_bound_sees_whole_slots_where_fluid_does_not() -> None:
 def test_a_table_that_is_cut_short_gives_no_higher_bound() -> None:
     graph = graph_of(60, 4, seed=2)
     index = SlotGraphIndex.of(graph)
-    whole = cost_table(index, graph.slots)
+    whole = index.priced(graph.slots)
     fluid = Fluid.of(graph)
-    full = SeparableBound.of(index, whole, fluid)
+    full = SeparableBound.of(whole, fluid)
     for longest in (10, 12, 20):
-        short = SeparableBound.of(index, np.ascontiguousarray(whole[:, :, :longest]), fluid)
+        short = SeparableBound.of(index.priced(longest), fluid)
         assert short.bound <= full.bound * (1.0 + 1e-9)
 
 
@@ -120,11 +120,11 @@ def test_neighbourhoods_keep_a_plan_valid_and_never_make_it_worse(kind: str) -> 
     assert search.open()
     assert search.separable is not None
     assert search.best is not None
-    neighbourhoods, begun = Neighbourhoods(search, search.separable), search.best.cost
+    begun = search.best.cost
     better = 0
     for _ in range(40):
         before = search.best.cost
-        neighbourhoods.step()
+        improve_neighbourhood(search)
         better += search.best.cost < before
         assert search.best.cost <= before
         assert is_valid(graph, search.best)
@@ -152,7 +152,7 @@ def test_the_separable_bound_sees_that_little_can_be_done_at_first() -> None:
     work = np.concatenate([[100], np.full(60, 25)])
     graph = SlotGraph(work, edges, 3, np.ones(140), UNITS, SQUARE)
     index = SlotGraphIndex.of(graph)
-    separable = SeparableBound.of(index, cost_table(index, graph.slots), Fluid.of(graph))
+    separable = SeparableBound.of(index.priced(graph.slots), Fluid.of(graph))
     found = solve_slots(graph, rounds=40)
     assert fluid_bound(graph, Fluid.of(graph)) < 0.95 * separable.bound
     assert separable.bound <= found.cost < 1.06 * separable.bound
@@ -182,12 +182,11 @@ def test_many_machines_and_few_tasks_leave_pieces_empty() -> None:
 def test_windows_longer_than_the_table_are_searched_too() -> None:
     graph = graph_of(110, 1, seed=8, extension=2.0)
     search = CostSearch.of(graph, limit_s=60.0)
-    assert search.table.shape[2] < graph.slots
+    assert search.index.table.shape[2] < graph.slots
     assert search.open()
     assert search.separable is not None
-    neighbourhoods = Neighbourhoods(search, search.separable)
     for _ in range(3):
-        neighbourhoods.step()
+        improve_neighbourhood(search)
     assert search.best is not None
     assert is_valid(graph, search.best)
 

@@ -68,7 +68,7 @@ def test_free_power_is_not_burnt_for_nothing() -> None:
     units = np.arange(1, 6)
     graph = SlotGraph(np.array([10]), Edges(), 1, np.zeros(10), units, (units / 5) ** 2)
     plan = SlotPlan(np.array([0]), np.array([9]), 0.0)
-    assert levels(graph, plan)[0].tolist() == [0] * 10
+    assert levels(graph, plan, 0).tolist() == [0] * 10
 
 
 def test_energy_and_weighted_objectives_are_billed_too() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from downclock.planners.slots.barriers import Stages, barriers
 from downclock.planners.slots.fluid import Fluid, fluid_bound
-from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, cost_table
+from downclock.planners.slots.model import SlotGraph, SlotGraphIndex
 from downclock.planners.slots.solve import SlotResult, solve_slots
 from downclock.planners.slots.stage_bound import StageBound, stage_bound
 from downclock.problem.graph import Edges
@@ -28,13 +28,13 @@ def test_three_tasks_between_barriers_on_two_machines_take_two_slots() -> None:
 
 
 def bound_of(graph: SlotGraph, found: SlotResult) -> float:
-    index = SlotGraphIndex.of(graph)
+    index = SlotGraphIndex.of(graph).priced(graph.slots)
     assert found.plan is not None
-    return stage_bound(index, Fluid.of(graph), cost_table(index, graph.slots), found.plan)
+    return stage_bound(index, Fluid.of(graph), found.plan)
 
 
 def prepared(graph: SlotGraph, found: SlotResult, share: float) -> StageBound | None:
-    index, fluid = SlotGraphIndex.of(graph), Fluid.of(graph)
+    index, fluid = SlotGraphIndex.of(graph).priced(graph.slots), Fluid.of(graph)
     stages = Stages.of(barriers(index, fluid.work), fluid.work, share)
     assert found.plan is not None
     return None if stages is None else StageBound.of(index, fluid, stages, found.plan)
@@ -68,7 +68,6 @@ def test_any_multipliers_give_a_bound(seed: int) -> None:
 def test_the_bound_climbs_and_never_passes_the_optimum(seed: int) -> None:
     graph = near_barriers(seed + 20, machines=3)
     best = proven(graph)
-    index, table = SlotGraphIndex.of(graph), cost_table(SlotGraphIndex.of(graph), graph.slots)
     for share in (0.0, 0.1, 0.3):
         bound = prepared(graph, best, share)
         if bound is None:
@@ -79,11 +78,11 @@ def test_the_bound_climbs_and_never_passes_the_optimum(seed: int) -> None:
         for steps in (0, 5, 20):
             bound.climb(steps)
             values.append(bound.value)
-        bound.sharpen(table)
+        bound.sharpen()
         values.append(bound.value)
         assert values == sorted(values)
         assert values[-1] <= best.cost * (1.0 + 1e-9)
-    assert bound_of(graph, best) >= fluid_bound(index.graph, Fluid.of(graph)) * (1.0 - 1e-6)
+    assert bound_of(graph, best) >= fluid_bound(graph, Fluid.of(graph)) * (1.0 - 1e-6)
 
 
 @pytest.mark.parametrize("pause", [True, False])
@@ -160,6 +159,6 @@ def test_tasks_that_choose_in_arcs_see_whole_slots() -> None:
     bound.upper = 1.5 * best.cost
     bound.climb(20)
     fluid = bound.value
-    bound.sharpen(cost_table(SlotGraphIndex.of(graph), graph.slots))
+    bound.sharpen()
     assert fluid < 9.0 + 21.0 / 25.0 + 9.0 + 1e-6
     assert bound.value == pytest.approx(best.cost, rel=1e-4)

@@ -11,7 +11,10 @@ import numpy as np
 import pytest
 
 from downclock.errors import InvalidInput
-from downclock.problem.files.files import load_problem, read_problem, write_problem, write_tasks
+from downclock.problem.files.files import load_problem
+from downclock.problem.files.read_problem import read_problem
+from downclock.problem.files.write_problem import write_problem
+from downclock.problem.files.write_tasks import write_tasks
 from downclock.schedule.files import read_schedule, write_schedule
 from tests.conftest import ROOT
 from tests.generated import random_problem, random_schedule

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from downclock.errors import InvalidInput
-from downclock.problem.files.files import read_cluster
+from downclock.problem.files.read_cluster import read_cluster
 from downclock.problem.files.read_problem import read_problem
 from downclock.problem.files.write_problem import write_problem
 from downclock.problem.limits import Limits

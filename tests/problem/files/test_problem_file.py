@@ -14,8 +14,10 @@ import pytest
 
 from downclock.errors import InvalidInput
 from downclock.power.library_file import library_document
-from downclock.problem.files.files import load_problem, read_problem, write_problem, write_tasks
-from downclock.problem.files.write_problem import platform_data, prices_data
+from downclock.problem.files.files import load_problem
+from downclock.problem.files.read_problem import read_problem
+from downclock.problem.files.write_problem import platform_data, prices_data, write_problem
+from downclock.problem.files.write_tasks import write_tasks
 from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
 from tests.conftest import ROOT

@@ -15,7 +15,10 @@ from downclock.power.library_file import built_in_library, read_library, write_l
 from downclock.power.measurements import Measurements
 from downclock.power.points import LAWS, MEI_LAW, ClockRange, Clocks, ClockTable, PowerLimits
 from downclock.power.profiles import GpuProfiles
-from downclock.problem.files.files import load_problem, read_cluster, read_problem, write_problem
+from downclock.problem.files.files import load_problem
+from downclock.problem.files.read_cluster import read_cluster
+from downclock.problem.files.read_problem import read_problem
+from downclock.problem.files.write_problem import write_problem
 
 GPU = {"model": "gpu", "p0_w": 60, "gamma_w": 0, "c_w": 100, "d_s": 4, "delta": 1, "t0_s": 0}
 CPU = {"model": "cpu", "time_s": 9.0, "c1_w": 20, "alpha": 3, "static_w": 5}

@@ -12,7 +12,7 @@ import pytest
 from downclock.errors import InvalidInput
 from downclock.power.library_file import write_library
 from downclock.power.points import MEI_LAW, NARROW, PROPORTIONAL_LAW, ClockRange, ClockTable
-from downclock.problem.files.files import read_cluster
+from downclock.problem.files.read_cluster import read_cluster
 from tests.generated import random_problem
 
 GOOD = """\

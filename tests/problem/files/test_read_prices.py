@@ -13,7 +13,8 @@ from downclock.errors import InvalidInput
 from downclock.power.library import Library
 from downclock.power.points import ClockRange
 from downclock.power.profiles import CpuProfiles
-from downclock.problem.files.files import load_problem, read_prices
+from downclock.problem.files.files import load_problem
+from downclock.problem.files.read_prices import read_prices
 from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.price import Curve, Prices
 from downclock.problem.problem import Problem

@@ -15,7 +15,8 @@ import pytest
 from downclock.errors import InvalidInput
 from downclock.power.library import Library
 from downclock.power.profiles import CpuProfiles
-from downclock.problem.files.files import TaskFile, read_tasks, write_tasks
+from downclock.problem.files.read_tasks import TaskFile, read_tasks
+from downclock.problem.files.write_tasks import write_tasks
 from downclock.problem.graph import Edges
 from downclock.problem.spread import EXACT, LOGNORMAL, UNIFORM
 from tests.generated import random_problem

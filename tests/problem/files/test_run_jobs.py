@@ -11,7 +11,9 @@ import pytest
 
 from downclock.errors import InvalidInput
 from downclock.power.archetypes import SPEED
-from downclock.problem.files.files import load_problem, read_problem, write_problem
+from downclock.problem.files.files import load_problem
+from downclock.problem.files.read_problem import read_problem
+from downclock.problem.files.write_problem import write_problem
 from downclock.problem.problem import Problem
 
 THREE_KINDS = """
@@ -287,7 +289,7 @@ def test_a_card_nobody_measured_is_not_invented(tmp_path: Path) -> None:
 
 def test_a_run_time_without_a_cluster_is_refused(tmp_path: Path) -> None:
     from downclock.power.library import Library
-    from downclock.problem.files.files import read_tasks
+    from downclock.problem.files.read_tasks import read_tasks
 
     (tmp_path / "jobs.csv").write_text("name,run\na,1h\n")
     with pytest.raises(InvalidInput, match="column 'run': needs the cluster that runs it"):

@@ -68,12 +68,8 @@ def _crowded(graph: WorkGraph, follows: Floats, cores: float) -> Ints:
 
 def _follows(graph: WorkGraph) -> Floats:
     """1 where the second task comes after the first (n, n)."""
-    follows = np.zeros((len(graph), len(graph)))
-    for i in graph.order[::-1]:
-        after = graph.succ[graph.succ_at[i] : graph.succ_at[i + 1]]
-        follows[i, after] = 1.0
-        follows[i] = np.maximum(follows[i], follows[after].max(axis=0, initial=0.0))
-    return follows
+    bits = graph.reach().view(np.uint8)
+    return np.unpackbits(bits, axis=1, bitorder="little", count=len(graph)).astype(np.float64)
 
 
 def _longest_between(graph: WorkGraph, follows: Floats) -> Floats:

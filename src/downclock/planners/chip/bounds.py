@@ -25,36 +25,21 @@ from downclock.planners.chip.model import WorkGraph
 from downclock.units import Floats
 
 
-def global_bound(
-    graph: WorkGraph,
-    cores: int,
-    deadline: float,
-    power: ChipPower,
-    levels: Floats | tuple[float, float] = (0.0, np.inf),
-) -> float:
-    """Least energy any schedule with one chip-wide clock can have.
-
-    ``levels`` are the enumerated clocks (k,), or the slowest and fastest of a range.
-    """
+def global_bound(graph: WorkGraph, cores: int, deadline: float, power: ChipPower) -> float:
+    """Least energy any schedule with one chip-wide clock can have."""
     if graph.total_work <= 0.0:
         return 0.0
     program = LevelProgram.of(graph, cores)
     weighted = _weighted(program, power.alpha)
     free = energy_of_weighted(weighted, deadline, power) + power.c2 * program.lengths.whole
     common = max(power.critical, weighted / deadline)
-    slowest_used, fastest_used = common * cores ** (-1.0 / power.alpha), common
-    low, high = float(np.min(levels)), float(np.max(levels))
-    if isinstance(levels, tuple) and low <= slowest_used and fastest_used <= high:
+    slowest_used = common * cores ** (-1.0 / power.alpha)
+    if not power.levels and power.slowest <= slowest_used and common <= power.fastest:
         return free
-    return max(free, _limited_bound(program, deadline, power, levels))
+    return max(free, _limited_bound(program, deadline, power))
 
 
-def _limited_bound(
-    program: LevelProgram,
-    deadline: float,
-    power: ChipPower,
-    levels: Floats | tuple[float, float],
-) -> float:
+def _limited_bound(program: LevelProgram, deadline: float, power: ChipPower) -> float:
     """Bound for limited clocks, by a price of time.
 
     For every price p >= 0 the energy is at least ``Σ ω_m h_m - p d`` where h_m is the least of
@@ -63,37 +48,32 @@ def _limited_bound(
     """
     best, price = 0.0, 0.0
     for _ in range(3):
-        value, omega = program.solve(_cycle_cost(program.cores, power, levels, price))
+        value, omega = program.solve(_cycle_cost(program.cores, power, price))
         best = max(best, value - price * deadline)
         if omega is None:
             break
-        price = _price_of_time(omega, deadline, power, levels)
+        price = _price_of_time(omega, deadline, power)
     return best
 
 
-def _cycle_cost(
-    cores: int, power: ChipPower, levels: Floats | tuple[float, float], price: float
-) -> Floats:
+def _cycle_cost(cores: int, power: ChipPower, price: float) -> Floats:
     """Return h_m for m = 1..cores."""
     m = np.arange(1.0, cores + 1.0)[:, None]
-    if isinstance(levels, tuple):
+    f = np.array(power.levels)[None, :]
+    if not power.levels:
         free = ((power.c3 + price) / (m * power.c1 * (power.alpha - 1.0))) ** (1.0 / power.alpha)
-        f = np.clip(free, max(levels[0], 1e-300), levels[1])
-    else:
-        f = np.asarray(levels, dtype=np.float64)[None, :]
+        f = np.clip(free, max(power.slowest, 1e-300), power.fastest)
     joules = m * power.c1 * f ** (power.alpha - 1.0) + power.c2 + (power.c3 + price) / f
     return np.asarray(joules.min(axis=1))
 
 
-def _price_of_time(
-    omega: Floats, deadline: float, power: ChipPower, levels: Floats | tuple[float, float]
-) -> float:
+def _price_of_time(omega: Floats, deadline: float, power: ChipPower) -> float:
     """Return the price at which these cycles, each at its best clock, just meet the deadline."""
 
     def seconds(price: float) -> float:
         step = 1e-6 * max(price, 1e-9)
-        rise = _cycle_cost(omega.size - 1, power, levels, price + step)
-        return float(omega[1:] @ (rise - _cycle_cost(omega.size - 1, power, levels, price))) / step
+        rise = _cycle_cost(omega.size - 1, power, price + step)
+        return float(omega[1:] @ (rise - _cycle_cost(omega.size - 1, power, price))) / step
 
     low, high = 0.0, 1.0
     while seconds(high) > deadline and high < 1e30:
@@ -104,20 +84,10 @@ def _price_of_time(
     return high
 
 
-def local_bound(
-    graph: WorkGraph,
-    cores: int,
-    deadline: float,
-    power: ChipPower,
-    *,
-    slowest: float = 0.0,
-    fastest: float = np.inf,
-) -> float:
+def local_bound(graph: WorkGraph, cores: int, deadline: float, power: ChipPower) -> float:
     """Least energy any schedule with a clock per core can have."""
     found = [
-        local_clocks(
-            graph, None, deadline, power, slowest=slowest, fastest=fastest, cores=cores, quick=quick
-        ).bound
+        local_clocks(graph, None, deadline, power, cores=cores, quick=quick).bound
         for quick in (True, False)
     ]
     return max(*found, 0.0)

@@ -17,12 +17,18 @@ from downclock.units import TOLERANCE, Floats, Ints
 
 @dataclass(frozen=True, slots=True)
 class ChipPower:
-    """Power of a chip with m active cores: ``m c1 f^alpha + c2 f + c3`` (section 3.2)."""
+    """Power of a chip with m active cores: ``m c1 f^alpha + c2 f + c3`` (section 3.2).
+
+    Its clocks f are those from ``slowest`` to ``fastest``, or enumerated ``levels``, rising.
+    """
 
     c1: float = 1.0
     c2: float = 0.0
     c3: float = 0.0
     alpha: float = 3.0
+    slowest: float = 0.0
+    fastest: float = np.inf
+    levels: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("c1", "c2", "c3", "alpha"):
@@ -31,6 +37,9 @@ class ChipPower:
                 raise InvalidInput("must be finite and not negative", field=name, value=value)
         if self.c1 == 0.0 or self.alpha <= 1.0:
             raise InvalidInput("needs c1 > 0 and alpha > 1", item="chip power")
+        if self.levels:
+            object.__setattr__(self, "slowest", self.levels[0])
+            object.__setattr__(self, "fastest", self.levels[-1])
 
     def weight(self, cores: int) -> Floats:
         """``m^(1/alpha)`` for m = 0..cores: what a cycle with m active cores counts in S̄."""
@@ -73,35 +82,26 @@ def weighted_makespan(omega: Floats, alpha: float = 3.0) -> float:
     return float(omega @ np.arange(omega.size) ** (1.0 / alpha))
 
 
-def global_clocks(
-    omega: Floats,
-    deadline: float,
-    power: ChipPower,
-    *,
-    slowest: float = 0.0,
-    fastest: float = np.inf,
-) -> ChipClocks:
-    """Optimal clocks of Theorem 1 (equations 5 and 6), kept within [slowest, fastest].
+def global_clocks(omega: Floats, deadline: float, power: ChipPower) -> ChipClocks:
+    """Optimal clocks of Theorem 1 (equations 5 and 6), kept within the chip's range.
 
     Raises:
         InvalidInput: the fastest clock is too slow for the deadline.
     """
     weighted = weighted_makespan(omega, power.alpha)
-    _check_deadline(deadline, makespan(omega), fastest)
+    _check_deadline(deadline, makespan(omega), power.fastest)
     common = max(power.critical, weighted / deadline)
     m = np.maximum(np.arange(omega.size, dtype=np.float64), 1.0)
     clock = common * m ** (-1.0 / power.alpha)
-    if np.any(clock < slowest) or np.any(clock > fastest):
-        clock = _boxed(omega, deadline, power, slowest, fastest)
+    if np.any(clock < power.slowest) or np.any(clock > power.fastest):
+        clock = _boxed(omega, deadline, power)
     return _clocks(omega, clock, power)
 
 
-def _boxed(
-    omega: Floats, deadline: float, power: ChipPower, slowest: float, fastest: float
-) -> Floats:
+def _boxed(omega: Floats, deadline: float, power: ChipPower) -> Floats:
     """Find the one price of time (as a common clock f̂) at which clipped clocks just fit."""
     m = np.maximum(np.arange(omega.size, dtype=np.float64), 1.0)
-    ratio = m ** (-1.0 / power.alpha)
+    ratio, slowest, fastest = m ** (-1.0 / power.alpha), power.slowest, power.fastest
 
     def clipped(common: float) -> Floats:
         return np.clip(common * ratio, slowest, fastest)
@@ -127,35 +127,28 @@ def energy_of_weighted(weighted: float, deadline: float, power: ChipPower) -> fl
 
 
 def single_clock(
-    omega: Floats,
-    deadline: float,
-    power: ChipPower,
-    *,
-    static_aware: bool,
-    levels: Floats | tuple[float, float] = (0.0, np.inf),
+    omega: Floats, deadline: float, power: ChipPower, *, static_aware: bool
 ) -> ChipClocks:
-    """One clock for the whole run, of enumerated ``levels`` (k,) or from the least to the most.
+    """One clock for the whole run, of those that the chip has.
 
     Unaware: ``f = S / d``, static power until the deadline; the baseline of gerards section 6.
     Aware: never below the clock where energy is least, ``(c3 S / (c1 (alpha-1) W))^(1/alpha)``.
     """
-    length, most = makespan(omega), float(np.max(levels))
+    length, most = makespan(omega), power.fastest
     _check_deadline(deadline, length, most)
     work = float(omega @ np.arange(omega.size))
     f = length / deadline
-    if not isinstance(levels, tuple):
-        fits = np.unique(levels[levels >= min(f, most)])
+    if power.levels:
+        fits = np.array([level for level in power.levels if level >= min(f, most)])
         joules = work * power.c1 * fits ** (power.alpha - 1.0) + power.c3 * length / fits
         f = float(fits[np.argmin(joules)] if static_aware else fits[0])
     elif static_aware and work > 0.0:
         least = power.c3 * length / (power.c1 * (power.alpha - 1.0) * work)
         f = max(f, least ** (1.0 / power.alpha))
-    return _clocks(omega, np.full(omega.size, np.clip(f, np.min(levels), most)), power)
+    return _clocks(omega, np.full(omega.size, np.clip(f, power.slowest, most)), power)
 
 
-def level_clocks(
-    omega: Floats, deadline: float, power: ChipPower, levels: Floats
-) -> tuple[Floats, float]:
+def level_clocks(omega: Floats, deadline: float, power: ChipPower) -> tuple[Floats, float]:
     """Optimal use of enumerated clock levels: cycles (M + 1, levels) at each, and the energy.
 
     Time and energy per cycle of each (m, level) lie on a convex chain after dominated levels are
@@ -163,8 +156,8 @@ def level_clocks(
     energy level and take the cheapest joules per second saved until the deadline is met. At most
     one m is split between two levels. Raises where even the fastest level is too slow.
     """
-    levels = np.sort(np.asarray(levels, dtype=np.float64))
-    _check_deadline(deadline, makespan(omega), float(levels[-1]))
+    levels = np.array(power.levels)
+    _check_deadline(deadline, makespan(omega), power.fastest)
     steps: list[tuple[float, int, int, int]] = []
     cycles = np.zeros((omega.size, levels.size))
     spent = 0.0

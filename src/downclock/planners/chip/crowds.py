@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from downclock.planners.chip.model import WorkGraph
-from downclock.units import Bools, Floats
+from downclock.planners.chip.stages import before_in
+from downclock.units import Floats
 
 _TIMES = 12
 """Heads and tails tried as least ones of a crowd, evenly over their order."""
@@ -69,7 +70,7 @@ def joined(graph: WorkGraph, cores: int, head: Floats) -> Floats:
         if before.size:
             head[i] = max(head[i], float((head + graph.work)[before].max()))
         if before.size > 1:
-            earlier = _ancestors(reach, int(i))
+            earlier = before_in(reach, int(i))
             key = earlier.tobytes()
             if key not in known:
                 known[key] = _least_end(head[earlier], graph.work[earlier], cores, graph.pieces)
@@ -84,10 +85,6 @@ def _least_end(head: Floats, work: Floats, cores: int, pieces: bool) -> float:
     real = work > 0.0
     none = np.zeros(int(real.sum()))
     return filled if pieces else max(filled, crowded(head[real], work[real], none, cores))
-
-
-def _ancestors(reach: np.ndarray, i: int) -> Bools:
-    return np.asarray(reach[:, i >> 6] >> np.uint64(i & 63) & np.uint64(1), dtype=np.bool_)
 
 
 def some(times: Floats, most: int) -> Floats:

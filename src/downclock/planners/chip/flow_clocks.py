@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from downclock.planners.chip.clocks import ChipPower
+from downclock.planners.chip.kernels.flow import dual_value, push_flow, run_times, settle
 from downclock.planners.chip.model import WorkGraph
 from downclock.planners.chip.stages import stages_of
 from downclock.problem.graph import Edges
@@ -43,12 +44,11 @@ _ACROSS = 0.01
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Settled:
-    """A flow: through each task (n,), the price that its time has (n,), and all that flows.
+    """A flow: the price that each task's time has (n,), and all that flows.
 
     ``last_price`` is that of the last round: no better as a proof, often better as a plan.
     """
 
-    through: Floats
     price: Floats
     total: float
     last_price: Floats
@@ -103,8 +103,6 @@ class _Moving:
 
     def settled(self, tasks: int, law: Floats, deadline: float) -> Settled:
         """Move the flow a number of times and return the best on the way."""
-        from downclock.planners.chip.kernels.flow import dual_value, run_times, settle
-
         graph, best_value = self.graph, -np.inf
         time, fall = np.zeros(len(graph)), np.zeros(len(graph))
         rounds = int(np.clip(_TASK_ROUNDS / tasks, *_ROUNDS))
@@ -114,7 +112,7 @@ class _Moving:
                 total = float(self.entry.sum())
                 value = dual_value(graph.work, price, law) - total * deadline
                 if value > best_value:
-                    best, best_value = (through[:tasks], price[:tasks], total), value
+                    best, best_value = (price[:tasks], total), value
             run_times(graph.work, price, law, time, fall)
             self._pass(tasks, through, price, time, fall)
             step = _STEP if self.past is None else _STEP / (1.0 + k / _SLOWER)
@@ -130,8 +128,6 @@ class _Moving:
 
     def _prices(self, tasks: int) -> tuple[Floats, Floats]:
         """Return the flow through each task and the price of its time."""
-        from downclock.planners.chip.kernels.flow import push_flow
-
         through = self.entry.copy()
         push_flow(self.graph.order, self.graph.succ_at, self.graph.succ, self.split, through)
         price = through.copy()

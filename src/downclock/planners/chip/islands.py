@@ -77,41 +77,33 @@ class Pieces:
 def by_load(graph: WorkGraph, placed: Placement) -> Placement:
     """The same placement with cores numbered by their work, so that islands hold similar ones."""
     load = np.bincount(placed.core.clip(0), graph.work, placed.cores)
-    rank = np.empty(placed.cores, np.int64)
-    rank[np.argsort(-load, kind="stable")] = np.arange(placed.cores)
+    rank = np.argsort(np.argsort(-load, kind="stable"))
     return replace(placed, core=np.where(placed.core >= 0, rank[placed.core], -1))
 
 
 def island_rows(
-    graph: WorkGraph,
-    placed: Placement,
-    chip: Ints,
-    deadline: float,
-    power: ChipPower,
-    limits: tuple[float, float],
+    graph: WorkGraph, placed: Placement, chip: Ints, deadline: float, power: ChipPower
 ) -> ClockedRows:
     """Rows of a placement with a clock for each island, the least energy by the deadline.
 
     Raises:
-        InvalidInput: no such clocks within ``limits`` are found.
+        InvalidInput: no such clocks within those of the chip are found.
     """
     pieces = Pieces.of(graph, placed, chip, power.alpha)
-    slowest, fastest = limits
-    found = local_clocks(
-        pieces.graph, None, deadline, ChipPower(power.c1, 0.0, power.c3, power.alpha),
-        slowest=slowest * float(pieces.active.max()) ** (1.0 / power.alpha), fastest=fastest,
-    )  # fmt: skip
+    slowest = power.slowest * float(pieces.active.max()) ** (1.0 / power.alpha)
+    alone = replace(power, c2=0.0, slowest=slowest)
+    found = local_clocks(pieces.graph, None, deadline, alone)
     share_of = pieces.active ** (1.0 / power.alpha)
     seconds = np.zeros(len(pieces.graph))
     seconds[: pieces.cycles.size] = pieces.cycles * share_of / found.clock[: pieces.cycles.size]
     start, seconds = _together(pieces, seconds, deadline)
     clock = pieces.cycles / seconds[: pieces.cycles.size]
-    if clock.min() < slowest or clock.max() > fastest * (1.0 + TOLERANCE):
+    if clock.min() < power.slowest or clock.max() > power.fastest * (1.0 + TOLERANCE):
         raise InvalidInput("some task would have to pause for another island", field="islands")
     begin, share = start[pieces.piece], pieces.cycles[pieces.piece] / graph.work[pieces.task]
     return ClockedRows(
         pieces.task, placed.core[pieces.task], begin, begin + seconds[pieces.piece],
-        np.minimum(clock, fastest)[pieces.piece], share,
+        np.minimum(clock, power.fastest)[pieces.piece], share,
     )  # fmt: skip
 
 

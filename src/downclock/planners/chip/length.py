@@ -62,8 +62,9 @@ def least_lengths(graph: WorkGraph, cores: int, unit: float, stages: Stages) -> 
 
 def _energetic(graph: WorkGraph, head: Floats, tail: Floats, cores: int, unit: float) -> float:
     """Return the least length that no interval refutes; ``head``, ``tail`` (n,) where known."""
+    turned = graph.reversed()
     head = joined(graph, cores, graph.top_levels(at_least=head))
-    tail = joined(graph.reversed(), cores, graph.tails(at_least=tail))
+    tail = joined(turned, cores, turned.top_levels(at_least=tail))
     real = graph.work > 0.0
     head, work, tail = head[real], graph.work[real], tail[real]
     known = max(float((head + work + tail).max(initial=0.0)), float(work.sum()) / cores)

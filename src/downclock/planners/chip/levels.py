@@ -6,7 +6,6 @@ answer uses at most two neighbouring levels of a task's convex hull.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,18 +18,9 @@ from downclock.planners.chip.segments import ClockedRows
 from downclock.units import TOLERANCE, Floats
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class LevelClocks:
-    """Cycles of each task at each level (n, levels), the energy, and the rows of a schedule."""
-
-    cycles: Floats
-    energy: float
-    rows: ClockedRows
-
-
 def local_levels(
-    graph: WorkGraph, placed: Placement, deadline: float, power: ChipPower, levels: Floats
-) -> LevelClocks:
+    graph: WorkGraph, placed: Placement, deadline: float, power: ChipPower
+) -> ClockedRows:
     """Least energy of a placement with enumerated clocks that may change while a task runs.
 
     Raises:
@@ -39,15 +29,15 @@ def local_levels(
     from scipy import sparse
     from scipy.optimize import linprog
 
-    levels = np.sort(np.asarray(levels, dtype=np.float64))
+    levels = np.array(power.levels)
     joint = ordered_graph(graph, placed)
     least = joint.critical_path / levels[-1]
     if least > deadline * (1.0 + TOLERANCE):
         rule = f"is too short: the fastest clock needs {least:g}"
         raise InvalidInput(rule, field="deadline", value=deadline)
     real = np.flatnonzero(graph.work > 0.0)
-    joules = power.per_cycle(levels)
-    cost = np.concatenate([(graph.work[real, None] * joules).ravel(), np.zeros(len(graph))])
+    joules = graph.work[real, None] * power.per_cycle(levels)
+    cost = np.concatenate([joules.ravel(), np.zeros(len(graph))])
     rows, right = _time_rows(joint, real, levels, deadline)
     shares = sparse.kron(sparse.eye_array(real.size), np.ones((1, levels.size)))
     sums: Any = sparse.hstack([shares, sparse.csr_array((real.size, len(graph)))])
@@ -59,22 +49,17 @@ def local_levels(
     share = np.zeros((len(graph), levels.size))
     share[real] = np.maximum(answer.x[: real.size * levels.size].reshape(real.size, -1), 0.0)
     share[real] /= share[real].sum(axis=1, keepdims=True)
-    return _found(joint, placed, deadline, share, levels, joules)
+    return _found(joint, placed, deadline, share, levels)
 
 
 def neighbouring_levels(
-    graph: WorkGraph,
-    placed: Placement,
-    deadline: float,
-    power: ChipPower,
-    levels: Floats,
-    clock: Floats,
-) -> LevelClocks:
+    graph: WorkGraph, placed: Placement, deadline: float, power: ChipPower, clock: Floats
+) -> ClockedRows:
     """Every task keeps the run time of its free clock (n,), at the two levels beside it.
 
     No program to solve: for graphs too large for `local_levels`. A clock must lie within levels.
     """
-    levels = np.sort(np.asarray(levels, dtype=np.float64))
+    levels = np.array(power.levels)
     above = np.clip(np.searchsorted(levels, clock), 1, levels.size - 1) if levels.size > 1 else 0
     below = np.maximum(np.asarray(above) - 1, 0)
     fast, slow = 1.0 / levels[above], 1.0 / levels[below]
@@ -83,8 +68,7 @@ def neighbouring_levels(
     share[task, below] = 1.0 - part
     share[task, above] += np.where(above == below, 0.0, part)
     share[graph.work <= 0.0] = 0.0
-    joules = power.per_cycle(levels)
-    return _found(ordered_graph(graph, placed), placed, deadline, share, levels, joules)
+    return _found(ordered_graph(graph, placed), placed, deadline, share, levels)
 
 
 def _time_rows(joint: WorkGraph, real: Any, levels: Floats, deadline: float) -> tuple[Any, Floats]:
@@ -109,13 +93,8 @@ def _time_rows(joint: WorkGraph, real: Any, levels: Floats, deadline: float) -> 
 
 
 def _found(
-    joint: WorkGraph,
-    placed: Placement,
-    deadline: float,
-    share: Floats,
-    levels: Floats,
-    joules: Floats,
-) -> LevelClocks:
+    joint: WorkGraph, placed: Placement, deadline: float, share: Floats, levels: Floats
+) -> ClockedRows:
     """Round the solver's answer to one that ends in time, and lay the rows out."""
     share[share < 1e-9] = 0.0
     share[joint.work > 0.0] /= share[joint.work > 0.0].sum(axis=1, keepdims=True)
@@ -128,10 +107,8 @@ def _found(
         share = (1.0 - mix) * share
         share[joint.work > 0.0, -1] += mix
         time = joint.work * (share / levels).sum(axis=1)
-    cycles = joint.work[:, None] * share
-    run = cycles / levels
+    run = joint.work[:, None] * share / levels
     task, level = np.nonzero(share > 0.0)
     begin = (joint.top_levels(time)[:, None] + np.cumsum(run, axis=1) - run)[task, level]
     end = np.maximum(begin + run[task, level], np.nextafter(begin, np.inf))
-    rows = ClockedRows(task, placed.core[task], begin, end, levels[level], share[task, level])
-    return LevelClocks(cycles, float((cycles * joules).sum()), rows)
+    return ClockedRows(task, placed.core[task], begin, end, levels[level], share[task, level])

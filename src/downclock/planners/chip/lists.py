@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from downclock.errors import InvalidInput
+from downclock.planners.chip.kernels.lists import greedy_schedule, insertion_schedule
 from downclock.planners.chip.model import Placement, WorkGraph
 from downclock.units import Floats, Ints
 
@@ -33,16 +34,10 @@ def by_most(priority: Floats) -> Ints:
 
 def greedy(graph: WorkGraph, cores: int, queue: Ints) -> Placement:
     """No core idles while a task is ready; ready tasks in the order of ``queue`` (n,)."""
-    from downclock.planners.chip.kernels.lists import greedy_schedule
-
     return Placement(*greedy_schedule(graph.columns(), queue, cores), cores)
 
 
 def insertion(graph: WorkGraph, cores: int) -> Placement:
     """Each task by falling level into its earliest gap; levels tie in topological order."""
-    from downclock.planners.chip.kernels.lists import insertion_schedule
-
-    place = np.empty(len(graph), dtype=np.int64)
-    place[graph.order] = np.arange(len(graph))
-    queue = np.lexsort((place, -graph.bottom_levels())).astype(np.int64)
+    queue = np.lexsort((np.argsort(graph.order), -graph.bottom_levels())).astype(np.int64)
     return Placement(*insertion_schedule(graph.columns(), queue, cores), cores)

@@ -18,9 +18,11 @@ import numpy as np
 from downclock.errors import InvalidInput, MissingExtra
 from downclock.planners.chip.between import with_pairs
 from downclock.planners.chip.clocks import ChipPower
+from downclock.planners.chip.flow_clocks import flow_of_cores, flow_of_placement
+from downclock.planners.chip.kernels.flow import push_flow
 from downclock.planners.chip.model import Placement, WorkGraph
 from downclock.problem.graph import Edges
-from downclock.units import TOLERANCE, Floats
+from downclock.units import TOLERANCE, Floats, Ints
 
 _LENGTHS = (100.0, 30.0, 300.0, 10.0, 1000.0)
 """Deadline in solver units, tried in turn until the proof closes: with the deadline near 1, or in
@@ -44,16 +46,14 @@ class LocalClocks:
     Attributes:
         clock: clock of each task; 1 where a task has no work.
         start: start times, as early as the clocks allow.
-        energy: energy of these clocks.
-        bound: no clocks for this placement need less (dual value of ``through``).
-        through: flow of marginal power through each task.
+        energy: of these clocks, each core drawing c2 f + c3 by itself.
+        bound: no clocks for this placement need less (dual value of the flow).
     """
 
     clock: Floats
     start: Floats
     energy: float
     bound: float
-    through: Floats
 
     @property
     def residual(self) -> float:
@@ -67,12 +67,10 @@ def local_clocks(
     deadline: float,
     power: ChipPower,
     *,
-    slowest: float = 0.0,
-    fastest: float = np.inf,
     cores: float | None = None,
     quick: bool = False,
 ) -> LocalClocks:
-    """Optimal clocks in [slowest, fastest]; without a placement, on as many cores as you like.
+    """Optimal clocks of the chip's range; without a placement, on as many cores as you like.
 
     ``cores`` limits the busy time to ``cores * deadline``, and that of the tasks between two
     others likewise: without a placement the answer then is a lower bound for every placement on
@@ -84,20 +82,17 @@ def local_clocks(
     joint = ordered_graph(graph, placement)
     length = joint.critical_path
     if length <= 0.0:
-        zero = np.zeros(len(graph))
-        return LocalClocks(np.ones(len(graph)), zero, 0.0, 0.0, zero)
-    least = length / fastest if fastest < np.inf else 0.0
+        return LocalClocks(np.ones(len(graph)), np.zeros(len(graph)), 0.0, 0.0)
+    least = length / power.fastest
     if least > deadline * (1.0 + TOLERANCE):
         rule = f"is too short: the fastest clock needs {least}"
         raise InvalidInput(rule, field="deadline", value=deadline)
     if quick or len(graph) > _CONES:
-        return _by_flow(
-            joint, placement, deadline, power, _slowness(power, slowest, fastest), cores
-        )
+        return _by_flow(joint, placement, deadline, power, cores)
     best: LocalClocks | None = None
     joint, between = (joint, None) if cores is None else with_pairs(joint, cores)
     for scale in _LENGTHS:
-        model = _Model(joint, deadline, length, power, slowest, fastest, scale, cores, between)
+        model = _Model(joint, deadline, length, power, scale, cores, between)
         found = _proven(joint, model, deadline, power)
         if best is None or found.residual < best.residual:
             best = found
@@ -105,7 +100,7 @@ def local_clocks(
             break
     assert best is not None
     n = len(graph)
-    return replace(best, clock=best.clock[:n], start=best.start[:n], through=best.through[:n])
+    return replace(best, clock=best.clock[:n], start=best.start[:n])
 
 
 def _by_flow(
@@ -113,23 +108,21 @@ def _by_flow(
     placement: Placement | None,
     deadline: float,
     power: ChipPower,
-    limits: Floats,
     cores: float | None,
 ) -> LocalClocks:
     """Take run times from a flow that settled, and stretch every task into what its paths leave."""
-    from downclock.planners.chip.flow_clocks import flow_of_cores, flow_of_placement
-
+    limits = _slowness(power)
     if cores is None:
         core = None if placement is None else placement.core
         flow = flow_of_placement(joint, core, deadline, power, limits)
     else:
         flow = flow_of_cores(joint, cores, deadline, power, limits)
     low, high = limits
-    bound = _dual(joint, flow.price, flow.total, deadline, power, low, high)
+    bound = _dual(joint, flow.price, power) - flow.total * deadline
     with np.errstate(divide="ignore"):
         settled = _marginal_slowness(power, power.c3 + flow.last_price)
     found = [
-        _clocks(joint, _stretched(joint, slowness, deadline, low, high), power, bound, flow.through)
+        _clocks(joint, _stretched(joint, slowness, deadline, low, high), power, bound)
         for slowness in (settled, np.full(len(joint), deadline / joint.critical_path))
     ]
     return min(found, key=lambda clocks: clocks.energy)
@@ -155,35 +148,28 @@ def _proven(graph: WorkGraph, model: _Model, deadline: float, power: ChipPower) 
     through, total, flow = _balanced(graph, wish, entry)
     slowness = _fit(graph, slowness, deadline, model.low, model.high)
     rent = 0.0 if model.between is None else model.between.T @ (flow / model.times)
-    bound = _dual(graph, through + rent, total, deadline, power, model.low, model.high)
-    return _clocks(graph, slowness, power, bound, through)
+    bound = _dual(graph, through + rent, power) - total * deadline
+    return _clocks(graph, slowness, power, bound)
 
 
-def _clocks(
-    graph: WorkGraph, slowness: Floats, power: ChipPower, bound: float, through: Floats
-) -> LocalClocks:
+def _clocks(graph: WorkGraph, slowness: Floats, power: ChipPower, bound: float) -> LocalClocks:
     real = graph.work > 0.0
     clock = 1.0 / np.where(real, slowness, 1.0)
     start = graph.top_levels(np.where(real, graph.work * slowness, 0.0))
-    return LocalClocks(clock, start, local_energy(graph, clock, power), bound, through)
+    return LocalClocks(clock, start, float(graph.work @ power.per_cycle(clock)), bound)
 
 
-def _slowness(power: ChipPower, slowest: float, fastest: float) -> Floats:
+def _slowness(power: ChipPower) -> Floats:
     """Least and most seconds a cycle that can be of use."""
-    high = np.inf if slowest <= 0.0 else 1.0 / slowest
+    low, high = 1.0 / power.fastest, np.inf if power.slowest <= 0.0 else 1.0 / power.slowest
     if power.critical > 0.0:
-        high = min(high, max(1.0 / power.critical, 1.0 / fastest))
-    return np.array([1.0 / fastest, high])
+        high = min(high, max(1.0 / power.critical, low))
+    return np.array([low, high])
 
 
 def _marginal_slowness(power: ChipPower, price: Floats) -> Floats:
     """Seconds a cycle that are best against a price of time."""
     return np.asarray((power.c1 * (power.alpha - 1.0) / price) ** (1.0 / power.alpha))
-
-
-def local_energy(graph: WorkGraph, clock: Floats, power: ChipPower) -> float:
-    """Energy of running every task at its own clock, each core drawing c2 f + c3 by itself."""
-    return float(graph.work @ power.per_cycle(clock))
 
 
 def ordered_graph(graph: WorkGraph, placement: Placement | None) -> WorkGraph:
@@ -210,8 +196,6 @@ class _Model:
         deadline: float,
         length: float,
         power: ChipPower,
-        slowest: float,
-        fastest: float,
         scale: float,
         cores: float | None,
         between: Any | None,
@@ -223,7 +207,7 @@ class _Model:
         self.unit = deadline / length  # slowness of x = 1
         self.real = np.flatnonzero(graph.work > 0.0)
         self.span = graph.work[self.real] * (scale / length)
-        self.low, self.high = _slowness(power, slowest, fastest)
+        self.low, self.high = _slowness(power)
         self.sources = np.flatnonzero(np.diff(graph.pred_at) == 0)
         self.sinks = np.flatnonzero(np.diff(graph.succ_at) == 0)
 
@@ -272,10 +256,11 @@ class _Model:
         tail = np.concatenate([before, sinks])
         tail_row = np.concatenate([np.arange(m), np.arange(m + sources.size, count)])
         works = place[tail] >= 0
-        x = _entries(tail_row[works], place[tail[works]], self.span[place[tail[works]]], count, k)
-        s = _entries(tail_row, tail, np.ones(tail.size), count, n)
-        s = s - _entries(np.arange(m), after, np.ones(m), count, n)
-        s = s - _entries(m + np.arange(sources.size), sources, np.ones(sources.size), count, n)
+        x = _entries(tail_row[works], place[tail[works]], self.span[place[tail[works]]], (count, k))
+        head, head_row = np.concatenate([after, sources]), np.arange(m + sources.size)
+        sign = np.repeat([1.0, -1.0], [tail.size, head.size])
+        s_at = np.concatenate([tail_row, head_row]), np.concatenate([tail, head])
+        s = _entries(*s_at, sign, (count, n))
         right = np.zeros(count)
         right[m + sources.size :] = self.scale
         x, s = self._crowded(x, s)
@@ -304,27 +289,17 @@ class _Model:
 
         k = self.real.size
         eye = sparse.csr_matrix(sparse.eye_array(k, 2 * k + n))
-        blocks, right = [sparse.csr_matrix((0, 2 * k + n))], [np.zeros(0)]
         capped = np.flatnonzero(self.high / self.unit < self.scale / self.span)
-        if capped.size:
-            blocks.append(eye[capped])
-            right.append(np.full(capped.size, self.high / self.unit))
-        if self.low > 0.0:
-            blocks.append(-eye)
-            right.append(np.full(k, -self.low / self.unit))
-        return sparse.vstack(blocks), np.concatenate(right)
+        floored = np.arange(k if self.low > 0.0 else 0)
+        right = np.repeat([self.high, -self.low], [capped.size, floored.size]) / self.unit
+        return sparse.vstack([eye[capped], -eye[floored]]), right
 
     def _cones(self, n: int) -> tuple[Any, Floats]:
         """Rows that put (v, x, 1) into a power cone for each task."""
         k = self.real.size
-        row = 3 * np.arange(k)
-        width = 2 * k + n
-        minus = -np.ones(k)
-        v = _entries(row, k + np.arange(k), minus, 3 * k, width)
-        x = _entries(row + 1, np.arange(k), minus, 3 * k, width)
-        right = np.zeros(3 * k)
-        right[row + 2] = 1.0
-        return v + x, right
+        row, x = 3 * np.arange(k), np.arange(k)
+        at = np.concatenate([row, row + 1]), np.concatenate([k + x, x])
+        return _entries(*at, -np.ones(2 * k), (3 * k, 2 * k + n)), np.tile([0.0, 0.0, 1.0], k)
 
     def _unpack(self, x: Floats, z: Floats) -> tuple[Floats, Floats, Floats]:
         slowness = np.ones(len(self.graph)) * self.unit
@@ -338,10 +313,10 @@ class _Model:
         return slowness, z[:m] * self.times * scale, entry * scale
 
 
-def _entries(row: Any, column: Any, value: Any, height: int, width: int) -> Any:
+def _entries(row: Ints, column: Ints, value: Floats, shape: tuple[int, int]) -> Any:
     from scipy import sparse
 
-    return sparse.csr_matrix((value, (row, column)), shape=(height, width))
+    return sparse.csr_matrix((value, (row, column)), shape=shape)
 
 
 def _fit(graph: WorkGraph, slowness: Floats, deadline: float, low: float, high: float) -> Floats:
@@ -364,31 +339,25 @@ def _fit(graph: WorkGraph, slowness: Floats, deadline: float, low: float, high: 
 
 def _balanced(graph: WorkGraph, wish: Floats, entry: Floats) -> tuple[Floats, float, Floats]:
     """Return the flow through each task after balancing, the total, and that on each edge."""
-    from downclock.planners.chip.kernels.paths import balance_flow
-
     through = np.zeros(len(graph))
-    sources = np.flatnonzero(np.diff(graph.pred_at) == 0)
-    through[sources] = np.maximum(entry, 0.0)
+    through[np.diff(graph.pred_at) == 0] = np.maximum(entry, 0.0)
     total = float(through.sum())
-    flow = balance_flow(graph.order, graph.succ_at, graph.succ, wish, through)
-    return through, total, flow
+    wish, before = np.maximum(wish, 0.0), graph.before
+    asked = np.bincount(before, wish, len(graph))[before]
+    split = 1.0 / np.diff(graph.succ_at)[before]  # evenly where nothing is wished
+    np.divide(wish, asked, out=split, where=asked > 0.0)
+    push_flow(graph.order, graph.succ_at, graph.succ, split, through)
+    return through, total, through[before] * split
 
 
-def _dual(
-    graph: WorkGraph,
-    through: Floats,
-    total: float,
-    deadline: float,
-    power: ChipPower,
-    low: float,
-    high: float,
-) -> float:
-    """Lower bound of a balanced flow: every task at its best against the price of its time."""
+def _dual(graph: WorkGraph, through: Floats, power: ChipPower) -> float:
+    """Least energy with every task at its best against the price of its time, which is paid.
+
+    Less what enters a balanced flow times the deadline it is a lower bound.
+    """
     price = power.c3 + through
-    with np.errstate(divide="ignore"):
-        best = _marginal_slowness(power, price)
-    best = np.clip(best, low, high)
     with np.errstate(invalid="ignore", divide="ignore"):
+        best = np.clip(_marginal_slowness(power, price), *_slowness(power))
         value = power.c1 * best ** (1.0 - power.alpha) + power.c2
         value = value + np.where(price > 0.0, price * best, 0.0)
-    return float(graph.work @ value) - total * deadline
+    return float(graph.work @ value)

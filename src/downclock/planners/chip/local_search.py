@@ -50,29 +50,25 @@ def search_local(
     deadline: float,
     power: ChipPower,
     how: SearchEffort | None = None,
-    *,
-    slowest: float = 0.0,
-    fastest: float = np.inf,
     progress: Callable[[float, float], None] | None = None,
 ) -> tuple[Placement, LocalClocks]:
     """Return a placement and its optimal clocks; ``progress(elapsed_s, energy)`` on the way."""
     how, began = how or SearchEffort(), time.perf_counter()
 
     def solve(placed: Placement, quick: bool = False) -> LocalClocks:
-        return local_clocks(
-            graph, placed, deadline, power, slowest=slowest, fastest=fastest, quick=quick
-        )
+        return local_clocks(graph, placed, deadline, power, quick=quick)
 
     first = greedy(graph, cores, by_most(graph.bottom_levels()))
     best = _Best(first, solve(first, quick=True))
     tell = progress or (lambda elapsed_s, energy: None)
     tell(time.perf_counter() - began, best.clocks.energy)
-    orders = chain([first], _proposals(graph, cores, deadline, power, how, best))
+    free = replace(power, slowest=0.0, fastest=np.inf, levels=())
+    orders = chain([first], _proposals(graph, cores, deadline, free, how, best))
     for proposed in islice(orders, 1 + int(how.effort * _TASKS / len(graph))):
         if time.perf_counter() - began > how.time_limit_s:
             break
         # Can this order meet the deadline at the fastest clock?
-        if ordered_graph(graph, proposed).critical_path > deadline * fastest * (1.0 + 1e-12):
+        if ordered_graph(graph, proposed).critical_path > deadline * power.fastest * (1.0 + 1e-12):
             continue
         most = _NEAR * best.clocks.energy
         if len(graph) > _QUICK and solve(proposed, quick=True).energy > most:

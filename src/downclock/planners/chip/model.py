@@ -7,16 +7,16 @@ with exactly m active cores, ``S̄`` weighted makespan.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from downclock.problem.graph import Edges
+from downclock.kernels.graph_order import longest_from
+from downclock.planners.chip.kernels.lists import Graph
+from downclock.planners.chip.kernels.paths import longest_before, needed_edges
+from downclock.problem.graph import Edges, grouped
 from downclock.units import Floats, Ints
-
-if TYPE_CHECKING:
-    from downclock.planners.chip.kernels.lists import Graph
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -39,22 +39,20 @@ class WorkGraph:
     pieces: bool = False
 
     @classmethod
-    def of(cls, work: Floats, edges: Edges) -> WorkGraph:
+    def of(cls, work: Floats, edges: Edges, pieces: bool = False) -> WorkGraph:
         """Index the edges both ways; raises where they have a cycle or name no task."""
         work = np.ascontiguousarray(work, dtype=np.float64)
         n = work.size
         order = edges.order(n)
-        succ_at, succ = _ragged(n, edges.before, edges.after)
-        pred_at, pred = _ragged(n, edges.after, edges.before)
-        return cls(work, succ_at, succ, pred_at, pred, order)
+        succ_at, succ = grouped(n, edges.before, edges.after)
+        pred_at, pred = grouped(n, edges.after, edges.before)
+        return cls(work, succ_at, succ, pred_at, pred, order, pieces)
 
     def __len__(self) -> int:
         return self.work.size
 
     def columns(self) -> Graph:
         """The graph as kernels take it."""
-        from downclock.planners.chip.kernels.lists import Graph
-
         return Graph(self.work, self.succ_at, self.succ, self.pred_at, self.pred)
 
     @property
@@ -69,25 +67,14 @@ class WorkGraph:
 
     def bottom_levels(self, weight: Floats | None = None) -> Floats:
         """Longest path from each task to the end, itself included; in cycles or ``weight``."""
-        from downclock.kernels.graph_order import longest_from
-
         length = self.work if weight is None else weight
         return longest_from(length, self.order, self.succ_at, self.succ)
 
     def top_levels(self, weight: Floats | None = None, at_least: Floats | None = None) -> Floats:
         """Longest path to the start of each task, itself not included; ``at_least`` where known."""
-        from downclock.planners.chip.kernels.paths import longest_before
-
         length = self.work if weight is None else weight
         floor = np.zeros(len(self)) if at_least is None else at_least
         return longest_before(length, self.order, self.pred_at, self.pred, floor)
-
-    def tails(self, at_least: Floats | None = None) -> Floats:
-        """Longest path from the end of each task to the end of all; ``at_least`` where known."""
-        from downclock.planners.chip.kernels.paths import longest_before
-
-        floor = np.zeros(len(self)) if at_least is None else at_least
-        return longest_before(self.work, self.order[::-1].copy(), self.succ_at, self.succ, floor)
 
     def reach(self) -> Any:
         """Who follows whom, as bits (n, n / 64 rounded up): n² / 8 bytes."""
@@ -96,13 +83,11 @@ class WorkGraph:
     def reduced(self) -> WorkGraph:
         """Drop every edge that a longer path implies."""
         needed, _, after = self._closure()
-        slim = WorkGraph.of(self.work, Edges(self.before[needed], after[needed]))
-        return replace(slim, pieces=self.pieces)
+        return WorkGraph.of(self.work, Edges(self.before[needed], after[needed]), self.pieces)
 
     def reversed(self) -> WorkGraph:
         """Return the graph with every edge turned round."""
-        turned = WorkGraph.of(self.work, Edges(self.succ, self.before))
-        return replace(turned, pieces=self.pieces)
+        return WorkGraph.of(self.work, Edges(self.succ, self.before), self.pieces)
 
     def part(self, kept: Ints) -> WorkGraph:
         """Return some tasks, in the order given, and the edges between them."""
@@ -110,16 +95,11 @@ class WorkGraph:
         place[kept] = np.arange(kept.size)
         before, after = place[self.before], place[self.succ]
         inner = (before >= 0) & (after >= 0)
-        part = WorkGraph.of(self.work[kept], Edges(before[inner], after[inner]))
-        return replace(part, pieces=self.pieces)
+        return WorkGraph.of(self.work[kept], Edges(before[inner], after[inner]), self.pieces)
 
     def _closure(self) -> tuple[Any, Any, Ints]:
         """Return which edges are needed, who follows whom, and the edges' second tasks by rank."""
-        from downclock.planners.chip.kernels.paths import needed_edges
-
-        rank = np.empty(len(self), dtype=np.int64)
-        rank[self.order] = np.arange(len(self))
-        by_rank = np.lexsort((rank[self.succ], self.before))
+        by_rank = np.lexsort((np.argsort(self.order)[self.succ], self.before))
         after = np.ascontiguousarray(self.succ[by_rank])
         return *needed_edges(self.order, self.succ_at, after), after
 
@@ -142,14 +122,18 @@ class Placement:
         return self.start + graph.work
 
     def parallelism(self, graph: WorkGraph) -> Floats:
-        """ω (cores + 1,): cycles with exactly m cores at work; gaps are entry 0."""
-        from downclock.planners.chip.kernels.lists import parallelism
+        """ω (cores + 1,): cycles with exactly m cores at work (gerards section 3.3).
 
-        real = np.flatnonzero(graph.work > 0.0)
-        end = self.end(graph)
-        by_start = real[np.argsort(self.start[real], kind="stable")]
-        by_end = real[np.argsort(end[real], kind="stable")]
-        return parallelism(self.start, end, by_start, by_end, self.cores)
+        Gaps are entry 0; the last entry also counts what runs on more cores than there are.
+        """
+        real = graph.work > 0.0
+        moment = np.concatenate([self.end(graph)[real], self.start[real]])
+        change = np.repeat([-1, 1], moment.size // 2)
+        order = np.argsort(moment, kind="stable")  # ends before starts at the same time
+        active = np.cumsum(change[order]) - change[order]
+        omega = np.zeros(self.cores + 1)
+        np.add.at(omega, np.minimum(active, self.cores), np.diff(moment[order], prepend=0.0))
+        return omega
 
     def core_order(self, graph: WorkGraph) -> Edges:
         """Edges between consecutive tasks of each core."""
@@ -157,10 +141,3 @@ class Placement:
         queue = real[np.lexsort((graph.work[real], self.start[real], self.core[real]))]
         same = self.core[queue[1:]] == self.core[queue[:-1]]
         return Edges(queue[:-1][same], queue[1:][same])
-
-
-def _ragged(n: int, key: Ints, value: Ints) -> tuple[Ints, Ints]:
-    """Group ``value`` by ``key``, both (m,): offsets (n + 1,) and the grouped values."""
-    by_key = np.argsort(key, kind="stable")
-    at = np.searchsorted(key[by_key], np.arange(n + 1)).astype(np.int64)
-    return at, np.ascontiguousarray(value[by_key])

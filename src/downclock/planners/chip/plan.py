@@ -6,7 +6,6 @@ One chip-wide clock (gerards' global DVFS) where all processors are one chip; a 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -39,8 +38,6 @@ from downclock.schedule.schedule import (
 )
 from downclock.units import Bools, Floats, Ints
 
-Progress = Callable[[float, float], None]
-
 _LEVELS_SOLVED = 2_000
 """Tasks up to which the use of enumerated clocks per core is solved as a linear program."""
 
@@ -53,9 +50,9 @@ class GraphQuestion:
         graph: work in cycles: seconds at clock 1.
         cores: how many.
         deadline_s: of every task; infinite where there is none.
-        power: of one chip.
+        power: of one chip, and its clocks.
         chip: chip of each core (cores,).
-        clocks: what the cores allow.
+        clocks: the settings of a core.
         pieces: whether others may run tasks in pieces; our plans never do.
     """
 
@@ -76,18 +73,6 @@ class GraphQuestion:
     def per_core(self) -> bool:
         """A clock for each core."""
         return np.unique(self.chip).size == self.cores > 1
-
-    @property
-    def levels(self) -> Floats | tuple[float, float]:
-        """Enumerated clocks (k,), rising, or the slowest and fastest of a range."""
-        if self.clocks.listed:
-            return np.unique(self.clocks.points[:, CORE])
-        return float(self.clocks.low[CORE]), float(self.clocks.high[CORE])
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """Slowest and fastest clock."""
-        return float(np.min(self.levels)), float(np.max(self.levels))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +98,6 @@ def plan_graph(
     *,
     clocks: str = "optimal",
     how: SearchEffort | None = None,
-    progress: Progress | None = None,
     bound: bool = True,
 ) -> Result:
     """Plan all tasks of a problem by its one deadline with the least energy.
@@ -124,7 +108,6 @@ def plan_graph(
         clocks: ``optimal``; ``single`` (one clock, unaware of static power) or
             ``single-aware``, the baselines of gerards section 6.
         how: seed, effort and time limit of the search.
-        progress: told (elapsed seconds, value) of every improvement.
         bound: compute a lower bound; 0 otherwise.
 
     Raises:
@@ -134,13 +117,13 @@ def plan_graph(
     try:
         effort = how or SearchEffort()
         if question.per_core:
-            rows = _core_rows(question, rule, effort, progress)
+            rows = _core_rows(question, rule, effort)
         else:
-            placed = _placed(question, rule, clocks, effort, progress)
+            placed = _placed(question, rule, clocks, effort)
             omega = placed.parallelism(question.graph)
             rows = chip_rows(question.graph, placed, *_chip_clocks(question, omega, clocks)[:2])
             if not question.chip_wide:
-                rows = _island_rows(question, rule, effort, [placed], rows)
+                rows = _island_rows(question, rule, effort, placed, rows)
     except InvalidInput as error:
         if error.field != "deadline":
             raise
@@ -202,12 +185,15 @@ def _profile(problem: Problem, one_chip: bool) -> tuple[Floats, ChipPower]:
         raise InvalidInput("graph planning needs chips of one power")
     c3 = float(platform.shared_w[0] + platform.host_w[0])
     c2 = float(platform.shared_w_per_clock[0])
-    return law.time_s, ChipPower(float(c1[0]), c2, c3, float(alpha[0]))
+    power = ChipPower(
+        float(c1[0]), c2, c3, float(alpha[0]),
+        float(kind.clocks.low[CORE]), float(kind.clocks.high[CORE]),
+        tuple(np.unique(kind.clocks.points[:, CORE]).tolist()),
+    )  # fmt: skip
+    return law.time_s, power
 
 
-def _placed(
-    question: GraphQuestion, rule: str, clocks: str, how: SearchEffort, progress: Progress | None
-) -> Placement:
+def _placed(question: GraphQuestion, rule: str, clocks: str, how: SearchEffort) -> Placement:
     """Place the tasks by a list rule, or search for the least energy that the clocks allow."""
     graph, cores, alpha = question.graph, question.cores, question.power.alpha
     if rule != "search":
@@ -221,72 +207,59 @@ def _placed(
                 raise
             return np.inf
 
-    return search(graph, cores, alpha, how, progress, energy)
+    return search(graph, cores, alpha, how, cost=energy)
 
 
 def _chip_clocks(
     question: GraphQuestion, omega: Floats, clocks: str
 ) -> tuple[Floats, Floats, float]:
     """Return cycles at each clock of each number of active cores, the clocks, and the energy."""
-    power, deadline_s, levels = question.power, question.deadline_s, question.levels
+    power, deadline_s = question.power, question.deadline_s
     if clocks in ("single", "single-aware"):
         aware = clocks == "single-aware"
-        found = single_clock(omega, deadline_s, power, static_aware=aware, levels=levels)
+        found = single_clock(omega, deadline_s, power, static_aware=aware)
     elif clocks != "optimal":
         rule = "is not one of optimal, single, single-aware"
         raise InvalidInput(rule, field="clocks", value=clocks)
-    elif isinstance(levels, tuple):
-        found = global_clocks(omega, deadline_s, power, slowest=levels[0], fastest=levels[1])
+    elif not power.levels:
+        found = global_clocks(omega, deadline_s, power)
     else:
-        cycles, energy = level_clocks(omega, deadline_s, power, levels)
-        return cycles, np.tile(levels, (omega.size, 1)), energy
+        cycles, energy = level_clocks(omega, deadline_s, power)
+        return cycles, np.tile(power.levels, (omega.size, 1)), energy
     return omega[:, None], found.clock[:, None], found.energy
 
 
-def _core_rows(
-    question: GraphQuestion, rule: str, how: SearchEffort, progress: Progress | None
-) -> ClockedRows:
+def _core_rows(question: GraphQuestion, rule: str, how: SearchEffort) -> ClockedRows:
     """Place tasks and choose a clock for each, or two levels where clocks are enumerated."""
     graph, power, deadline_s = question.graph, question.power, question.deadline_s
-    slowest, fastest = question.range
     if rule == "search":
-        placed, found = search_local(
-            graph, question.cores, deadline_s, power, how,
-            slowest=slowest, fastest=fastest, progress=progress,
-        )  # fmt: skip
+        placed, found = search_local(graph, question.cores, deadline_s, power, how)
     else:
         placed = list_schedule(graph, question.cores, rule)
-        found = local_clocks(graph, placed, deadline_s, power, slowest=slowest, fastest=fastest)
-    levels = question.levels
-    if isinstance(levels, tuple):
+        found = local_clocks(graph, placed, deadline_s, power)
+    if not power.levels:
         return core_rows(graph, placed, found.start, found.clock)
     if len(graph) > _LEVELS_SOLVED:
-        return neighbouring_levels(graph, placed, deadline_s, power, levels, found.clock).rows
-    return local_levels(graph, placed, deadline_s, power, levels).rows
+        return neighbouring_levels(graph, placed, deadline_s, power, found.clock)
+    return local_levels(graph, placed, deadline_s, power)
 
 
 def _island_rows(
-    question: GraphQuestion,
-    rule: str,
-    how: SearchEffort,
-    placed: list[Placement],
-    rows: ClockedRows,
+    question: GraphQuestion, rule: str, how: SearchEffort, placed: Placement, best: ClockedRows
 ) -> ClockedRows:
     """The best of one clock for all islands and clocks of their own, for some placements."""
     graph, power, deadline_s = question.graph, question.power, question.deadline_s
-    slowest, fastest = question.range
-    if question.clocks.listed:
-        return rows
+    if power.levels:
+        return best
+    ways = [placed, by_load(graph, placed)]
     if rule == "search":
-        own, _ = search_local(
-            graph, question.cores, deadline_s, power, how, slowest=slowest, fastest=fastest
-        )
+        own, _ = search_local(graph, question.cores, deadline_s, power, how)
         soonest = ordered_graph(graph, own).top_levels()  # in cycles, not at clocks of their own
-        placed = [*placed, replace(own, start=soonest)]
-    best = rows
-    for each in (way for one in placed for way in (one, by_load(graph, one))):
+        own = replace(own, start=soonest)
+        ways += [own, by_load(graph, own)]
+    for way in ways:
         try:
-            more = island_rows(graph, each, question.chip, deadline_s, power, question.range)
+            more = island_rows(graph, way, question.chip, deadline_s, power)
         except InvalidInput:
             continue
         best = min(best, more, key=lambda found: _graph_energy(question, found))
@@ -308,14 +281,12 @@ def energy_bound_j(problem: Problem, done: Bools) -> float | None:
 
 def _bound(question: GraphQuestion) -> float:
     graph = replace(question.graph, pieces=question.pieces)
-    power, (slowest, fastest) = question.power, question.range
+    power = question.power
     if question.chip_wide:
-        return global_bound(graph, question.cores, question.deadline_s, power, question.levels)
+        return global_bound(graph, question.cores, question.deadline_s, power)
     most = int(np.bincount(question.chip).max())  # cores that share what a chip draws
     power = replace(power, c2=power.c2 / most, c3=power.c3 / most)
-    return local_bound(
-        graph, question.cores, question.deadline_s, power, slowest=slowest, fastest=fastest
-    )
+    return local_bound(graph, question.cores, question.deadline_s, power)
 
 
 def _graph_energy(question: GraphQuestion, rows: ClockedRows) -> float:

@@ -21,6 +21,7 @@ import numpy as np
 
 from downclock.planners.chip.bounds import simple_bound
 from downclock.planners.chip.clocks import ChipPower, weighted_makespan
+from downclock.planners.chip.kernels.search import Cooling, anneal_queue, anneal_starts
 from downclock.planners.chip.level_program import common_unit
 from downclock.planners.chip.lists import by_most, greedy, list_schedule
 from downclock.planners.chip.model import Placement, WorkGraph
@@ -129,8 +130,6 @@ def _anneal(
 
     ``short``: the first stage is for the makespan; what it finds is yielded as well.
     """
-    from downclock.planners.chip.kernels.search import Cooling, anneal_queue
-
     deadline = time.perf_counter() + how.time_limit_s
     coarse = replace(graph, work=np.ceil(graph.work / grid - 1e-9))
     weight = ChipPower(alpha=alpha).weight(cores)
@@ -156,8 +155,6 @@ def _shift_starts(
     deadline: float,
 ) -> Floats:
     """Anneal start times in chunks, so that a time limit can stop between them."""
-    from downclock.planners.chip.kernels.search import Cooling, anneal_starts
-
     whole = coarse.columns()._replace(work=coarse.work.astype(np.int64))
     horizon = int(1.05 * (start + whole.work).max()) + 2
     guarded = np.append(weight, _FORBIDDEN)

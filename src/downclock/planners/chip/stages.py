@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from downclock.planners.chip.kernels.paths import relatives
 from downclock.planners.chip.model import WorkGraph
 from downclock.units import Bools, Ints
 
@@ -70,22 +71,19 @@ def stages_of(graph: WorkGraph, spare: float = 2.0) -> Stages:
         first[_after(reach, p, n)] = 2 * j + 2
         first[p] = last[p] = 2 * j + 1
     for j in range(pivot.size - 1, -1, -1):
-        last[_before(reach, pivot[j])] = 2 * j
+        last[before_in(reach, pivot[j])] = 2 * j
         first[pivot[j]] = last[pivot[j]] = 2 * j + 1
     return Stages(pivot, first, last)
 
 
 def _pivots(graph: WorkGraph, reach: Ints, spare: float) -> Ints:
     """Take tasks with the least work beside them that cut what lies between those taken before."""
-    from downclock.planners.chip.kernels.paths import relatives
-
     n = len(graph)
     related, related_work = relatives(reach, graph.work)
     beside = n - 1 - related
     beside_work = np.round(graph.total_work - graph.work - related_work, 9)
     degree = np.diff(graph.succ_at) + np.diff(graph.pred_at)
-    rank = np.empty(n, np.int64)
-    rank[graph.order] = np.arange(n)
+    rank = np.argsort(graph.order)
     kept: list[int] = []
     for p in np.lexsort((-degree, beside_work, beside > 0))[:_MOST_CANDIDATES]:
         if 2 * beside[p] > spare or len(kept) == _MOST_PIVOTS:
@@ -110,8 +108,8 @@ def _cuts(reach: Ints, earlier: list[int], later: list[int], p: int, n: int) -> 
     if earlier:
         between &= _after(reach, earlier[-1], n)
     if later:
-        between &= _before(reach, later[0])
-    ordered = between & (_after(reach, p, n) | _before(reach, p))
+        between &= before_in(reach, later[0])
+    ordered = between & (_after(reach, p, n) | before_in(reach, p))
     return 2 * int(ordered.sum()) >= int(between.sum())
 
 
@@ -125,6 +123,6 @@ def _after(reach: Ints, i: int, n: int) -> Bools:
     return np.asarray(bits, dtype=np.bool_)
 
 
-def _before(reach: Ints, i: int) -> Bools:
-    """Which tasks precede task i (n,)."""
+def before_in(reach: Ints, i: int) -> Bools:
+    """Which tasks precede task i (n,), by the bits of who follows whom."""
     return np.asarray(reach[:, i >> 6] >> np.uint64(i & 63) & np.uint64(1), dtype=np.bool_)

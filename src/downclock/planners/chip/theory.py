@@ -7,17 +7,16 @@ import numpy as np
 from downclock.units import Floats
 
 
-def approximation_ratio(cores: int, alpha: float = 3.0, beta: float = 1.0) -> float:
-    """Theorem 2: weighted makespan / least one, where the makespan is beta times the least.
+def approximation_ratio(cores: int, alpha: float = 3.0) -> float:
+    """Theorem 2: weighted makespan / least one, where the makespan is the least.
 
     The worst total work is taken without asking whether M cores can do it, as in the paper.
     """
     g = cores ** (1.0 / alpha)
     if cores == 1:
-        return float(beta ** (1.0 - 1.0 / alpha))
+        return 1.0
     length = (alpha - 1.0) * (g - 1.0) / (cores - g)
-    ratio = (cores - 1.0) * length ** (1.0 - 1.0 / alpha) / (alpha * (g - 1.0))
-    return float(ratio * beta ** (1.0 - 1.0 / alpha))
+    return float((cores - 1.0) * length ** (1.0 - 1.0 / alpha) / (alpha * (g - 1.0)))
 
 
 def best_to_single(length: Floats | float, cores: int, alpha: float = 3.0) -> Floats:

@@ -8,6 +8,8 @@ import numpy as np
 
 from downclock.errors import InvalidSchedule
 from downclock.planners.chip.clocks import ChipPower
+from downclock.planners.chip.kernels.lists import cores_of_intervals
+from downclock.planners.chip.kernels.paths import keep_order
 from downclock.planners.chip.model import Placement, WorkGraph
 from downclock.units import Floats, Ints
 
@@ -23,8 +25,6 @@ def with_cores(
     Raises:
         InvalidSchedule: more tasks run at once than there are cores.
     """
-    from downclock.planners.chip.kernels.lists import cores_of_intervals
-
     length = graph.work if duration is None else duration
     real = np.flatnonzero(graph.work > 0.0)
     by_start = real[np.argsort(start[real], kind="stable")]
@@ -42,8 +42,6 @@ def best_times(graph: WorkGraph, placed: Placement, alpha: float = 3.0) -> Place
     A linear program: between two neighbouring events the number of active cores is fixed.
     """
     from scipy.optimize import linprog
-
-    from downclock.planners.chip.kernels.paths import keep_order
 
     real = np.flatnonzero(graph.work > 0.0)
     events = _event_order(graph, placed, real)
@@ -86,7 +84,6 @@ def _order_rows(graph: WorkGraph, events: tuple[Ints, Any]) -> tuple[Any, Floats
     right = np.concatenate([gap, -graph.work[graph.before]])
     keep = first != second
     count = int(keep.sum())
-    row = np.arange(count)
-    plus = sparse.csr_array((np.ones(count), (row, first[keep])), shape=(count, len(graph)))
-    minus = sparse.csr_array((np.ones(count), (row, second[keep])), shape=(count, len(graph)))
-    return plus - minus, right[keep]
+    at = np.tile(np.arange(count), 2), np.concatenate([first[keep], second[keep]])
+    sign = np.repeat([1.0, -1.0], count)
+    return sparse.csr_array((sign, at), shape=(count, len(graph))), right[keep]

@@ -10,16 +10,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from downclock.planners.slots.model import SlotGraphIndex, SlotPlan, plan_cost
+from downclock.planners.slots.model import SlotGraphIndex, SlotPlan
 from downclock.units import Floats, Ints
 
 MOST = 200
 """Tasks that change places at once at most; they follow each other in the plan."""
 
 
-def reassigned(
-    index: SlotGraphIndex, table: Floats, plan: SlotPlan, random: np.random.Generator
-) -> SlotPlan:
+def reassigned(index: SlotGraphIndex, plan: SlotPlan, random: np.random.Generator) -> SlotPlan:
     """Exchange the intervals of some tasks for the better; the same plan where nothing is gained.
 
     Which tasks may move is drawn: no two of them are joined by an edge.
@@ -27,14 +25,14 @@ def reassigned(
     from scipy.optimize import linear_sum_assignment
 
     some = _apart(index, plan, random)
-    cost = _costs(index, table, plan, some)
+    cost = _costs(index, plan, some)
     _, chosen = linear_sum_assignment(cost)
     place = np.arange(some.size)
     if cost[place, chosen].sum() >= cost[place, place].sum() * (1.0 - 1e-9):
         return plan
     first, last = plan.first.copy(), plan.last.copy()
     first[some], last[some] = plan.first[some[chosen]], plan.last[some[chosen]]
-    return SlotPlan(first, last, plan_cost(index, table, first, last))
+    return index.plan(first, last)
 
 
 def _apart(index: SlotGraphIndex, plan: SlotPlan, random: np.random.Generator) -> Ints:
@@ -58,7 +56,7 @@ def _apart(index: SlotGraphIndex, plan: SlotPlan, random: np.random.Generator) -
     return np.flatnonzero(taken)
 
 
-def _costs(index: SlotGraphIndex, table: Floats, plan: SlotPlan, some: Ints) -> Floats:
+def _costs(index: SlotGraphIndex, plan: SlotPlan, some: Ints) -> Floats:
     """Cost of each of some tasks in the interval of each other (k, k); infinite where it may not.
 
     The plan's own are finite, so there is always an assignment.
@@ -70,5 +68,5 @@ def _costs(index: SlotGraphIndex, table: Floats, plan: SlotPlan, some: Ints) -> 
     length = last - first + 1
     fits = (first >= low[some, None]) & (last <= high[some, None])
     fits &= length >= index.length[some, None]
-    cost = table[index.row[some, None], first, np.minimum(length, table.shape[2]) - 1]
+    cost = index.table[index.row[some, None], first, np.minimum(length, index.table.shape[2]) - 1]
     return np.where(fits, cost, np.inf)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from downclock.planners.slots.kernels.lists import ancestor_bits
 from downclock.planners.slots.model import SlotGraphIndex
 from downclock.units import Bools, Floats, Ints
 
@@ -38,8 +39,6 @@ def barriers(index: SlotGraphIndex, work: Floats) -> list[Barrier]:
     Those with the least ``work`` (n,) beside come first, then those nearest to the middle of it.
     The sets are closed: no task that could be in is out.
     """
-    from downclock.planners.slots.kernels.lists import ancestor_bits
-
     backwards = np.ascontiguousarray(index.order[::-1])
     ancestors, descendants = index.bits, ancestor_bits(backwards, index.succ_at, index.succ)
     found: dict[bytes, tuple[float, float, Barrier]] = {}
@@ -102,7 +101,8 @@ class Stages:
     def of(cls, found: list[Barrier], work: Floats, share: float) -> Stages | None:
         """Chain barriers, the first ones first, with at most a ``share`` of ``work`` (n,) beside.
 
-        None where there are none; none that would make an empty stage.
+        Those are left out that would make a stage without a task of its own; None where no
+        barrier is left.
         """
         chain: list[Barrier] = []
         inside, least = np.ones(work.size, dtype=bool), (1.0 - share - 1e-12) * work.sum()
@@ -112,8 +112,13 @@ class Stages:
                 chain.append(barrier)
                 inside = left
         chain.sort(key=lambda barrier: int(barrier.before.sum()))
-        kept = _without_empty_stages(chain)
-        return cls._between(kept) if kept else None
+        while chain:
+            stages = cls._between(chain)
+            empty = [k for k, tasks in enumerate(stages.tasks) if not tasks.size]
+            if not empty:
+                return stages
+            del chain[min(empty[0], len(chain) - 1)]
+        return None
 
     @classmethod
     def _between(cls, chain: list[Barrier]) -> Stages:
@@ -134,15 +139,3 @@ class Stages:
         """How many of the tasks beside may run in each stage (stages,)."""
         stage = np.arange(len(self))
         return np.asarray(((self.first <= stage[:, None]) & (stage[:, None] <= self.last)).sum(1))
-
-
-def _without_empty_stages(chain: list[Barrier]) -> list[Barrier]:
-    """Leave out barriers until every stage has a task that is beside none of them."""
-    while chain:
-        inside = np.all([barrier.before | barrier.after for barrier in chain], axis=0)
-        stage = np.sum([barrier.after for barrier in chain], axis=0)[inside]
-        empty = np.setdiff1d(np.arange(len(chain) + 1), stage)
-        if not empty.size:
-            break
-        chain = [barrier for k, barrier in enumerate(chain) if k != min(empty[0], len(chain) - 1)]
-    return chain

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from downclock.planners.slots.kernels.budget import map_by_budget
 from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, SlotPlan
 from downclock.planners.slots.order import machines_of, order_edges
 from downclock.units import Floats, Ints
@@ -33,32 +34,26 @@ class BudgetResult:
     costs: Floats
 
 
-def sweep_search(
-    graph: SlotGraph, start: Ints, *, steps: int = STEPS, sigma: float = SIGMA
-) -> BudgetResult:
+def sweep_search(graph: SlotGraph, start: Ints, *, steps: int = STEPS) -> BudgetResult:
     """Try ``steps`` equal steps of the budget up to sigma times the cost of S."""
-    from downclock.planners.slots.kernels.budget import sweep_budgets
-
-    own = graph.full_speed_cost(start)
-    budgets = sigma * own * np.arange(1, steps + 1) / steps
-    costs = sweep_budgets(budgets / graph.slots, *_arguments(graph, start))
+    own, arguments = graph.full_speed_cost(start), _arguments(graph, start)
+    budgets = SIGMA * own * np.arange(1, steps + 1) / steps
+    costs = np.array([map_by_budget(each, *arguments)[0] for each in budgets / graph.slots])
     best = int(np.argmin(costs))
     if not costs[best] < own:
         return BudgetResult(own, np.nan, budgets, costs)
     return BudgetResult(float(costs[best]), float(budgets[best]), budgets, costs)
 
 
-def binary_search(graph: SlotGraph, start: Ints, *, sigma: float = SIGMA) -> BudgetResult:
+def binary_search(graph: SlotGraph, start: Ints) -> BudgetResult:
     """Halve the budgets between 0 and sigma times the cost of S until they meet.
 
     A middle budget that is feasible and cheaper than the best so far becomes the upper end,
     any other one the lower end (the paper does not print the rule; this is our reading).
     """
-    from downclock.planners.slots.kernels.budget import map_by_budget
-
     own = graph.full_speed_cost(start)
     arguments = _arguments(graph, start)
-    low, high = 0.0, sigma * own
+    low, high = 0.0, SIGMA * own
     best, at = own, np.nan
     tried: list[tuple[float, float]] = []
     while high - low > 1e-4 * own:

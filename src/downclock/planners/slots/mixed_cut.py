@@ -13,7 +13,8 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.planners.slots.fluid import SAFE, Fluid
-from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, SlotPlan, cost_table
+from downclock.planners.slots.kernels.tables import cheapest_held
+from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, SlotPlan
 from downclock.planners.slots.order import best_intervals, order_edges
 from downclock.planners.slots.separable_bound import STEPS
 from downclock.units import Floats, Ints
@@ -26,8 +27,8 @@ class MixedMachines:
     Attributes:
         graphs: the graph as each class of machine sees it: same tasks, edges and slots.
         machine_class: class of each machine (m,).
-        index: the graph's neighbours and windows, for as many machines as there are.
-        table: tables of all classes, one after another.
+        index: the graph's neighbours and windows, for as many machines as there are; its table is
+            those of all classes, one after another.
         row: row of each class and task in the table (classes, n).
         least: slots each task needs at least in each class (classes, n).
     """
@@ -35,7 +36,6 @@ class MixedMachines:
     graphs: tuple[SlotGraph, ...]
     machine_class: Ints
     index: SlotGraphIndex
-    table: Floats
     row: Ints
     least: Ints
 
@@ -46,12 +46,12 @@ class MixedMachines:
         if any(other.slots != common.slots or len(other) != len(common) for other in graphs):
             raise InvalidInput("must have the same tasks and slots", item="machines")
         index = SlotGraphIndex.of(replace(common, machines=machine_class.size))
-        each = [SlotGraphIndex.of(graph) for graph in graphs]
-        tables = [cost_table(one, common.slots) for one in each]
-        start = np.concatenate([[0], np.cumsum([len(table) for table in tables])])
+        each = [SlotGraphIndex.of(graph).priced(common.slots) for graph in graphs]
+        index = replace(index, table=np.concatenate([one.table for one in each]))
+        start = np.concatenate([[0], np.cumsum([len(one.table) for one in each])])
         row = np.array([at + one.row for at, one in zip(start[:-1], each, strict=True)])
         least = np.array([graph.least_slots for graph in graphs])
-        return cls(tuple(graphs), machine_class, index, np.concatenate(tables), row, least)
+        return cls(tuple(graphs), machine_class, index, row, least)
 
     def best(self, machine: Ints, rank: Ints) -> SlotPlan | None:
         """Cheapest intervals for a map and an order (n,); None where they miss a deadline."""
@@ -62,8 +62,7 @@ class MixedMachines:
             length=np.ascontiguousarray(self.least[group, every]),
         )
         before, after = order_edges(own, machine, rank)
-        nowhere = SlotPlan(rank, rank, np.inf)
-        return best_intervals(own, self.table, nowhere, before, after)
+        return best_intervals(own, SlotPlan(rank, rank, np.inf), before, after)
 
     def bound(self) -> float:
         """No plan costs less: the separable bound, every task in its window.
@@ -98,13 +97,11 @@ class MixedMachines:
 
     def _separable(self, multiplier: list[Floats], early: Ints, late: Ints) -> float:
         """Bound at multipliers of the machines of each class (classes of (slots,))."""
-        from downclock.planners.slots.kernels.tables import cheapest_held
-
         least, promised = np.full(len(self.index.graph), np.inf), 0.0
         for group, (each, row) in enumerate(zip(multiplier, self.row, strict=True)):
             toll = np.concatenate([[0.0], np.cumsum(each)])
             promised += float(np.sum(self.machine_class == group) * toll[-1])
-            start, end = cheapest_held(self.table[row.min() : row.max() + 1], toll)
+            start, end = cheapest_held(self.index.table[row.min() : row.max() + 1], toll)
             own = row - row.min()
             least = np.minimum(least, np.maximum(start[own, early], end[own, late]))
         total = float(least.sum())

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,12 +26,7 @@ class MixedPlan:
 
 
 def solve_mixed(
-    mixed: MixedMachines,
-    *,
-    seconds: float = np.inf,
-    rounds: int = 2000,
-    seed: int = 0,
-    clock: Callable[[], float] = time.perf_counter,
+    mixed: MixedMachines, *, seconds: float = np.inf, rounds: int = 2000, seed: int = 0
 ) -> MixedPlan | None:
     """Best plan found; None where no list schedule meets the deadlines.
 
@@ -40,7 +34,8 @@ def solve_mixed(
     or places; times and levels of every order are exact (`MixedMachines.best`). Somewhat dearer
     ones are gone on from, too.
     """
-    random, begun = np.random.default_rng(seed), clock()
+    random, clock = np.random.default_rng(seed), time.perf_counter
+    begun = clock()
     _, bottom = path_levels(mixed.index, mixed.least.min(axis=0).astype(np.float64))
     starts = [_start(mixed, -bottom, eager=True)]
     if starts[0] is None or clock() - begun < 0.2 * seconds:

@@ -7,13 +7,14 @@ so neither levels nor machines are variables: one interval a task is all there i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.problem.graph import Edges
+from downclock.planners.slots.kernels.lists import ancestor_bits, slot_windows
+from downclock.planners.slots.kernels.tables import any_tables, interval_levels, step_tables
+from downclock.problem.graph import Edges, grouped
 from downclock.units import Bools, Floats, Ints
 
 SLIGHT = 1e-11
@@ -49,21 +50,15 @@ class SlotGraph:
     curve: Ints = field(default_factory=lambda: np.empty(0, dtype=np.int64))
 
     def __post_init__(self) -> None:
-        for name in ("work", "units", "release", "due", "curve"):
-            column = np.ascontiguousarray(getattr(self, name), dtype=np.int64)
-            object.__setattr__(self, name, column)
-        for name in ("price", "power"):
-            column = np.ascontiguousarray(getattr(self, name), dtype=np.float64)
-            object.__setattr__(self, name, column)
-        for name in ("units", "power"):
-            object.__setattr__(self, name, np.atleast_2d(getattr(self, name)))
-        n = self.work.size
-        if self.curve.size == 0:
-            object.__setattr__(self, "curve", np.zeros(n, dtype=np.int64))
-        if self.release.size == 0:
-            object.__setattr__(self, "release", np.zeros(n, dtype=np.int64))
-        if self.due.size == 0:
-            object.__setattr__(self, "due", np.full(n, self.slots - 1, dtype=np.int64))
+        n, last = len(self.work), len(self.price) - 1
+        for name, default in (("release", 0), ("due", last), ("curve", 0)):
+            if not len(getattr(self, name)):
+                object.__setattr__(self, name, np.full(n, default))
+        for name in ("work", "price", "units", "power", "release", "due", "curve"):
+            kind = np.float64 if name in ("price", "power") else np.int64
+            column = np.ascontiguousarray(getattr(self, name), dtype=kind)
+            whole = np.atleast_2d(column) if name in ("units", "power") else column
+            object.__setattr__(self, name, whole)
         self._check()
 
     def _check(self) -> None:
@@ -155,14 +150,13 @@ def hull_points(x: Ints | Floats, y: Floats) -> Ints:
     for k in range(1, x.size):
         if x[k] == x[hull[-1]]:
             continue
-        while len(hull) > 1 and _above(x, y, hull[-2], hull[-1], k):
+        while len(hull) > 1:
+            a, b = hull[-2:]
+            if (y[b] - y[a]) * (x[k] - x[a]) < (y[k] - y[a]) * (x[b] - x[a]):
+                break
             hull.pop()
         hull.append(k)
     return np.array(hull)
-
-
-def _above(x: Ints | Floats, y: Floats, a: int, b: int, c: int) -> bool:
-    return bool((y[b] - y[a]) * (x[c] - x[a]) >= (y[c] - y[a]) * (x[b] - x[a]))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -177,6 +171,7 @@ class SlotGraphIndex:
         monge: see `SlotGraph.monge`.
         row, row_curve, row_work: distinct (curve, work) of tasks (rows,): which one each task has
             (n,), its curve and its work.
+        table: cost of each row in every interval (rows, slots, longest); see `priced`.
     """
 
     graph: SlotGraph
@@ -193,20 +188,17 @@ class SlotGraphIndex:
     row_curve: Ints
     row_work: Ints
     monge: bool
+    table: Floats = field(default_factory=lambda: np.empty((0, 0, 0)))
 
     @classmethod
     def of(cls, graph: SlotGraph) -> SlotGraphIndex:
         """Index a graph; cost n²/64 words."""
-        from downclock.planners.slots.kernels.lists import ancestor_bits
-
         n = len(graph)
         order = np.ascontiguousarray(graph.edges.order(n), dtype=np.int64)
-        rank = np.empty(n, dtype=np.int64)
-        rank[order] = np.arange(n)
-        by_rank = np.argsort(rank[graph.edges.before], kind="stable")
+        by_rank = np.argsort(np.argsort(order)[graph.edges.before], kind="stable")
         before, after = graph.edges.before[by_rank], graph.edges.after[by_rank]
-        pred_at, pred = _ragged(n, after, before)
-        succ_at, succ = _ragged(n, before, after)
+        pred_at, pred = grouped(n, after, before)
+        succ_at, succ = grouped(n, before, after)
         pairs, row = np.unique(
             np.column_stack([graph.curve, graph.work]), axis=0, return_inverse=True
         )
@@ -229,38 +221,35 @@ class SlotGraphIndex:
 
     def windows(self, before: Ints, after: Ints) -> tuple[Ints, Ints, bool]:
         """Earliest first and latest last slot of each task under edges in topological order."""
-        from downclock.planners.slots.kernels.lists import slot_windows
-
         return slot_windows(before, after, self.length, self.graph.release, self.graph.due)
 
+    def priced(self, longest: int, *, envelope: bool = False) -> SlotGraphIndex:
+        """The same with a table of the least costs in intervals of at most ``longest`` slots.
 
-def _ragged(n: int, key: Ints, value: Ints) -> tuple[Ints, Ints]:
-    by_key = np.argsort(key, kind="stable")
-    at = np.searchsorted(key[by_key], np.arange(n + 1)).astype(np.int64)
-    return at, np.ascontiguousarray(value[by_key])
+        With ``envelope`` power is replaced by its convex envelope: a lower bound, and always Monge.
+        """
+        table = np.empty((self.row_work.size, self.graph.slots, longest))
+        for curve in np.unique(self.row_curve):
+            mine = self.row_curve == curve
+            table[mine] = _curve_table(self.graph, curve, self.row_work[mine], longest, envelope)
+        return replace(self, table=table)
 
+    def costs(self, first: Ints, last: Ints) -> Floats:
+        """Cost of each task in its interval (n,); longer ones than the table holds are cut."""
+        length = np.minimum(last - first + 1, self.table.shape[2])
+        return np.asarray(self.table[self.row, first, length - 1])
 
-def cost_table(index: SlotGraphIndex, longest: int, *, envelope: bool = False) -> Floats:
-    """Least cost of each distinct (curve, work) in each interval of at most ``longest`` slots.
-
-    Shape (rows, slots, longest). With ``envelope`` power is replaced by its convex envelope: a
-    lower bound, and always Monge.
-    """
-    table = np.empty((index.row_work.size, index.graph.slots, longest))
-    for curve in np.unique(index.row_curve):
-        mine = index.row_curve == curve
-        table[mine] = _curve_table(index.graph, curve, index.row_work[mine], longest, envelope)
-    return table
+    def plan(self, first: Ints, last: Ints) -> SlotPlan:
+        """All intervals and what they cost."""
+        return SlotPlan(first, last, float(self.costs(first, last).sum()))
 
 
 def _curve_table(graph: SlotGraph, curve: int, works: Ints, longest: int, envelope: bool) -> Floats:
     """Return the table of amounts of work on one curve."""
-    from downclock.planners.slots.kernels.tables import any_tables, step_tables
-
     units, power = graph.levels_of(curve)
     works = np.minimum(works, longest * units.max() + 1)  # more fits no interval either
     if graph.pause and (envelope or _even(units, power, pause=True)):
-        return step_tables(graph.price, graph.unit_steps(curve), works, longest, 1)
+        return step_tables(graph.price, graph.unit_steps(curve), works, longest)
     if envelope:
         units, power = graph.running_hull(curve)
     return any_tables(graph.price, units, power, works, longest, graph.pause)
@@ -275,36 +264,15 @@ class SlotPlan:
     cost: float
 
 
-def interval_costs(index: SlotGraphIndex, table: Floats, first: Ints, last: Ints) -> Floats:
-    """Cost of each task in its interval (n,); longer ones than the table holds are cut."""
-    length = np.minimum(last - first + 1, table.shape[2])
-    return np.asarray(table[index.row, first, length - 1])
-
-
-def plan_cost(index: SlotGraphIndex, table: Floats, first: Ints, last: Ints) -> float:
-    """Cost of all intervals."""
-    return float(interval_costs(index, table, first, last).sum())
-
-
-def levels(graph: SlotGraph, plan: SlotPlan, tasks: Sequence[int] | None = None) -> list[Ints]:
-    """Level of each slot of each (given) task's interval, -1 for off; no more work than needed.
+def levels(graph: SlotGraph, plan: SlotPlan, task: int) -> Ints:
+    """Level of each slot of a task's interval, -1 for off; no more work than needed.
 
     Among levels of equal cost, as where power is free, those of least energy are taken.
     """
-    from downclock.planners.slots.kernels.tables import interval_levels
-
-    price = graph.price + SLIGHT * (graph.price.max() or 1.0)
-    every = range(len(graph)) if tasks is None else tasks
-    return [
-        interval_levels(
-            price[plan.first[i] : plan.last[i] + 1],
-            graph.units[graph.curve[i]],
-            graph.power[graph.curve[i]],
-            int(graph.work[i]),
-            graph.pause,
-        )
-        for i in every
-    ]
+    price = graph.price[plan.first[task] : plan.last[task] + 1]
+    price = price + SLIGHT * (graph.price.max() or 1.0)
+    units, power = graph.units[graph.curve[task]], graph.power[graph.curve[task]]
+    return interval_levels(price, units, power, int(graph.work[task]), graph.pause)
 
 
 def overlap(plan: SlotPlan, slots: int) -> Ints:

@@ -9,6 +9,9 @@ import numpy as np
 
 from downclock.planners.slots.bundle import Bundle
 from downclock.planners.slots.fluid import SAFE
+from downclock.planners.slots.kernels.cut import cut
+from downclock.planners.slots.kernels.fixing import priced_intervals
+from downclock.planners.slots.kernels.lists import window_labels
 from downclock.planners.slots.model import SlotGraphIndex, SlotPlan, overlap
 from downclock.planners.slots.order import NO_ANCHOR, NO_FLOW, scale_for
 from downclock.planners.slots.windows import capacity_windows
@@ -37,7 +40,7 @@ class CapacityMultipliers:
     dropped for good.
 
     Attributes:
-        index, table: the graph and its (envelope) table.
+        index: the graph, with its (envelope) table.
         multiplier: those of the best ``bound``.
         settled: none are better.
         bundle: the model; it holds the relaxation's solution too.
@@ -45,7 +48,6 @@ class CapacityMultipliers:
     """
 
     index: SlotGraphIndex
-    table: Floats
     multiplier: Floats
     bound: float = 0.0
     settled: bool = False
@@ -60,14 +62,12 @@ class CapacityMultipliers:
     _finer: int = 0
 
     def __post_init__(self) -> None:
-        from downclock.planners.slots.kernels.lists import window_labels
-
         index = self.index
         early, late = capacity_windows(index)
         none = np.zeros(len(index.graph), dtype=np.int64)
         self._labels = _Labels(*window_labels(early, late, index.length, none, none, -1, 1))
         self._near = np.zeros(self._labels.lab.size, dtype=bool)
-        self.bundle = Bundle.of(index, self.table)
+        self.bundle = Bundle.of(index)
         self.relaxed = SlotPlan(early, late, 0.0)
 
     def step(
@@ -84,6 +84,10 @@ class CapacityMultipliers:
         self._near |= self._labels.around(plan, NEAR)
         if self._pace == 0.0:
             self._begin(upper)
+            graph = self.index.graph
+            excess = overlap(self.relaxed, graph.slots) - graph.machines
+            hope = max(upper - self._value, SETTLED * upper)
+            self._pace = hope / max(float(excess @ excess), 1.0)
         few = self._labels.taken(self._near)
         for _ in range(tries):
             if self.settled or self.bound >= upper:
@@ -106,12 +110,10 @@ class CapacityMultipliers:
             few = self._full(aim, hope, upper)
 
     def _begin(self, upper: float) -> None:
+        """Cut over all labels at the multipliers in hand."""
         value, slot, residual = self._cut(self._labels, self.multiplier, upper)
         self._took(slot)
         self._value, self.bound = value, max(value, self.bound)
-        graph = self.index.graph
-        excess = overlap(self.relaxed, graph.slots) - graph.machines
-        self._pace = max(upper - value, SETTLED * upper) / max(float(excess @ excess), 1.0)
         self._drop(residual, upper - value)
 
     def _full(self, aim: Floats, hope: float, upper: float) -> _Labels:
@@ -145,11 +147,7 @@ class CapacityMultipliers:
             return
         self._stale, self._finer = False, 0
         self.bundle.clear()
-        value, slot, residual = self._cut(self._labels, self.multiplier, upper)
-        self._took(slot)
-        self._value = value
-        self.bound = max(self.bound, value)
-        self._drop(residual, upper - value)
+        self._begin(upper)
 
     def _took(self, slot: Ints) -> bool:
         """Remember what a full cut chose; tell whether the model did not know it."""
@@ -171,8 +169,6 @@ class CapacityMultipliers:
         and what the multipliers promise: the tasks' least values less the promise are a bound.
         ``table`` is the true one; tasks choose separately, so it need not be convex.
         """
-        from downclock.planners.slots.kernels.fixing import priced_intervals
-
         index, slots = self.index, self.index.graph.slots
         flow = np.zeros((index.before.size, slots))
         self._cut(self._labels, self.multiplier, upper, flow)
@@ -189,12 +185,10 @@ class CapacityMultipliers:
     def _cut(
         self, labels: _Labels, multiplier: Floats, upper: float, edge_flow: Floats = NO_FLOW
     ) -> tuple[float, Ints, Floats]:
-        from downclock.planners.slots.kernels.cut import cut
-
         index = self.index
         toll = np.concatenate([[0.0], np.cumsum(multiplier)])
         value, label, left = cut(
-            self.table, index.row, labels.at, labels.lab, toll, NO_ANCHOR, index.before,
+            index.table, index.row, labels.at, labels.lab, toll, NO_ANCHOR, index.before,
             index.after, scale_for(index.graph, upper or 1.0), edge_flow,
         )  # fmt: skip
         promised = index.graph.machines * toll[-1]

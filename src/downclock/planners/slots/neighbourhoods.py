@@ -13,10 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from downclock.planners.slots.cost_quantum import CostQuantum
-from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, SlotPlan, plan_cost
+from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, SlotPlan
 from downclock.planners.slots.order import machines_of
 from downclock.planners.slots.search import CostSearch
-from downclock.planners.slots.separable_bound import SeparableBound
 from downclock.problem.graph import Edges
 from downclock.units import Bools, Floats, Ints
 
@@ -33,46 +32,39 @@ EVENLY = 0.5
 """Part of the mean loss of a slot that is added to every slot's, so that all have their turn."""
 
 
-@dataclass(slots=True)
-class Neighbourhoods:
-    """Improves the best plan of a search where it loses most."""
+def improve_neighbourhood(search: CostSearch) -> None:
+    """Improve the best plan of a search where it loses most.
 
-    search: CostSearch
-    separable: SeparableBound
-
-    def step(self) -> None:
-        """Cut a neighbourhood out of the best plan, improve it, put it back if it is better."""
-        search = self.search
-        plan = search.best
-        assert plan is not None
-        by_task, by_slot = self.separable.losses(search.index, search.table, plan)
-        begin, end = self._slots(plan, by_slot, by_task)
-        search.rounds += 1
-        machine = machines_of(search.index, plan)
-        busy = np.unique(machine[(plan.first < end) & (plan.last >= begin)])
-        if busy.size == 0:
-            return
-        held = np.isin(machine, search.random.permutation(busy)[:MACHINES])
-        machines = min(MACHINES, search.graph.machines)  # idle ones make up for what is not busy
-        part = _Neighbourhood.of(search, plan, held, machines, begin, end)
-        if not np.any(part.free):
-            return
+    A neighbourhood is cut out of it, improved, and put back if it is better.
+    """
+    plan, separable = search.best, search.separable
+    assert plan is not None
+    assert separable is not None
+    by_task, by_slot = separable.losses(search.index, plan)
+    begin, end = _slots(search, plan, by_slot, by_task)
+    search.rounds += 1
+    machine = machines_of(search.index, plan)
+    busy = np.unique(machine[(plan.first < end) & (plan.last >= begin)])
+    if busy.size == 0:
+        return
+    held = np.isin(machine, search.random.permutation(busy)[:MACHINES])
+    part = _Neighbourhood.of(search, plan, held, begin, end)
+    if np.any(part.free):
         lost = float(by_task[part.tasks[part.free]].sum() + by_slot[begin:end].sum())
-        better = part.improved(search, lost)
-        if better is not None:
-            search.keep(better)
+        part.improve(search, lost)
 
-    def _slots(self, plan: SlotPlan, by_slot: Floats, by_task: Floats) -> tuple[int, int]:
-        """Draw the first slot of a neighbourhood and its end: as likely as what is lost there."""
-        graph, random = self.search.graph, self.search.random
-        length = float(np.mean(plan.last - plan.first + 1))
-        span = min(graph.slots, int(np.ceil(TASKS * length / min(MACHINES, graph.machines))))
-        middle = (plan.first + plan.last) // 2
-        lost = by_slot + np.bincount(middle, np.maximum(by_task, 0.0), graph.slots)
-        lost += EVENLY * lost.mean() + 1e-300
-        about = int(random.choice(graph.slots, p=lost / lost.sum()))
-        begin = int(np.clip(about - random.integers(0, span + 1), 0, graph.slots - span))
-        return begin, begin + span
+
+def _slots(search: CostSearch, plan: SlotPlan, by_slot: Floats, by_task: Floats) -> tuple[int, int]:
+    """Draw the first slot of a neighbourhood and its end: as likely as what is lost there."""
+    graph, random = search.graph, search.random
+    length = float(np.mean(plan.last - plan.first + 1))
+    span = min(graph.slots, int(np.ceil(TASKS * length / min(MACHINES, graph.machines))))
+    middle = (plan.first + plan.last) // 2
+    lost = by_slot + np.bincount(middle, np.maximum(by_task, 0.0), graph.slots)
+    lost += EVENLY * lost.mean() + 1e-300
+    about = int(random.choice(graph.slots, p=lost / lost.sum()))
+    begin = int(np.clip(about - random.integers(0, span + 1), 0, graph.slots - span))
+    return begin, begin + span
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +76,7 @@ class _Neighbourhood:
         begin: its first slot.
         tasks: those that hold its machines in its slots.
         free: which of them lie inside; the others are pinned (of zero cost).
-        index, table: the small graph.
+        index: the small graph.
     """
 
     plan: SlotPlan
@@ -92,13 +84,12 @@ class _Neighbourhood:
     tasks: Ints
     free: Bools
     index: SlotGraphIndex
-    table: Floats
 
     @classmethod
     def of(
-        cls, search: CostSearch, plan: SlotPlan, held: Bools, machines: int, begin: int, end: int
+        cls, search: CostSearch, plan: SlotPlan, held: Bools, begin: int, end: int
     ) -> _Neighbourhood:
-        """Cut out the tasks that are ``held`` (n,) by so many machines between two slots."""
+        """Cut out the tasks that are ``held`` (n,) by some machines between two slots."""
         index, graph = search.index, search.graph
         tasks = np.flatnonzero(held & (plan.first < end) & (plan.last >= begin))
         free = (plan.first[tasks] >= begin) & (plan.last[tasks] < end)
@@ -116,7 +107,7 @@ class _Neighbourhood:
         small = SlotGraph(
             np.where(inside, graph.work, graph.units[graph.curve, -1] * (last - first + 1))[tasks],
             Edges(own[before[within]], own[after[within]]),
-            machines,
+            min(MACHINES, graph.machines),  # idle ones make up for what is not busy
             graph.price[begin:end],
             graph.units,
             graph.power,
@@ -125,39 +116,32 @@ class _Neighbourhood:
             np.minimum(due, end - 1)[tasks] - begin,
             graph.curve[tasks],
         )
-        table = _table_of_part(search.table, begin, end)
+        table = _table_of_part(index.table, begin, end)
         row = np.where(free, index.row[tasks], table.shape[0] - 1)
-        return cls(plan, begin, tasks, free, replace(SlotGraphIndex.of(small), row=row), table)
+        own_index = replace(SlotGraphIndex.of(small), row=row, table=table)
+        return cls(plan, begin, tasks, free, own_index)
 
-    def improved(self, parent: CostSearch, lost: float) -> SlotPlan | None:
-        """Return a cheaper plan of the whole graph; None where none was found."""
+    def improve(self, parent: CostSearch, lost: float) -> None:
+        """Search for a cheaper plan, and let the whole graph's search keep it."""
         end = self.begin + self.index.graph.slots - 1
         first = np.maximum(self.plan.first[self.tasks], self.begin) - self.begin
         last = np.minimum(self.plan.last[self.tasks], end) - self.begin
-        cost = plan_cost(self.index, self.table, first, last)
+        cost, left_s = self.index.plan(first, last).cost, parent.limit_s - parent.elapsed_s
+        nothing = CostQuantum(0.0, 0.0)
         search = CostSearch(
-            self.index,
-            self.table,
-            CostQuantum(0.0, 0.0),
-            cost - lost,
-            parent.random,
-            clock=parent.clock,
-            limit_s=parent.limit_s - parent.elapsed_s,
+            self.index, nothing, cost - lost, parent.random, clock=parent.clock, limit_s=left_s
         )
         present = search.improve(first, last, most=2)
         for _ in range(TURNS):
             if present is None or search.late or search.closed:
                 break
             present = search.disturb(present)
-        if search.best is None or search.best.cost >= cost * (1.0 - 1e-12):
-            return None
-        return self._put_back(parent, search.best)
-
-    def _put_back(self, parent: CostSearch, found: SlotPlan) -> SlotPlan:
-        first, last = self.plan.first.copy(), self.plan.last.copy()
-        first[self.tasks[self.free]] = found.first[self.free] + self.begin
-        last[self.tasks[self.free]] = found.last[self.free] + self.begin
-        return SlotPlan(first, last, plan_cost(parent.index, parent.table, first, last))
+        found = search.best
+        if found is not None and found.cost < cost * (1.0 - 1e-12):
+            first, last = self.plan.first.copy(), self.plan.last.copy()
+            first[self.tasks[self.free]] = found.first[self.free] + self.begin
+            last[self.tasks[self.free]] = found.last[self.free] + self.begin
+            parent.keep(parent.index.plan(first, last))
 
 
 def _table_of_part(table: Floats, begin: int, end: int) -> Floats:

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, SlotPlan, plan_cost
-from downclock.units import Floats, Ints
+from downclock.planners.slots.kernels.cut import NEVER, cut
+from downclock.planners.slots.kernels.lists import coloured, machine_edges, window_labels
+from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, SlotPlan
+from downclock.units import Ints
 
 PRECISION = float(1 << 36)
 """What the cost of a plan is scaled to; capacities are whole numbers."""
@@ -24,27 +26,22 @@ NO_ANCHOR = np.zeros(0, dtype=np.int64)
 
 def machines_of(index: SlotGraphIndex, plan: SlotPlan) -> Ints:
     """Place intervals on machines; neighbours that the graph orders anyway cost no freedom."""
-    from downclock.planners.slots.kernels.lists import coloured
-
     by_first = np.argsort(plan.first, kind="stable")
     return coloured(plan.first, plan.last, by_first, index.bits, index.graph.machines)
 
 
 def order_edges(index: SlotGraphIndex, machine: Ints, first: Ints) -> tuple[Ints, Ints]:
     """Edges of the graph and between neighbours on machines, listed by first slot."""
-    from downclock.planners.slots.kernels.lists import machine_edges
-
     by_first = np.argsort(first, kind="stable")
-    rows, count = machine_edges(machine, by_first, index.bits, index.graph.machines)
-    before = np.concatenate([index.before, rows[:count, 0]])
-    after = np.concatenate([index.after, rows[:count, 1]])
+    rows = machine_edges(machine, by_first, index.bits, index.graph.machines)
+    before = np.concatenate([index.before, rows[:, 0]])
+    after = np.concatenate([index.after, rows[:, 1]])
     by_time = np.argsort(first[before], kind="stable")
     return before[by_time], after[by_time]
 
 
 def best_intervals(
     index: SlotGraphIndex,
-    table: Floats,
     plan: SlotPlan,
     before: Ints,
     after: Ints,
@@ -57,25 +54,23 @@ def best_intervals(
     Edges must be listed by a topological order. With ``reach`` >= 0 only slots up to ``reach``
     strides from the plan are tried; None may then only mean that these are too few.
     """
-    from downclock.planners.slots.kernels.cut import NEVER, cut
-    from downclock.planners.slots.kernels.lists import window_labels
-
     early, late, fits = index.windows(before, after)
     if not fits:
         return None
     at, lab = window_labels(early, late, index.length, plan.first, plan.last, reach, stride)
     toll = np.zeros(index.graph.slots + 1)
     known = bool(np.isfinite(plan.cost))
-    scale = scale_for(index.graph, plan.cost) if known else PRECISION / _most(index, table)
-    whole = index.graph.pause or table.shape[2] >= index.graph.slots
+    scale = scale_for(index.graph, plan.cost) if known else PRECISION / _most(index)
+    whole = index.graph.pause or index.table.shape[2] >= index.graph.slots
     anchored = known and not (index.monge and whole)
     anchor = _nearest(at, lab, plan) if anchored else NO_ANCHOR
-    value, label, _ = cut(table, index.row, at, lab, toll, anchor, before, after, scale, NO_FLOW)
+    value, label, _ = cut(
+        index.table, index.row, at, lab, toll, anchor, before, after, scale, NO_FLOW
+    )
     if not value < 0.5 * NEVER / scale:
         return None
     slot = lab[at[:-1] + label]
-    first, last = slot[0::2].copy(), slot[1::2].copy()
-    return SlotPlan(first, last, plan_cost(index, table, first, last))
+    return index.plan(slot[0::2].copy(), slot[1::2].copy())
 
 
 def scale_for(graph: SlotGraph, cost: float) -> float:
@@ -93,7 +88,7 @@ def _nearest(at: Ints, lab: Ints, plan: SlotPlan) -> Ints:
     return np.asarray(order[at[:-1]] - at[:-1])
 
 
-def _most(index: SlotGraphIndex, table: Floats) -> float:
+def _most(index: SlotGraphIndex) -> float:
     """Return a cost that no plan exceeds."""
-    finite = np.where(np.isfinite(table), table, 0.0).max(axis=(1, 2))
+    finite = np.where(np.isfinite(index.table), index.table, 0.0).max(axis=(1, 2))
     return float(finite[index.row].sum()) or 1.0

@@ -20,7 +20,6 @@ from downclock.planners.slots.question import (
     written,
 )
 from downclock.planners.slots.reason import reason
-from downclock.planners.slots.search import Progress
 from downclock.planners.slots.solve import ROUNDS, solve_slots
 from downclock.problem.objective import Objective, parse_objective
 from downclock.problem.problem import Problem
@@ -46,7 +45,7 @@ class LeastCostSolver:
         return refusal(lambda: as_slot_question(problem, self.objective))
 
     def solve(self, problem: Problem) -> Result:
-        """Search, without a proof by HiGHS."""
+        """Search."""
         return plan_least_cost(
             problem, self.objective, seconds=self.seconds, rounds=self.rounds, seed=self.seed
         )
@@ -57,23 +56,19 @@ def plan_least_cost(
     objective: str | Objective = "cost",
     *,
     seconds: float = np.inf,
-    proof_s: float = 0.0,
     rounds: int = ROUNDS,
     seed: int = 0,
-    progress: Progress | None = None,
 ) -> Result:
     """Plan every task by its deadline at the least value of the objective.
 
     Args:
         problem: a graph on processors with slots and enumerated clocks. Where they are not equal
-            (several kinds, or zones with their own prices) the search is plainer, no proof is
-            tried and the bound is the separable one.
+            (several kinds, or zones with their own prices) the search is plainer and the bound is
+            the separable one.
         objective: see `downclock.problem.objective`; its unit is that of the result.
         seconds: time to search, where the clock and not ``rounds`` should end it.
-        proof_s: time for HiGHS to close the gap; 0: no proof is tried.
         rounds: orders to try; the plan depends on them and the seed only.
         seed: of the search.
-        progress: called with (seconds, objective, bound) at every improvement.
 
     Returns:
         Schedule, objective, bound and status. Decisions and bound use forecasts where there are
@@ -87,24 +82,16 @@ def plan_least_cost(
     if len(classes(problem)[0]) > 1:
         return _plan_mixed(problem, objective, seconds=seconds, rounds=rounds, seed=seed)
     question = as_slot_question(problem, objective)
-    found = solve_slots(
-        question.graph,
-        seconds=seconds,
-        proof_s=proof_s,
-        rounds=rounds,
-        seed=seed,
-        progress=progress,
-    )
+    found = solve_slots(question.graph, seconds=seconds, rounds=rounds, seed=seed)
     if found.plan is None:
         rule = reason(question.graph, problem.tasks.name[question.task])
         raise InvalidInput(rule, item=f"problem '{problem.name}'")
     schedule, cost = schedule_of(problem, question, found.plan, f"{NAME}:objective={objective}")
     method = f"least {objective}, {found.rounds} orders"
-    unit = objective.unit(problem.prices.currency)
     easier, bound = as_slot_question(problem, objective, relaxed=True).graph, found.bound
     if not np.array_equal(easier.units, question.graph.units):
         bound = solve_slots(easier, seconds=0.5 * seconds, rounds=rounds, seed=seed).bound
-    bound = min(bound, cost)
+    unit, bound = objective.unit(problem.prices.currency), min(bound, cost)
     return Result(schedule, cost, bound, status_of(cost, bound), method, unit)
 
 
@@ -121,15 +108,14 @@ def _plan_mixed(
         )
         raise InvalidInput(rule, item=f"problem '{problem.name}'")
     plan, group = found.plan, mixed.machine_class[found.machine]
-    every = [questions[c].levels(plan, [i])[0] for i, c in enumerate(group)]
-    cost = sum(questions[c].cost(plan, [every[i]], [i]) for i, c in enumerate(group))
+    every = [questions[c].levels(plan, i) for i, c in enumerate(group)]
+    cost = sum(questions[c].cost(plan, i, every[i]) for i, c in enumerate(group))
     points = [questions[c].points[questions[c].graph.curve[i]] for i, c in enumerate(group)]
     name = f"{NAME}:objective={objective}"
     schedule = written(problem, questions[0].task, found.machine, plan, every, points, name)
-    bound = _mixed(problem, objective, relaxed=True)[1].bound()
+    bound = min(_mixed(problem, objective, relaxed=True)[1].bound(), cost)
     method = f"least {objective} on unequal machines, {found.rounds} orders"
     unit = objective.unit(problem.prices.currency)
-    bound = min(bound, cost)
     return Result(schedule, cost, bound, status_of(cost, bound), method, unit)
 
 

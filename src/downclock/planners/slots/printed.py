@@ -11,11 +11,11 @@ levels x slots binaries.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from downclock.planners.highs import solve_integer
+from downclock.planners.highs import Rows, solve_integer
 from downclock.planners.result import Status
 from downclock.planners.slots.model import SlotGraph
 from downclock.units import Floats, Ints
@@ -61,7 +61,7 @@ class ProgramRun:
     cost: float
     running: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
     holding: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
-    rows: int = 0
+    rows: int
 
     def broken_edges(self, graph: SlotGraph) -> int:
         """Count edges whose successor runs before or beside its predecessor."""
@@ -114,31 +114,12 @@ class _Names:
         return self._after_x + self.n * (self.machines + 2 * self.slots)
 
 
-class _Rows:
-    """Rows of the program; each a list of (variables, coefficients)."""
-
-    def __init__(self) -> None:
-        self.entries: list[tuple[Ints, Floats]] = []
-        self.low: list[float] = []
-        self.high: list[float] = []
-
-    def add(self, low: float, high: float, *terms: tuple[Ints, Floats | float]) -> None:
-        columns = [np.ravel(variables) for variables, _ in terms]
-        values = [
-            np.ravel(np.broadcast_to(value, np.shape(variables))) for variables, value in terms
-        ]
-        self.entries.append((np.concatenate(columns), np.concatenate(values)))
-        self.low.append(low)
-        self.high.append(high)
-
-
 def solve_program(graph: SlotGraph, reading: Reading, *, seconds: float = 60.0) -> ProgramRun:
     """Solve the program of section 4 with HiGHS, as printed or corrected.
 
     Levels include off (the paper's f_n = 0), so a task may pause on its machine.
     """
-    from scipy.optimize import Bounds, LinearConstraint
-    from scipy.sparse import csr_array
+    from scipy.optimize import Bounds
 
     if LAST in _places(reading):
         graph = _one_more_slot(graph)
@@ -148,19 +129,27 @@ def solve_program(graph: SlotGraph, reading: Reading, *, seconds: float = 60.0) 
     power = np.concatenate([[0.0], graph.power[0]])
     for i in range(len(graph)):
         cost[names.x(i)] = power[None, :, None] * graph.price[None, None, :]
-    at = np.repeat(np.arange(len(rows.low)), [len(column) for column, _ in rows.entries])
-    columns = np.concatenate([column for column, _ in rows.entries])
-    values = np.concatenate([value for _, value in rows.entries])
-    matrix = csr_array((values, (at, columns)), shape=(len(rows.low), names.size))
     answer = solve_integer(
         cost,
         integrality=np.ones(names.size, dtype=np.int64),
         bounds=Bounds(0.0, 1.0),
-        constraints=LinearConstraint(matrix, np.array(rows.low), np.array(rows.high)),
+        constraints=rows.constraint(names.size),
         options={"time_limit": seconds, "mip_rel_gap": 0.0},
     )
-    run = _run(graph, names, answer.status, answer.x, cost)
-    return replace(run, rows=len(rows.low))
+    return _run(graph, names, answer, cost, len(rows))
+
+
+def _run(graph: SlotGraph, names: _Names, answer: Any, cost: Floats, rows: int) -> ProgramRun:
+    shape = (len(graph), graph.slots)
+    running, holding = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+    if answer.x is None:
+        status: Status = "infeasible" if answer.status == 2 else "feasible"
+        return ProgramRun(status, np.nan, running, holding, rows)
+    for i in range(len(graph)):
+        chosen = answer.x[names.x(i)] > 0.5
+        holding[i], running[i] = chosen.any(axis=(0, 1)), chosen[:, 1:].any(axis=(0, 1))
+    status = "optimal" if answer.status == 0 else "feasible"
+    return ProgramRun(status, float(cost @ np.round(answer.x)), running, holding, rows)
 
 
 def _one_more_slot(graph: SlotGraph) -> SlotGraph:
@@ -170,21 +159,8 @@ def _one_more_slot(graph: SlotGraph) -> SlotGraph:
     return replace(graph, price=price, release=nothing, due=nothing)
 
 
-def _run(graph: SlotGraph, names: _Names, code: int, x: Floats | None, cost: Floats) -> ProgramRun:
-    shape = (len(graph), graph.slots)
-    running, holding = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
-    if x is None:
-        status: Status = "infeasible" if code == 2 else "feasible"
-        return ProgramRun(status, np.nan, running, holding)
-    for i in range(len(graph)):
-        chosen = x[names.x(i)] > 0.5
-        holding[i], running[i] = chosen.any(axis=(0, 1)), chosen[:, 1:].any(axis=(0, 1))
-    total = float(cost @ np.round(x))
-    return ProgramRun("optimal" if code == 0 else "feasible", total, running, holding)
-
-
-def _rows(graph: SlotGraph, names: _Names, places: frozenset[str]) -> _Rows:
-    rows = _Rows()
+def _rows(graph: SlotGraph, names: _Names, places: frozenset[str]) -> Rows:
+    rows = Rows()
     for i in range(len(graph)):
         _task_rows(rows, graph, names, i, places)
         _time_rows(rows, names, i, places)
@@ -198,9 +174,7 @@ def _rows(graph: SlotGraph, names: _Names, places: frozenset[str]) -> _Rows:
     return rows
 
 
-def _task_rows(
-    rows: _Rows, graph: SlotGraph, names: _Names, i: int, places: frozenset[str]
-) -> None:
+def _task_rows(rows: Rows, graph: SlotGraph, names: _Names, i: int, places: frozenset[str]) -> None:
     """Rows (1), (2), (4) and (5): one level a slot, enough work, one machine."""
     x, z = names.x(i), names.z(i)
     units = np.concatenate([[0], graph.units[0]]).astype(np.float64)
@@ -218,7 +192,7 @@ def _task_rows(
     rows.add(1.0, 1.0, (z, 1.0))
 
 
-def _time_rows(rows: _Rows, names: _Names, i: int, places: frozenset[str]) -> None:
+def _time_rows(rows: Rows, names: _Names, i: int, places: frozenset[str]) -> None:
     """Rows (6) to (11): one start, one stop, and the slots between them.
 
     Row (11) is the same in every reading: what it fails to say, (7) and (9) say once corrected.

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from downclock.planners.highs import solve_integer
+from downclock.planners.highs import Rows, solve_integer
 from downclock.planners.slots.model import SlotGraph
-from downclock.units import Bools, Floats, Ints
+from downclock.units import Floats, Ints
 
 ANY_NODES = 1 << 30
 """So many nodes of a search tree that they are no limit."""
@@ -40,24 +40,6 @@ class ProgramAnswer:
     bound: float
     proven: bool
     nodes: int = 0
-
-
-class _Rows:
-    """Sparse rows with bounds, gathered one by one."""
-
-    def __init__(self) -> None:
-        self.row: list[Ints] = []
-        self.column: list[Ints] = []
-        self.value: list[Floats] = []
-        self.low: list[float] = []
-        self.high: list[float] = []
-
-    def add(self, column: Ints, value: Floats, low: float, high: float) -> None:
-        self.row.append(np.full(column.size, len(self.low)))
-        self.column.append(column)
-        self.value.append(value)
-        self.low.append(low)
-        self.high.append(high)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -108,14 +90,13 @@ def solve_intervals(
         return ProgramAnswer(None, np.inf, True)
     started = _Steps.of(n, columns.task, columns.first, len(columns))
     ended = _Steps.of(n, columns.task, columns.last, started.end)
-    matrix, low, high = _matrix(graph, columns, started, ended)
     size = ended.end
     binary = np.zeros(size, dtype=np.int64)
     binary[len(columns) :] = int(integral)
     # HiGHS judges gaps on the scale of the objective: bring costs to the order of 1000.
     scale = 1000.0 / max(float(columns.cost.max()) * n, 1e-300)
     price = np.concatenate([columns.cost * scale, np.zeros(size - len(columns))])
-    rules = [LinearConstraint(matrix, low, high)]
+    rules = [_rows(graph, columns, started, ended).constraint(size)]
     if most < np.inf:
         rules.append(LinearConstraint(price[None, :], -np.inf, most * scale))
     answer = solve_integer(
@@ -146,14 +127,11 @@ def _chosen(n: int, columns: Columns, x: Floats) -> Ints:
     return np.asarray(order[last])
 
 
-def _matrix(graph: SlotGraph, columns: Columns, started: _Steps, ended: _Steps):  # type: ignore[no-untyped-def]
-    """Return the sparse matrix and the bounds of its rows."""
-    from scipy.sparse import csr_array
-
-    rows = _Rows()
+def _rows(graph: SlotGraph, columns: Columns, started: _Steps, ended: _Steps) -> Rows:
+    rows = Rows()
     for i in range(len(graph)):
         mine = np.flatnonzero(columns.task == i)
-        rows.add(mine, np.ones(mine.size), 1.0, 1.0)
+        rows.add(1.0, 1.0, (mine, 1.0))
         _steps(rows, mine, columns.first[mine], started, i)
         _steps(rows, mine, columns.last[mine], ended, i)
     for i, j in zip(graph.edges.before.tolist(), graph.edges.after.tolist(), strict=True):
@@ -163,28 +141,21 @@ def _matrix(graph: SlotGraph, columns: Columns, started: _Steps, ended: _Steps):
         pairs = [(started.at(i, t), 1.0) for i in range(len(graph))]
         pairs += [(ended.at(i, t - 1), -1.0) for i in range(len(graph))]
         _difference(rows, pairs, float(graph.machines))
-    size = (len(rows.low), ended.end)
-    entry = (np.concatenate(rows.row), np.concatenate(rows.column))
-    matrix = csr_array((np.concatenate(rows.value), entry), shape=size)
-    return matrix, np.array(rows.low), np.array(rows.high)
+    return rows
 
 
-def _steps(rows: _Rows, mine: Ints, slot: Ints, steps: _Steps, task: int) -> None:
+def _steps(rows: Rows, mine: Ints, slot: Ints, steps: _Steps, task: int) -> None:
     """Tie step variables to the columns: each step up is what starts (or ends) in its slot."""
     for t in range(int(steps.low[task]), int(steps.high[task]) + 1):
-        here: Bools = slot == t
-        column = [*mine[here], steps.base[task] + t - steps.low[task]]
-        value = [-1.0] * int(here.sum()) + [1.0]
-        if t > steps.low[task]:
-            column.append(steps.base[task] + t - 1 - steps.low[task])
-            value.append(-1.0)
-        rows.add(np.array(column, dtype=np.int64), np.array(value), 0.0, 0.0)
+        step = steps.base[task] + t - steps.low[task]
+        sooner = [step - 1] if t > steps.low[task] else []
+        rows.add(0.0, 0.0, (mine[slot == t], -1.0), ([step], 1.0), (sooner, -1.0))
 
 
-def _difference(rows: _Rows, pairs: list[tuple[int, float]], high: float) -> None:
+def _difference(rows: Rows, pairs: list[tuple[int, float]], high: float) -> None:
     """Add ``sum of signed steps <= high``; steps known to be 0 or 1 move to the right."""
     column = [variable for variable, _ in pairs if variable >= 0]
     value = [sign for variable, sign in pairs if variable >= 0]
     high -= sum(sign for variable, sign in pairs if variable == -2)
     if sum(max(sign, 0.0) for sign in value) > high:
-        rows.add(np.array(column, dtype=np.int64), np.array(value), -np.inf, high)
+        rows.add(-np.inf, high, (column, value))

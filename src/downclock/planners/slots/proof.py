@@ -12,7 +12,8 @@ import time
 import numpy as np
 
 from downclock.planners.slots.fluid import SAFE
-from downclock.planners.slots.model import SlotPlan
+from downclock.planners.slots.kernels.fixing import fix_intervals
+from downclock.planners.slots.model import SlotGraphIndex, SlotPlan
 from downclock.planners.slots.multipliers import CapacityMultipliers
 from downclock.planners.slots.program import (
     ANY_NODES,
@@ -20,7 +21,7 @@ from downclock.planners.slots.program import (
     ProgramAnswer,
     solve_intervals,
 )
-from downclock.units import Floats
+from downclock.units import Floats, Ints
 
 FIRST = 3e-5
 """How far above the bound, as a part of it, plans are looked for first."""
@@ -36,15 +37,23 @@ def surviving(
 
     ``table`` is the true cost table; the multipliers may have been found on its envelope.
     """
-    from downclock.planners.slots.kernels.fixing import fix_intervals, longest_between
-
-    index = multipliers.index
-    far = longest_between(index.order, index.before, index.after, index.length)
+    index, far = multipliers.index, _longest_between(multipliers.index)
     value, promised = multipliers.interval_values(table, upper)
     bound = fix_intervals(value, far, promised, upper + SAFE * (upper + promised))
     task, first, last = np.nonzero(np.isfinite(value))
     cost = table[index.row[task], first, last - first]
     return Columns(task, first, last, cost), bound - SAFE * (upper + promised)
+
+
+def _longest_between(index: SlotGraphIndex) -> Ints:
+    """Return (n, n): least slots between the end of i and the start of j; -1 where unordered."""
+    n = len(index.graph)
+    far = np.full((n, n), -1, dtype=np.int64)
+    for i, j in zip(index.before[::-1], index.after[::-1], strict=True):
+        far[i, j] = max(far[i, j], 0)
+        beyond = np.where(far[j] >= 0, far[j] + index.length[j], -1)
+        np.maximum(far[i], beyond, out=far[i])
+    return far
 
 
 def prove(

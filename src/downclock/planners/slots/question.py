@@ -48,32 +48,21 @@ class SlottedQuestion:
     points: Floats
     share: Floats
 
-    def levels(self, plan: SlotPlan, tasks: Sequence[int] | None = None) -> list[Ints]:
-        """Level of each slot of each (given) task, -1 for off; as `model.levels`.
+    def levels(self, plan: SlotPlan, task: int) -> Ints:
+        """Level of each slot of a task, -1 for off; as `model.levels`.
 
         Where clocks were rounded down a task may be done sooner: slots after that are off.
         """
-        every = range(len(self.graph)) if tasks is None else tasks
-        return [
-            _until_done(chosen, self.share[i])
-            for i, chosen in zip(every, levels(self.graph, plan, tasks), strict=True)
-        ]
+        level = levels(self.graph, plan, task)
+        done = np.cumsum(np.where(level >= 0, self.share[task, level], 0.0))
+        before = np.concatenate([[0.0], done[:-1]])
+        return np.where(before >= 1.0 - TOLERANCE, -1, level)
 
-    def cost(self, plan: SlotPlan, level: Sequence[Ints], tasks: Sequence[int]) -> float:
-        """Cost of levels in the slots of some tasks' intervals."""
-        graph, total = self.graph, 0.0
-        for i, chosen in zip(tasks, level, strict=True):
-            on = np.flatnonzero(chosen >= 0)
-            power = graph.power[graph.curve[i], chosen[on]]
-            total += float(graph.price[plan.first[i] + on] @ power)
-        return total
-
-
-def _until_done(level: Ints, share: Floats) -> Ints:
-    """Turn slots off after which nothing is left to do."""
-    done = np.cumsum(np.where(level >= 0, share[level], 0.0))
-    before = np.concatenate([[0.0], done[:-1]])
-    return np.where(before >= 1.0 - TOLERANCE, -1, level)
+    def cost(self, plan: SlotPlan, task: int, level: Ints) -> float:
+        """Cost of levels in the slots of a task's interval."""
+        graph, on = self.graph, np.flatnonzero(level >= 0)
+        power = graph.power[graph.curve[task], level[on]]
+        return float(graph.price[plan.first[task] + on] @ power)
 
 
 def classes(problem: Problem) -> tuple[tuple[tuple[int, int], ...], Ints]:
@@ -335,9 +324,10 @@ def schedule_of(
 ) -> tuple[Schedule, float]:
     """Write a plan on equal machines as a schedule; return what it costs, too."""
     machine = machines_of(SlotGraphIndex.of(question.graph), plan)
-    every, points = question.levels(plan), [question.points[c] for c in question.graph.curve]
+    every = [question.levels(plan, i) for i in range(len(question.graph))]
+    points = [question.points[c] for c in question.graph.curve]
     schedule = written(problem, question.task, machine, plan, every, points, policy)
-    return schedule, question.cost(plan, every, range(len(every)))
+    return schedule, sum(question.cost(plan, i, level) for i, level in enumerate(every))
 
 
 def written(

@@ -18,19 +18,13 @@ import numpy as np
 from downclock.planners.slots.assign import reassigned
 from downclock.planners.slots.cost_quantum import CostQuantum
 from downclock.planners.slots.fluid import Fluid, fluid_bound
-from downclock.planners.slots.model import (
-    SlotGraph,
-    SlotGraphIndex,
-    SlotPlan,
-    cost_table,
-    is_valid,
-    plan_cost,
-)
+from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, SlotPlan, is_valid
 from downclock.planners.slots.multipliers import CapacityMultipliers
 from downclock.planners.slots.order import best_intervals, machines_of, order_edges
 from downclock.planners.slots.program import ANY_NODES
 from downclock.planners.slots.proof import prove
 from downclock.planners.slots.separable_bound import SeparableBound
+from downclock.planners.slots.stage_bound import stage_bound
 from downclock.planners.slots.start import (
     fluid_paced_list,
     latest_starts,
@@ -73,7 +67,6 @@ class CostSearch:
     """One search: tables, the best plan, the bound, and the clock."""
 
     index: SlotGraphIndex
-    table: Floats
     quantum: CostQuantum
     bound: float
     random: np.random.Generator
@@ -106,13 +99,12 @@ class CostSearch:
         """Index a graph and make its table; the time runs from here."""
         begun = clock()
         index = SlotGraphIndex.of(graph)
-        quantum = CostQuantum.of(graph)
-        table = cost_table(index, _longest(index))
-        fluid = Fluid.of(graph)
-        separable = SeparableBound.of(index, table, fluid)
+        index = index.priced(_longest(index))
+        quantum, fluid = CostQuantum.of(graph), Fluid.of(graph)
+        separable = SeparableBound.of(index, fluid)
         bound = quantum.least_from(max(separable.bound, fluid_bound(graph, fluid)))
         random = np.random.default_rng(seed)
-        search = cls(index, table, quantum, bound, random, progress, clock, limit_s)
+        search = cls(index, quantum, bound, random, progress, clock, limit_s)
         search.begun, search.fluid, search.separable = begun, fluid, separable
         return search
 
@@ -148,10 +140,12 @@ class CostSearch:
     def open(self, start: Ints | None = None) -> bool:
         """Find a first plan, from ``start`` (first slots at full speed) too; tell whether."""
         found = [fluid_paced_list(self.index, self.fluid), path_stretched(self.index)]
-        starts = [(first, first + length - 1) for first, length in filter(None, found)]
-        starts.sort(key=lambda plan: plan_cost(self.index, self.table, *plan))
+        starts = [
+            self.index.plan(first, first + length - 1) for first, length in filter(None, found)
+        ]
+        starts.sort(key=lambda plan: plan.cost)
         for plan in starts if self.small else starts[:1]:
-            self.improve(*plan, most=12 if self.small else 2)
+            self.improve(plan.first, plan.last, most=12 if self.small else 2)
         if start is not None and (self.best is None or self.small):
             self.improve(start, start + self.index.length - 1)
         if self.best is None:
@@ -178,7 +172,7 @@ class CostSearch:
 
     def improve(self, first: Ints, last: Ints, most: int = 12) -> SlotPlan | None:
         """Alternate exchanges, machines and cuts until nothing changes; keep the best."""
-        plan = SlotPlan(first, last, plan_cost(self.index, self.table, first, last))
+        plan = self.index.plan(first, last)
         if not is_valid(self.graph, plan):
             return None
         for _ in range(most):
@@ -186,7 +180,7 @@ class CostSearch:
             if self.late:
                 break
             before = plan.cost
-            plan = reassigned(self.index, self.table, plan, self.random)
+            plan = reassigned(self.index, plan, self.random)
             edges = order_edges(self.index, machines_of(self.index, plan), plan.first)
             better = self._cut(plan, *edges)
             if better is not None and better.cost < plan.cost:
@@ -198,14 +192,12 @@ class CostSearch:
 
     def _cut(self, plan: SlotPlan, before: Ints, after: Ints) -> SlotPlan | None:
         if self.small:
-            return best_intervals(self.index, self.table, plan, before, after)
+            return best_intervals(self.index, plan, before, after)
         for stride in (16, 8, 4, 2, 1):
             if self.late:
                 break
             reach = 3 if len(self.graph) <= MIDDLE else 1
-            found = best_intervals(
-                self.index, self.table, plan, before, after, reach=reach, stride=stride
-            )
+            found = best_intervals(self.index, plan, before, after, reach=reach, stride=stride)
             if found is not None and found.cost < plan.cost:
                 plan = found
         return plan
@@ -232,10 +224,10 @@ class CostSearch:
         assert self.best is not None
         if self.multipliers is None:
             assert self.separable is not None
-            table = self.table
-            if not self.index.monge:
-                table = cost_table(self.index, self.graph.slots, envelope=True)
-            self.multipliers = CapacityMultipliers(self.index, table, self.separable.multiplier)
+            index = self.index
+            if not index.monge:
+                index = index.priced(self.graph.slots, envelope=True)
+            self.multipliers = CapacityMultipliers(index, self.separable.multiplier)
         end_s = self.limit_s if end_s is None else end_s
         self.multipliers.step(
             self.best, self.quantum.below(self.best.cost), late=lambda: self.elapsed_s > end_s
@@ -270,10 +262,10 @@ class CostSearch:
         last = first + length - 1
         if not self.index.monge and np.all(last <= self.graph.due):
             # Such a cut is never worse than a plan it starts from, which must be one of this order.
-            near = SlotPlan(first, last, plan_cost(self.index, self.table, first, last))
-        found = best_intervals(self.index, self.table, near, *edges, reach=reach)
+            near = self.index.plan(first, last)
+        found = best_intervals(self.index, near, *edges, reach=reach)
         if found is not None:
-            found = reassigned(self.index, self.table, found, self.random)
+            found = reassigned(self.index, found, self.random)
             self.keep(found)
         return found
 
@@ -328,11 +320,10 @@ class CostSearch:
             self.multiplier_step(end)
             if self.elapsed_s > end:
                 return
-        seconds = end - self.elapsed_s
-        below = self.quantum.below(self.best.cost)
+        seconds, below = end - self.elapsed_s, self.quantum.below(self.best.cost)
         plan, bound = prove(
             self.multipliers,
-            self.table,
+            self.index.table,
             self.best,
             self.bound,
             below,
@@ -345,17 +336,14 @@ class CostSearch:
 
     def bound_stages(self) -> None:
         """Raise the bound by that of barriers and near-barriers; once."""
-        from downclock.planners.slots.stage_bound import stage_bound
-
         assert self.best is not None
         self.stages_tried = True
-        bound = stage_bound(self.index, self.fluid, self.table, self.best, lambda: self.late)
-        self.raise_bound(bound)
+        self.raise_bound(stage_bound(self.index, self.fluid, self.best, lambda: self.late))
 
     def _key(self, plan: SlotPlan) -> Floats:
         """Order tasks by the first slot or the middle of their interval, at random."""
         by_first = self.random.random() < 0.5
-        return plan.first.astype(np.float64) if by_first else _middle(plan)
+        return np.asarray(1.0 * plan.first if by_first else 0.5 * (plan.first + plan.last))
 
     def _report(self) -> None:
         if self.progress is not None and self.best is not None:
@@ -369,8 +357,3 @@ def _longest(index: SlotGraphIndex) -> int:
     if len(index.graph) <= SMALL and slots <= max(room, 1_000):
         return slots
     return min(slots, max(int(4 * index.length.max()), min(room, 256)))
-
-
-def _middle(plan: SlotPlan) -> Floats:
-    """Return the middle of each interval."""
-    return np.asarray(0.5 * (plan.first + plan.last), dtype=np.float64)

@@ -10,7 +10,7 @@ import numpy as np
 
 from downclock.planners.result import Status
 from downclock.planners.slots.model import SlotGraph, SlotPlan
-from downclock.planners.slots.neighbourhoods import Neighbourhoods
+from downclock.planners.slots.neighbourhoods import improve_neighbourhood
 from downclock.planners.slots.search import FEW_COLUMNS, FEW_NODES, CostSearch, Progress
 from downclock.units import Ints
 
@@ -106,19 +106,14 @@ def solve_slots(
 def _search_on(search: CostSearch, rounds: int) -> None:
     """Improve plan and bound until they meet, the time is over or enough orders were tried."""
     present, turn = search.best, 0
-    neighbourhoods = (
-        None
-        if search.small or search.separable is None
-        else Neighbourhoods(search, search.separable)
-    )
     while not search.closed and not search.late and search.rounds < rounds:
         present = search.best if turn % 80 == 0 else present
         assert present is not None
         if turn % (1 + search.turns_per_multiplier_step) == 0 and search.can_relax_capacity:
             search.multiplier_step()
             search.decode()
-        elif neighbourhoods is not None and (turn % 2 or len(search.graph) > WHOLE):
-            neighbourhoods.step()
+        elif not search.small and (turn % 2 or len(search.graph) > WHOLE):
+            improve_neighbourhood(search)
         else:
             present = search.disturb(present)
         turn += 1

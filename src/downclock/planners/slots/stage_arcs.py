@@ -11,7 +11,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from downclock.planners.slots.kernels.stages import Climb, Room, StageTasks
+from downclock.planners.slots.kernels.stages import (
+    Climb,
+    Room,
+    StageTasks,
+    climb_arcs,
+    worth_multipliers,
+)
 from downclock.units import Bools, Floats, Ints
 
 FIRST_TRIES, TRIES = 60, 10
@@ -53,8 +59,6 @@ class StageArcs:
         at: Ints, arcs: Ints,
     ) -> StageArcs:  # fmt: skip
         """Begin with the multipliers of a worth of work: its marginal costs, and their widths."""
-        from downclock.planners.slots.kernels.stages import worth_multipliers
-
         k = len(arcs)
         multiplier = worth_multipliers(table, tasks, room, *worth, arcs)
         climb = Climb(multiplier, np.full(k, FIRST_SCALE), np.zeros(k))
@@ -72,8 +76,6 @@ class StageArcs:
         ``room`` (slots,) is what others pay for a machine; ``most`` (begins, ends) is what arcs
         may cost on paths that are not too dear.
         """
-        from downclock.planners.slots.kernels.stages import climb_arcs
-
         place = tuple(self.at.T)
         self.climb.target[:] = most[place]
         self.value, self.spare = climb_arcs(

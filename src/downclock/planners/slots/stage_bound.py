@@ -28,8 +28,11 @@ from downclock.planners.slots.kernels.stages import (
     Room,
     StageTasks,
     Steps,
+    beside_costs,
+    cheapest,
+    fluid_arcs,
 )
-from downclock.planners.slots.model import SlotGraphIndex, SlotPlan, cost_table
+from downclock.planners.slots.model import SlotGraphIndex, SlotPlan
 from downclock.planners.slots.stage_arcs import FIRST_TRIES, TRIES, StageArcs, operations
 from downclock.planners.slots.windows import capacity_windows
 from downclock.units import Bools, Floats, Ints
@@ -51,15 +54,11 @@ PATIENCE, SHRINK = 3, 0.6
 
 
 def stage_bound(
-    index: SlotGraphIndex,
-    fluid: Fluid,
-    table: Floats,
-    plan: SlotPlan,
-    late: Callable[[], bool] = lambda: False,
+    index: SlotGraphIndex, fluid: Fluid, plan: SlotPlan, late: Callable[[], bool] = lambda: False
 ) -> float:
     """The best bound of some chains of barriers; 0 where there are none.
 
-    ``plan`` gives the first multipliers, and its cost is never exceeded; ``table`` may be cut at a
+    ``plan`` gives the first multipliers, and its cost is never exceeded; the table may be cut at a
     length. It ends soon where it is ``late``.
     """
     found, tried, known = barriers(index, fluid.work), set[int](), list[StageBound]()
@@ -75,7 +74,7 @@ def stage_bound(
     for bound in known[:2]:
         bound.climb(STEPS, late)
         if not late():
-            bound.sharpen(table, late)
+            bound.sharpen(late)
     value = max((bound.value for bound in known), default=0.0)
     return max(0.0, value - SAFE * (value + plan.cost))
 
@@ -267,17 +266,12 @@ class StageBound:
             high,
             early[beside],
             late[beside],
-            cost_table(some, longest, envelope=not index.monge),
+            some.priced(longest, envelope=not index.monge).table,
             np.searchsorted(rows, index.row[beside]),
             _first_multipliers(index, fluid, barriers, plan),
             np.zeros(beside.size),
             [np.ones((a, b), dtype=bool) for a, b in pairwise(ends)],
         )
-
-    @property
-    def copies(self) -> list[_Copy]:
-        """Tasks beside, each around some stages."""
-        return _copies(self.barriers)
 
     def climb(self, steps: int, late: Callable[[], bool] = lambda: False) -> None:
         """Move the multipliers by subgradients, with steps that would reach ``upper`` (Polyak)."""
@@ -299,8 +293,6 @@ class StageBound:
 
     def _begin(self) -> None:
         """Solve at the first multipliers, where running a task is worth what it costs at least."""
-        from downclock.planners.slots.kernels.stages import cheapest
-
         toll = np.concatenate([[0.0], np.cumsum(self.room.min(axis=0))])
         for task, (early, late) in enumerate(zip(self.early, self.late, strict=True)):
             self.once[task], _, _ = cheapest(self.table[self.row[task]], toll, early, late, late)
@@ -313,7 +305,8 @@ class StageBound:
         begins, span = (self.high - self.low + 1)[:-1], self.high[1:] - self.low[:-1]
         fluid = 2 * self.fluid.width.size * int(begins @ span)
         tried = 8 * (self.late - self.early + 1)
-        beside = sum(int(self.alive[c.stage].sum()) * int(tried[c.task]) for c in self.copies)
+        around = _copies(self.barriers)
+        beside = sum(int(self.alive[c.stage].sum()) * int(tried[c.task]) for c in around)
         return 1 + fluid + beside + TRIES * sum(each.work for each in self.sharp)
 
     def _moved(self, room: Floats, once: Floats, relaxed: _Relaxed) -> tuple[Floats, Floats]:
@@ -342,7 +335,7 @@ class StageBound:
         arcs = [self._raised(stage, each, room[stage]) for stage, each in enumerate(fluid)]
         beside = [np.zeros(each.shape) for each in arcs]
         chosen, several = list[tuple[_Copy, Floats, Ints]](), np.zeros(once.size, dtype=bool)
-        for copy in self.copies:
+        for copy in _copies(self.barriers):
             cost, interval = self._beside_costs(copy, room)
             several[copy.task] |= not copy.only
             gain = cost if copy.only else np.minimum(cost - once[copy.task], 0.0)
@@ -358,8 +351,6 @@ class StageBound:
 
     def _fluid_arcs(self, stage: int, steps: Steps, room: Floats) -> Floats:
         """Cost of a stage's own work in its arcs, less what its spare machines are worth."""
-        from downclock.planners.slots.kernels.stages import fluid_arcs
-
         mine = self.stages[stage]
         refund = mine.rented * np.concatenate([[0.0], np.cumsum(room)])
         low, high = self.low[stage : stage + 2], self.high[stage : stage + 2]
@@ -379,13 +370,9 @@ class StageBound:
         amount = np.hstack([own_amount, (mine.wide - own) * amount])
         cost = np.hstack([self.fluid.marginals(self.index.graph.price), cost])
         order = np.argsort(cost, axis=None, kind="stable")
-        rank = np.empty(order.size, dtype=np.int64)
-        rank[order] = np.arange(order.size)
-        return Steps(amount, cost, order, rank.reshape(cost.shape)), first
+        return Steps(amount, cost, order, np.argsort(order).reshape(cost.shape)), first
 
     def _beside_costs(self, copy: _Copy, room: Floats) -> tuple[Floats, Ints]:
-        from downclock.planners.slots.kernels.stages import beside_costs
-
         task, stage = copy.task, copy.stage
         return beside_costs(
             self.table[self.row[task]], int(self.early[task]), int(self.late[task]),
@@ -452,23 +439,22 @@ class StageBound:
         far = slot >= b + self._paid(copy, room).least
         return np.select([slot < a, slot < b, ~far], [stage - 1, stage, after], beyond)
 
-    def sharpen(self, table: Floats, late: Callable[[], bool] = lambda: False) -> None:
+    def sharpen(self, late: Callable[[], bool] = lambda: False) -> None:
         """Let tasks choose in the arcs that are left, cheapest paths first, and climb on."""
         relaxed = self._best
         if relaxed is None or self.value >= self.upper:
             return
         self.sharp = tuple(
-            self._sharp(stage, relaxed, table, WORK // len(self.stages))
+            self._sharp(stage, relaxed, WORK // len(self.stages))
             for stage in range(len(self.stages))
         )
         self._scale = 1.0
         self._took(self.relaxed_at(self.room, self.once))
         self.climb(STEPS, late)
 
-    def _sharp(self, stage: int, relaxed: _Relaxed, table: Floats, budget: int) -> StageArcs:
+    def _sharp(self, stage: int, relaxed: _Relaxed, budget: int) -> StageArcs:
         """Arcs of a stage whose tasks can choose with so many operations."""
-        mine = self.stages[stage]
-        through = relaxed.through(stage)
+        mine, table, through = self.stages[stage], self.index.table, relaxed.through(stage)
         at = np.argwhere(self.alive[stage] & np.isfinite(through))
         at = at[np.argsort(through[tuple(at.T)], kind="stable")]
         arcs = at + self.low[stage : stage + 2]

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
+from downclock.kernels.graph_order import longest_from
 from downclock.planners.slots.fluid import Fluid
+from downclock.planners.slots.kernels.lists import Lengths, Neighbours, listed, slot_windows
 from downclock.planners.slots.model import SlotGraph, SlotGraphIndex
 from downclock.units import Floats, Ints
 
 GOLDEN = 0.5 * (5.0**0.5 - 1.0)
 """Multiples of it, less whole numbers, spread evenly."""
 
+HALVINGS = 12
+"""Steps of the bisections for the slowest schedule that meets the deadlines."""
+
 
 def path_levels(index: SlotGraphIndex, length: Floats) -> tuple[Floats, Floats]:
     """Longest path before each task, and from each task on with itself (n,)."""
-    from downclock.kernels.graph_order import longest_from
-
     backwards = np.ascontiguousarray(index.order[::-1])
     bottom = longest_from(length, index.order, index.succ_at, index.succ)
     top = longest_from(length, backwards, index.pred_at, index.pred) - length
@@ -29,27 +32,16 @@ def list_schedule(
 
     Where ``eager`` no machine waits for a task while another could run on it.
     """
-    work = np.zeros(length.size)
-    first, _, machine, end = _listed(index, key, work, length, length, np.zeros(1), eager=eager)
+    fixed = Lengths(np.zeros(length.size), length, length, np.zeros(1))
+    first, _, machine, end = _listed(index, key, fixed, eager)
     return first, machine, end
 
 
 def _listed(
-    index: SlotGraphIndex,
-    key: Floats,
-    work: Floats,
-    least: Ints,
-    most: Ints,
-    done: Floats,
-    *,
-    eager: bool,
+    index: SlotGraphIndex, key: Floats, slots: Lengths, eager: bool
 ) -> tuple[Ints, Ints, Ints, int]:
-    from downclock.planners.slots.kernels.lists import Lengths, Neighbours, listed
-
-    graph = index.graph
     around = Neighbours(index.pred_at, index.pred, index.succ_at, index.succ, index.bits)
-    slots = Lengths(work, least, most, done)
-    return listed(key, slots, eager, graph.release, around, graph.machines)
+    return listed(key, slots, eager, index.graph.release, around, index.graph.machines)
 
 
 def _stretch_room(index: SlotGraphIndex) -> tuple[Ints, Floats] | None:
@@ -64,9 +56,7 @@ def _stretch_room(index: SlotGraphIndex) -> tuple[Ints, Floats] | None:
     return late, 1.0 + (late - early + 1 - index.length) / (top + bottom)
 
 
-def fluid_paced_list(
-    index: SlotGraphIndex, fluid: Fluid, tries: int = 12
-) -> tuple[Ints, Ints] | None:
+def fluid_paced_list(index: SlotGraphIndex, fluid: Fluid) -> tuple[Ints, Ints] | None:
     """First slots and lengths of the slowest list schedule at the pace of fluid work.
 
     Were work a fluid, every slot would have its best speed. Each task is as long as it takes
@@ -86,13 +76,13 @@ def fluid_paced_list(
     def at_pace(count: int) -> tuple[Ints, Ints] | None:
         filled = np.bincount(slot[:count], fluid.width[step[:count]], graph.slots)
         done = np.concatenate([[0.0], np.cumsum(filled)])
-        first, length, _, _ = _listed(index, key, fluid.work, least, most, done, eager=True)
+        first, length, _, _ = _listed(index, key, Lengths(fluid.work, least, most, done), True)
         return (first, length) if np.all(first + length - 1 <= graph.due) else None
 
     enough = np.searchsorted(np.cumsum(fluid.width[step]), fluid.need / graph.machines)
     low, high = int(enough), slot.size
     found = at_pace(high)
-    for _ in range(tries if found is not None else 0):
+    for _ in range(HALVINGS if found is not None else 0):
         middle = (low + high) // 2
         better = at_pace(middle)
         if better is None:
@@ -102,7 +92,7 @@ def fluid_paced_list(
     return found
 
 
-def path_stretched(index: SlotGraphIndex, tries: int = 12) -> tuple[Ints, Ints] | None:
+def path_stretched(index: SlotGraphIndex) -> tuple[Ints, Ints] | None:
     """First slots and lengths of the longest-stretched list schedule that meets the deadlines.
 
     Every task is stretched by min(x, what its longest path leaves it), with the greatest x that
@@ -113,7 +103,7 @@ def path_stretched(index: SlotGraphIndex, tries: int = 12) -> tuple[Ints, Ints] 
     if room is None or found is None:
         return None
     low, high = 1.0, float(room[1].max())
-    for _ in range(tries):
+    for _ in range(HALVINGS):
         middle = 0.5 * (low + high)
         better = _stretched(index, room[1], middle)
         if better is None:
@@ -124,8 +114,6 @@ def path_stretched(index: SlotGraphIndex, tries: int = 12) -> tuple[Ints, Ints] 
 
 
 def _stretched(index: SlotGraphIndex, room: Floats, x: float) -> tuple[Ints, Ints] | None:
-    from downclock.planners.slots.kernels.lists import slot_windows
-
     graph, least = index.graph, index.length
     length = np.maximum(least, np.floor(least * np.minimum(x, room))).astype(np.int64)
     _, late, _ = slot_windows(index.before, index.after, length, graph.release, graph.due)

@@ -40,7 +40,7 @@ def refuse_unknown_columns(table: Table, known: Sequence[str]) -> None:
         if name not in known and not name.startswith(OWN_PREFIX):
             rule = f"is not a known column{suggestion(name, known)}"
             rule += f" (columns of your own start with '{OWN_PREFIX}')"
-            raise InvalidInput(rule, item=f"column '{name}'", source=table.source, line=1)
+            raise table.column_complaint(rule, name)
 
 
 def refuse_both(table: Table, names: Sequence[str]) -> str | None:
@@ -48,7 +48,7 @@ def refuse_both(table: Table, names: Sequence[str]) -> str | None:
     present = [name for name in names if name in table.columns]
     if len(present) > 1:
         rule = f"cannot be given together with column '{present[1]}'"
-        raise InvalidInput(rule, item=f"column '{present[0]}'", source=table.source, line=1)
+        raise table.column_complaint(rule, present[0])
     return present[0] if present else None
 
 

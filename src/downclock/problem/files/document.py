@@ -221,8 +221,7 @@ def _json_line(text: str, place: Place) -> int | None:
     """Return the line where the value at ``place`` starts, by walking there."""
     at = _skip(text, 0)
     for step in place:
-        found = _child(text, at, step)
-        if found is None:
+        if (found := _child(text, at, step)) is None:
             break
         at = found
     return text.count("\n", 0, at) + 1
@@ -261,17 +260,13 @@ def _toml_line(text: str, place: Place) -> int | None:
     lines = text.split("\n")
     keys = [step for step in place if isinstance(step, str)]
     nth = next((step for step in place if isinstance(step, int)), 0)
-    best: int | None = None
     for depth in range(len(keys), -1, -1):
         start = _header_line(lines, keys[:depth], nth)
-        if start is None:
-            continue
-        best = start + 1 if depth else None
-        if depth < len(keys):
-            inside = _key_line(lines, start + 1 if depth else 0, keys[depth])
-            best = inside if inside is not None else best
-        break
-    return best
+        if start is not None:
+            header = start + 1 if depth else None
+            inside = _key_line(lines, header or 0, keys[depth]) if depth < len(keys) else None
+            return inside or header
+    return None
 
 
 def _header_line(lines: list[str], keys: list[str], nth: int) -> int | None:

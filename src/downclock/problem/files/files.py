@@ -1,4 +1,4 @@
-"""Problems from files: the cluster, its tasks, its prices; or everything in one file."""
+"""A problem from files: the cluster, its tasks, its prices."""
 
 from __future__ import annotations
 
@@ -13,28 +13,13 @@ from downclock.power.library import Library
 from downclock.power.library_file import read_library
 from downclock.problem.calendar import epoch_of, zone_of
 from downclock.problem.files.read_cluster import Cluster, read_cluster
-from downclock.problem.files.read_prices import prices_of, read_prices, zone_prices
-from downclock.problem.files.read_problem import read_problem
-from downclock.problem.files.read_tasks import TaskFile, read_tasks
+from downclock.problem.files.read_prices import prices_of, zone_prices
+from downclock.problem.files.read_tasks import read_tasks
 from downclock.problem.files.site import Site
-from downclock.problem.files.write_problem import write_problem
-from downclock.problem.files.write_tasks import write_tasks
 from downclock.problem.price import Prices
 from downclock.problem.problem import Problem
 from downclock.problem.resolution import refuse_unresolved
 from downclock.tabular import Table
-
-__all__ = [
-    "Cluster",
-    "TaskFile",
-    "load_problem",
-    "read_cluster",
-    "read_prices",
-    "read_problem",
-    "read_tasks",
-    "write_problem",
-    "write_tasks",
-]
 
 
 def load_problem(

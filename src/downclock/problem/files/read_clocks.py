@@ -33,6 +33,7 @@ from downclock.power.points import (
     ClockTable,
     PowerLimits,
     VoltageLaw,
+    clock_pairs,
 )
 from downclock.problem.files.document import Fields
 from downclock.units import TOLERANCE, Floats
@@ -171,7 +172,7 @@ def _table(fields: Fields, law: VoltageLaw | None, basis: Basis) -> ClockTable:
             memories = _list(fields, "memory_mhz")
         elif known and basis.memory_mhz:
             memories = np.array(basis.memory_mhz)
-        core, memory = np.tile(cores, memories.size), np.repeat(memories, cores.size)
+        core, memory = clock_pairs(cores, memories)
     only = np.unique(memory).tolist()
     if default_memory is None:
         default_memory = fields.number("default_memory_mhz", *(only if len(only) == 1 else ()))

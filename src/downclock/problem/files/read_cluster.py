@@ -150,7 +150,7 @@ def cluster_of(document: Document, library: Library | None = None) -> Cluster:
     top = document.fields(None, CLUSTER_KEYS)
     with top.blamed():
         zone = zone_of(top.text("timezone")) if "timezone" in top else None
-        epoch = epoch_of(_stamp(top), zone) if "epoch" in top else None
+        epoch = epoch_of(_stamp(top, "epoch"), zone) if "epoch" in top else None
     library = _for_kinds(top, _library(top, Path(path).parent) if library is None else library)
     platform = platform_of(document, top, library, epoch, zone)
     return Cluster(
@@ -228,17 +228,14 @@ def _moment_s(fields: Fields, key: str, epoch: datetime | None, zone: tzinfo | N
     if f"{key}_s" in fields:
         seconds: float = fields.number(f"{key}_s")
         return seconds
-    stamp = fields.raw(key)
-    if not isinstance(stamp, str | datetime):
-        raise fields.complaint("must be a date and time", key)
+    stamp = _stamp(fields, key)
     if epoch is None:
         rule = f"needs an 'epoch' in this file; '{key}_s' counts seconds without one"
         raise fields.complaint(rule, key)
-    with fields.blamed():
-        try:
-            return (epoch_of(stamp, zone or epoch.tzinfo) - epoch).total_seconds()
-        except InvalidInput as error:
-            raise fields.complaint(error.rule, key) from None
+    try:
+        return (epoch_of(stamp, zone or epoch.tzinfo) - epoch).total_seconds()
+    except InvalidInput as error:
+        raise fields.complaint(error.rule, key) from None
 
 
 def _named_line(document: Document, top: Fields, item: str | None) -> int | None:
@@ -250,10 +247,10 @@ def _named_line(document: Document, top: Fields, item: str | None) -> int | None
     return None
 
 
-def _stamp(top: Fields) -> str | datetime:
-    stamp = top.raw("epoch")
+def _stamp(fields: Fields, key: str) -> str | datetime:
+    stamp = fields.raw(key)
     if not isinstance(stamp, str | datetime):
-        raise top.complaint("must be a date and time", "epoch")
+        raise fields.complaint("must be a date and time", key)
     return stamp
 
 

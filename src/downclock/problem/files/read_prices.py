@@ -172,7 +172,7 @@ def _value_columns(table: Table) -> list[_ValueColumn]:
         column = _value_column(table, name, match)
         if column.curve in found:
             rule = f"is a second curve beside column '{found[column.curve].name}'"
-            raise InvalidInput(rule, item=f"column '{name}'", source=table.source, line=1)
+            raise table.column_complaint(rule, name)
         found[column.curve] = column
     return list(found.values())
 
@@ -185,8 +185,7 @@ def _value_column(table: Table, name: str, match: re.Match[str]) -> _ValueColumn
     if match["what"] == "carbon" and unit in _GRAMS:
         return _ValueColumn(name, curve, None, _GRAMS[unit] * per)
     needed = "a three-letter currency" if match["what"] == "price" else "g or kg"
-    rule = f"needs {needed} as its unit"
-    raise InvalidInput(rule, item=f"column '{name}'", source=table.source, line=1)
+    raise table.column_complaint(f"needs {needed} as its unit", name)
 
 
 def _starts(
@@ -198,17 +197,13 @@ def _starts(
         rule = f"has no column of times; it must be one of {', '.join(TIME_COLUMNS)}"
         raise InvalidInput(rule, source=table.source, line=1)
     if field == "time_s":
-        start_s = table.floats("time_s")
-        if not np.all(np.isfinite(start_s)):
-            row = int(np.argmin(np.isfinite(start_s)))
-            raise table.complaint("must be finite", row=row, field=field, value=start_s[row])
-        return field, start_s
+        return field, _finite(table, field)
     if field == "slot":
         if slot_s is None:
-            raise _needs(table, field, "the length of a slot (slot_s)")
+            raise table.column_complaint("needs the length of a slot (slot_s)", field)
         return field, table.ints("slot").astype(np.float64) * slot_s
     if epoch is None:
-        raise _needs(table, field, "the problem's epoch")
+        raise table.column_complaint("needs the problem's epoch", field)
     if epoch == "first row":
         seconds = instants(table, field, table.text(field), zone or UTC)
         return field, seconds - np.nanmin(seconds)
@@ -216,8 +211,12 @@ def _starts(
     return field, seconds - epoch.timestamp()
 
 
-def _needs(table: Table, field: str, what: str) -> InvalidInput:
-    return InvalidInput(f"needs {what}", item=f"column '{field}'", source=table.source, line=1)
+def _finite(table: Table, field: str) -> Floats:
+    values = table.floats(field)
+    if not np.all(np.isfinite(values)):
+        row = int(np.argmin(np.isfinite(values)))
+        raise table.complaint("must be finite", row=row, field=field, value=values[row])
+    return values
 
 
 def _check_steps(table: Table, field: str, start_s: Floats, rows: Ints, gaps: Gaps) -> None:
@@ -231,9 +230,8 @@ def _check_steps(table: Table, field: str, start_s: Floats, rows: Ints, gaps: Ga
             rule = "is given twice" + ("" if first is None else f" (first on line {first})")
         else:
             rule = "is before the row above"
-        raise table.complaint(
-            rule, row=int(rows[at]), field=field, value=table.cell(field, int(rows[at]))
-        )
+        row = int(rows[at])
+        raise table.complaint(rule, row=row, field=field, value=table.cell(field, row))
     gap = _first_gap(step_s, consecutive=field == "slot") if gaps == "refuse" else None
     if gap is not None:
         usual = float(np.median(step_s))
@@ -267,13 +265,8 @@ def _zone(
         end_s = float(start[-1] + np.median(np.diff(start))) if len(start) > 1 else np.inf
     curves: dict[str, Curve] = {}
     for column in values:
-        value = table.floats(column.name)
-        bad = ~np.isfinite(value)
-        if np.any(bad):
-            row = int(np.argmax(bad))
-            raise table.complaint("must be finite", row=row, field=column.name, value=value[row])
+        scaled = _finite(table, column.name)[rows] * column.factor
         try:
-            scaled = value[rows] * column.factor
             curves[column.curve] = Curve(start, scaled, end_s, str(table.source))
         except InvalidInput as error:
             raise error.located(table.source) from None

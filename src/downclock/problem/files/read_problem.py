@@ -13,7 +13,7 @@ from downclock.files import parsed_json
 from downclock.power.library_file import library_of_document
 from downclock.problem.files.document import Document, Fields, read_json
 from downclock.problem.files.read_cluster import PLATFORM_KEYS, platform_of
-from downclock.problem.files.read_tasks import TaskFile, read_tasks, tasks_of_rows
+from downclock.problem.files.read_tasks import Context, TaskFile, read_tasks, tasks_of_rows
 from downclock.problem.files.write_problem import FORMAT, SUFFIXES
 from downclock.problem.graph import Edges
 from downclock.problem.price import CURVES, Curve, Prices, ZonePrices
@@ -39,7 +39,11 @@ def read_problem(path: str | Path) -> Problem:
     for key in ("platform", "library", *(() if packed else ("tasks",))):
         top.raw(key)
     library = library_of_document(top.raw("library"), path)
-    file = read_tasks(path, library) if packed else tasks_of_rows(document, ("tasks",), library)
+    file = (
+        read_tasks(path, library)
+        if packed
+        else tasks_of_rows(document, ("tasks",), Context(library))
+    )
     try:
         problem = Problem(
             file.tasks,

@@ -93,7 +93,7 @@ class TaskFile:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Context:
+class Context:
     """What a file of tasks is read with; see `read_tasks`."""
 
     library: Library
@@ -126,7 +126,7 @@ def read_tasks(
     Raises:
         InvalidInput: with file, line, task, field, value and rule.
     """
-    context = _Context(library, epoch, timezone, site, deadline_factor)
+    context = Context(library, epoch, timezone, site, deadline_factor)
     if isinstance(path, Table):
         return _of_table(path, context)
     suffix = known_suffix(path, (".csv", ".txt", ".parquet", ".pq", ".json"))
@@ -138,26 +138,22 @@ def read_tasks(
             fields.choice("format", (FORMAT,), FORMAT)
             fields.raw("tasks")
             place = ("tasks",)
-        return _of_rows(document, place, context)
+        return tasks_of_rows(document, place, context)
     return _of_table(read_table(path), context)
 
 
-def _of_table(table: Table, context: _Context) -> TaskFile:
+def _of_table(table: Table, context: Context) -> TaskFile:
     refuse_unknown_columns(table, COLUMNS)
     return _tasks(table, _listed(table), context)
 
 
-def tasks_of_rows(document: Document, place: Place, library: Library) -> TaskFile:
+def tasks_of_rows(document: Document, place: Place, context: Context) -> TaskFile:
     """Read tasks from the list of objects at ``place`` of a JSON document."""
-    return _of_rows(document, place, _Context(library))
-
-
-def _of_rows(document: Document, place: Place, context: _Context) -> TaskFile:
     rows = document.data[place[0]] if place else document.data
     lists = None
-    if isinstance(rows, list) and any(isinstance(row, dict) and "after" in row for row in rows):
-        lists = [row.get("after") if isinstance(row, dict) else None for row in rows]
     if isinstance(rows, list):
+        if any(isinstance(row, dict) and "after" in row for row in rows):
+            lists = [row.get("after") if isinstance(row, dict) else None for row in rows]
         rows = [_as_cells(row) if isinstance(row, dict) else row for row in rows]
     table = table_of_rows(document, rows, place, text=TEXT_COLUMNS, numbers=NUMBER_COLUMNS)
     return _tasks(table, lists, context)
@@ -174,7 +170,7 @@ def _as_cells(row: dict[str, Any]) -> dict[str, Any]:
     return row
 
 
-def _tasks(table: Table, predecessors: list[Any] | None, context: _Context) -> TaskFile:
+def _tasks(table: Table, predecessors: list[Any] | None, context: Context) -> TaskFile:
     if not len(table):
         if table.columns and not set(RUN_COLUMNS) & set(table.columns):
             table.require(["application"])
@@ -206,41 +202,38 @@ def _tasks(table: Table, predecessors: list[Any] | None, context: _Context) -> T
 
 def _names(table: Table) -> Names:
     names = table.text("name", "")
-    if len(names) and not np.all(names):
-        for row in np.flatnonzero(names == ""):
-            names[row] = f"t{row}"
+    for row in np.flatnonzero(names == ""):
+        names[row] = f"t{row}"
     return names
 
 
 def _times(
-    table: Table, names: Names, context: _Context, work: Work
+    table: Table, names: Names, context: Context, work: Work
 ) -> tuple[Floats, Floats, datetime | None]:
     """Return arrivals and deadlines in seconds after the epoch, and the epoch."""
-    epoch, zone = context.epoch, context.zone
-    arrival_column = refuse_both(table, ("arrival_s", "arrival"))
-    deadline_column = refuse_both(table, ("deadline_s", "within_s", "deadline"))
+    zone = context.zone
+    columns = [
+        refuse_both(table, ("arrival_s", "arrival")),
+        refuse_both(table, ("deadline_s", "within_s", "deadline")),
+    ]
     told = {
         field: moments(table, field, table.text(field, ""), zone)
-        for field in (arrival_column, deadline_column)
+        for field in columns
         if field in ("arrival", "deadline")
     }
-    stamps = {
-        field: each.instant_s for field, each in told.items() if not np.isnan(each.instant_s).all()
-    }
-    if stamps and epoch is None:
-        epoch = _first(table, stamps, zone)
-    arrival_s = table.floats("arrival_s", 0.0)
+    epoch = context.epoch or _first(table, told, zone)
+
+    def seconds(field: str, after_s: Floats, default: float) -> Floats:
+        if field not in told:
+            return table.floats(f"{field}_s", default)
+        found_s = _seconds(table, names, told[field], field, after_s, epoch, zone)
+        return np.nan_to_num(found_s, nan=default)
+
+    arrival_s = seconds("arrival", np.zeros(len(table)), 0.0)
     if "arrival" in told:
-        start_s = np.zeros(len(table))
-        arrival_s = _seconds(table, names, told["arrival"], "arrival", start_s, epoch, zone)
-        arrival_s = np.nan_to_num(arrival_s, nan=0.0)
-        rule = f"is before the epoch {epoch}"
-        table.refuse(arrival_s < 0.0, rule, "arrival", tasks=names)
-    deadline_s = table.floats("deadline_s", np.inf)
-    if "deadline" in told:
-        deadline_s = _seconds(table, names, told["deadline"], "deadline", arrival_s, epoch, zone)
-        deadline_s = np.nan_to_num(deadline_s, nan=np.inf)
-    if deadline_column == "within_s":
+        table.refuse(arrival_s < 0.0, f"is before the epoch {epoch}", "arrival", tasks=names)
+    deadline_s = seconds("deadline", arrival_s, np.inf)
+    if "within_s" in columns:
         within_s = table.floats("within_s", np.inf)
         table.refuse(within_s < 0.0, "must not be negative", "within_s", tasks=names)
         with np.errstate(invalid="ignore"):  # an arrival that is not finite is refused later
@@ -274,7 +267,7 @@ def _seconds(
 
 
 def _by_factor(
-    table: Table, names: Names, context: _Context, work: Work, arrival_s: Floats, deadline_s: Floats
+    table: Table, names: Names, context: Context, work: Work, arrival_s: Floats, deadline_s: Floats
 ) -> Floats:
     """Give tasks without a deadline one that is so many run times after their arrival."""
     factor = numbers_or_nan(table, "deadline_factor")
@@ -292,12 +285,14 @@ def _by_factor(
     return np.where(np.isnan(factor), deadline_s, arrival_s + factor * work.run_s)
 
 
-def _first(table: Table, stamps: dict[str, Floats], zone: tzinfo | None) -> datetime:
+def _first(table: Table, told: dict[str, Moments], zone: tzinfo | None) -> datetime | None:
     """Return the first arrival as the epoch; deadlines alone do not say when time starts."""
-    seconds = stamps.get("arrival", np.array([np.nan]))
+    if all(np.isnan(each.instant_s).all() for each in told.values()):
+        return None
+    seconds = told["arrival"].instant_s if "arrival" in told else np.array([np.nan])
     if np.all(np.isnan(seconds)):
         rule = "needs the epoch (in the cluster), or a column 'arrival' with calendar times"
-        raise InvalidInput(rule, item="column 'deadline'", source=table.source, line=1)
+        raise table.column_complaint(rule, "deadline")
     # timedelta and not fromtimestamp: the latter refuses instants before 1970 on some systems.
     first = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=float(np.nanmin(seconds)))
     return first if zone is None else first.astimezone(zone)

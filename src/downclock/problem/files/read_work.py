@@ -53,7 +53,7 @@ def read_work(
     given = [name for name in RUN_COLUMNS if name in table.columns]
     if site is None and given:
         rule = "needs the cluster that runs it: read both with load_problem"
-        raise InvalidInput(rule, item=f"column '{given[0]}'", source=table.source, line=1)
+        raise table.column_complaint(rule, given[0])
     if site is None or not (given or timed):
         if table.columns:
             table.require(["application"])

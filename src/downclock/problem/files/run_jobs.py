@@ -114,17 +114,14 @@ class Applications:
         several = len({(kind.card, kind.speed, kind.power_w) for kind in site.kinds}) > 1
         if several:
             hint = ' (reference = "..." in the cluster names another)' if site.is_default else ""
-            own = ", or on the first of a job's own kinds" if self._has_kinds else ""
+            has_kinds = any(wanted.kinds for wanted in self._made)
+            own = ", or on the first of a job's own kinds" if has_kinds else ""
             lines.append(f"run times are those at default clocks on {site.reference}{own}{hint}")
         for name, jobs in self._jobs.items():
             lines.append(f"{count(jobs, 'job')} without measurements: {self._told(name)}")
         if several:
             lines += self._speeds()
         return (*lines, *self._silent())
-
-    @property
-    def _has_kinds(self) -> bool:
-        return any(wanted.kinds for wanted in self._made)
 
     def _silent(self) -> Iterator[str]:
         """Say what draws nothing because the cluster does not tell."""
@@ -273,9 +270,8 @@ class Applications:
         speeds = {}
         for name in self._jobs:
             speed = self.site.speed(kind, self.site.reference, name)
-            if speed is not None and None not in (
-                self._archetype(kind, name), self._watts(kind, name)
-            ):  # fmt: skip
+            known = (speed, self._archetype(kind, name), self._watts(kind, name))
+            if None not in known:
                 speeds[name] = f"{speed:.2g}"
         if len(set(speeds.values())) < 2:
             return next(iter(speeds.values()), "")

@@ -15,7 +15,8 @@ import numpy as np
 from downclock.engine.policy import Policy
 from downclock.errors import DownclockError, InvalidInput, InvalidSchedule
 from downclock.planners.catalog import policy, with_seed
-from downclock.problem.files.files import load_problem, read_problem
+from downclock.problem.files.files import load_problem
+from downclock.problem.files.read_problem import read_problem
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
 from downclock.schedule.account.bill import Boundary

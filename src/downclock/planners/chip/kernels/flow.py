@@ -7,13 +7,10 @@ time that remains from them to the end. Where that time is longer, more flow mus
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from downclock.kernels.compiling import compiled
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from downclock.units import Array
 
 
 @compiled

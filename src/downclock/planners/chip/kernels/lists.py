@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from downclock.kernels.compiling import compiled, inner
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from downclock.units import Array
 
 
 class Graph(NamedTuple):
@@ -195,8 +194,7 @@ def insertion_schedule(graph: Graph, task_at: Array, cores: int) -> tuple[Array,
     """
     work, n = graph.work, graph.work.size
     start, end, core = np.zeros(n), np.zeros(n), np.full(n, -1, np.int64)
-    slots = np.full((cores, 16), np.inf)
-    until = np.full((cores, 16), np.inf)
+    busy = np.full((2, cores, 16), np.inf)  # starts and ends
     count = np.zeros(cores, np.int64)
     for k in range(n):
         i = task_at[k]
@@ -208,51 +206,22 @@ def insertion_schedule(graph: Graph, task_at: Array, cores: int) -> tuple[Array,
             continue
         best, place, where = np.inf, 0, 0
         for c in range(cores):
-            g = _gap_on(slots[c], until[c], count[c], ready, work[i])
-            begin = ready if g == 0 else max(ready, until[c, g - 1])
+            g = _gap_on(busy[0, c], busy[1, c], count[c], ready, work[i])
+            begin = ready if g == 0 else max(ready, busy[1, c, g - 1])
             if begin < best:
                 best, place, where = begin, g, c
             if begin == ready:
                 break
         start[i], end[i], core[i] = best, best + work[i], where
-        if count[where] == slots.shape[1]:
-            wider = np.full((cores, 2 * slots.shape[1]), np.inf)
-            wider[:, : slots.shape[1]] = slots
-            slots = wider
-            wider = np.full((cores, 2 * until.shape[1]), np.inf)
-            wider[:, : until.shape[1]] = until
-            until = wider
+        if count[where] == busy.shape[2]:
+            wider = np.full((2, cores, 2 * busy.shape[2]), np.inf)
+            wider[:, :, : busy.shape[2]] = busy
+            busy = wider
         for g in range(count[where], place, -1):
-            slots[where, g] = slots[where, g - 1]
-            until[where, g] = until[where, g - 1]
-        slots[where, place], until[where, place] = start[i], end[i]
+            busy[:, where, g] = busy[:, where, g - 1]
+        busy[0, where, place], busy[1, where, place] = start[i], end[i]
         count[where] += 1
     return start, core
-
-
-@compiled
-def parallelism(start: Array, end: Array, by_start: Array, by_end: Array, cores: int) -> Array:
-    """Return ``omega`` (cores + 1,): cycles with exactly m tasks running (gerards section 3.3).
-
-    ``by_start`` and ``by_end`` sort the tasks with positive work. The last entry also counts
-    what runs on more than ``cores``.
-    """
-    omega = np.zeros(cores + 1)
-    active, a, b = 0, 0, 0
-    now = 0.0
-    while b < by_end.size:
-        if a < by_start.size and start[by_start[a]] < end[by_end[b]]:
-            at = start[by_start[a]]
-            omega[min(active, cores)] += at - now
-            active += 1
-            a += 1
-        else:
-            at = end[by_end[b]]
-            omega[min(active, cores)] += at - now
-            active -= 1
-            b += 1
-        now = at
-    return omega
 
 
 @compiled

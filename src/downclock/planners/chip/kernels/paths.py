@@ -1,14 +1,11 @@
-"""Paths of a graph: redundant edges, longest paths, a flow made to balance at every task."""
+"""Paths of a graph: redundant edges, longest paths, who precedes whom."""
 
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 
 from downclock.kernels.compiling import compiled
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from downclock.units import Array
 
 
 @compiled
@@ -93,24 +90,3 @@ def keep_order(start: Array, work: Array, task: Array, is_end: Array) -> bool:
         if not pushed:
             return True
     return False
-
-
-@compiled
-def balance_flow(order: Array, succ_at: Array, succ: Array, wish: Array, inflow: Array) -> Array:
-    """Push ``inflow`` (n,) through the graph, split at each task as ``wish`` (m,) asks.
-
-    Adds what arrives to ``inflow``, so that it ends as the flow through each task; returns the
-    flow on each edge. Tasks without successors keep what arrives.
-    """
-    flow = np.zeros(wish.size)
-    for k in range(order.size):
-        i = order[k]
-        first, last = succ_at[i], succ_at[i + 1]
-        asked = 0.0
-        for e in range(first, last):
-            asked += max(wish[e], 0.0)
-        for e in range(first, last):
-            part = max(wish[e], 0.0) / asked if asked > 0.0 else 1.0 / (last - first)
-            flow[e] = inflow[i] * part
-            inflow[succ[e]] += flow[e]
-    return flow

@@ -7,14 +7,13 @@ delaying tasks that nobody waits for, to run beside others, pays.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from downclock.kernels.compiling import compiled, inner
 from downclock.planners.chip.kernels.lists import Graph, greedy_into, greedy_room
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from downclock.units import Array
 
 
 class Cooling(NamedTuple):

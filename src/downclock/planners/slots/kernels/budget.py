@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from downclock.kernels.compiling import compiled
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from downclock.units import Array
 
 
 @compiled
@@ -86,15 +83,3 @@ def map_by_budget(
             if before[e] == i:
                 earliest[after[e]] = max(earliest[after[e]], end)
     return cost, earliest, last
-
-
-@compiled
-def sweep_budgets(
-    budgets: Array, start: Array, before: Array, after: Array, work: Array, price: Array,
-    units: Array, power: Array,
-) -> Array:  # fmt: skip
-    """Return the cost of the mapping for every budget per slot; infinite where there is none."""
-    costs = np.empty(budgets.size)
-    for k in range(budgets.size):
-        costs[k], _, _ = map_by_budget(budgets[k], start, before, after, work, price, units, power)
-    return costs

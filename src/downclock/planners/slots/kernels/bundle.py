@@ -7,25 +7,41 @@ made for a group (an atom) has a cost and a load per slot, so at ``p`` the group
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
 from downclock.kernels.compiling import compiled
 from downclock.planners.slots.kernels.cut import interval_cost
+from downclock.units import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
+
+class Atoms(NamedTuple):
+    """Choices of intervals by past cuts; those of group g are ``cost[g, :size[g]]`` and so on.
+
+    Attributes:
+        cost, weight: of each choice (groups, room).
+        load: machines held in each slot (groups, room, slots).
+        chosen: first and last slot of each task in the choices of its group (room, n, 2).
+        size: how many there are (groups,).
+    """
+
+    cost: Array
+    weight: Array
+    load: Array
+    chosen: Array
+    size: Array
 
 
 @compiled
 def add_atoms(
-    table: Array, row: Array, group: Array, first: Array, last: Array,
-    cost: Array, load: Array, chosen: Array, weight: Array, size: Array,
-) -> int:  # fmt: skip
-    """Add the choice of every group (atoms of group g: ``cost[g, :size[g]]``); count new ones.
+    table: Array, row: Array, group: Array, first: Array, last: Array, atoms: Atoms
+) -> int:
+    """Add the choice of every group; count new ones.
 
     Where there is no room the atom of least weight makes place; its weight goes to the new one.
     """
+    cost, weight, load, chosen, size = atoms
     groups, room, slots = load.shape
     new_cost, new_load = np.zeros(groups), np.zeros((groups, slots))
     for i in range(row.size):
@@ -64,9 +80,10 @@ def add_atoms(
 
 @compiled
 def _exchange(
-    g: int, cost: Array, load: Array, weight: Array, size: Array, multiplier: Array, pace: float
+    g: int, atoms: Atoms, multiplier: Array, pace: float
 ) -> tuple[int, int, float, float]:
     """Return (dearest atom in use, cheapest atom, what they differ by, weight to move)."""
+    cost, weight, load, _, size = atoms
     high, low, dear, cheap = 0, 0, -np.inf, np.inf
     for j in range(size[g]):
         value = cost[g, j]
@@ -87,15 +104,15 @@ def _exchange(
 
 @compiled
 def next_multipliers(
-    cost: Array, load: Array, weight: Array, size: Array, centre: Array, machines: int,
-    pace: float, close: float, sweeps: int,
-) -> tuple[Array, float]:  # fmt: skip
+    atoms: Atoms, centre: Array, machines: int, pace: float, close: float, sweeps: int
+) -> tuple[Array, float]:
     """Return the multipliers (slots,) that are best in the model but not far from ``centre``.
 
     They maximise model - |multipliers - centre|² / (2 pace); also returned is the model there. The
     dual of that is solved by moving weight between two atoms of a group at a time, until no
     exchange of a group is worth more than ``close``.
     """
+    cost, weight, load, _, size = atoms
     groups, _, slots = load.shape
     pull, multiplier = np.full(slots, -float(machines)), np.empty(slots)
     for g in range(groups):
@@ -106,7 +123,7 @@ def next_multipliers(
     for _ in range(sweeps):
         most = 0.0
         for g in range(groups):
-            high, low, worth, move = _exchange(g, cost, load, weight, size, multiplier, pace)
+            high, low, worth, move = _exchange(g, atoms, multiplier, pace)
             if worth <= close:
                 continue
             most = max(most, worth)

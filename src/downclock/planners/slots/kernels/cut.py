@@ -9,14 +9,13 @@ of the cost table, which are not negative for convex power: each is an arc.
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from downclock.kernels.compiling import compiled
-from downclock.planners.slots.kernels.flow import grouped, max_flow, twins
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from downclock.planners.slots.kernels.flow import grouped, max_flow
+from downclock.units import Array
 
 NEVER = 1 << 46
 """Capacity of an arc that must not be cut."""
@@ -218,23 +217,14 @@ def cut(
     ``after`` has started by then.
     """
     n = row.size
-    source = lab_at[2 * n] - 2 * n
-    most = 0
-    for i in range(n):
-        most += (lab_at[2 * i + 1] - lab_at[2 * i]) * (lab_at[2 * i + 2] - lab_at[2 * i + 1])
-    for e in range(before.size):
-        most += lab_at[2 * before[e] + 2] - lab_at[2 * before[e] + 1]
-    most += lab_at[2 * n]
+    source, size = lab_at[2 * n] - 2 * n, lab_at[1:] - lab_at[:-1]
+    most = lab_at[2 * n] + (size[0::2] * size[1::2]).sum() + size[2 * before + 1].sum()
     arcs = Arcs(
         np.empty(most, np.int64), np.empty(most, np.int64),
         np.empty(most, np.int64), np.empty(most, np.int64),
     )  # fmt: skip
-    widest = 0
-    for v in range(2 * n):
-        widest = max(widest, lab_at[v + 1] - lab_at[v])
-    first_term, last_term = np.empty(widest), np.empty(widest)
-    constant = 0.0
-    at = lab_at[2 * n]
+    first_term, last_term = np.empty(size.max()), np.empty(size.max())
+    constant, at = 0.0, lab_at[2 * n]
     for i in range(n):
         a, b, c = lab_at[2 * i], lab_at[2 * i + 1], lab_at[2 * i + 2]
         constant += _single_terms(
@@ -249,14 +239,14 @@ def cut(
         edge_at[e] = at
         at = _edge(lab_at, lab, before[e], after[e], source, arcs, at)
     edge_at[before.size] = at
-    first, to, residual, place = grouped(source + 2, at, arcs.tail, arcs.head, arcs.cap, arcs.back)
+    first, to, residual, twin, place = grouped(
+        source + 2, at, arcs.tail, arcs.head, arcs.cap, arcs.back
+    )
     whole = edge_flow.shape[0] > 0
-    flow, side = max_flow(first, to, residual, twins(place), source, source + 1, whole)
+    flow, side = max_flow(first, to, residual, twin, source, source + 1, whole)
     if whole:
         _edge_flows(
             lab_at, lab, before, edge_at, arcs.tail, source, place, residual, scale, edge_flow
         )  # fmt: skip
-    left = np.empty(lab_at[2 * n])
-    for a in range(left.size):
-        left[a] = residual[place[a, 0]] / scale
+    left = residual[place[: lab_at[2 * n], 0]] / scale
     return constant + flow / scale, _labels_of(lab_at, side), left

@@ -8,31 +8,11 @@ what their own best intervals in what is left are dearer.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from downclock.kernels.compiling import compiled
 from downclock.planners.slots.kernels.cut import interval_cost
-
-Array = np.ndarray[Any, np.dtype[Any]]
-
-
-@compiled
-def longest_between(order: Array, before: Array, after: Array, length: Array) -> Array:
-    """Return (n, n): least slots between the end of i and the start of j; -1 where unordered.
-
-    Edges are listed by the topological ``order``.
-    """
-    n = order.size
-    far = np.full((n, n), -1, np.int64)
-    for e in range(before.size - 1, -1, -1):
-        i, j = before[e], after[e]
-        far[i, j] = max(far[i, j], 0)
-        for k in range(n):
-            if far[j, k] >= 0:
-                far[i, k] = max(far[i, k], far[j, k] + length[j])
-    return far
+from downclock.units import Array
 
 
 @compiled

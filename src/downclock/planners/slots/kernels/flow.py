@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from downclock.kernels.compiling import compiled
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from downclock.units import Array
 
 
 @compiled
 def grouped(
     nodes: int, count: int, tail: Array, head: Array, cap: Array, back: Array
-) -> tuple[Array, Array, Array, Array]:
-    """Return (first, to, residual, place): both directions of each arc, grouped by node.
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Return (first, to, residual, twin, place): both directions of each arc, grouped by node.
 
-    ``place[a]`` is where arc ``a`` went; its reverse is where ``twin`` of `max_flow` says.
+    ``place[a]`` is where arc ``a`` and its reverse went, ``twin`` where each one's other is.
     """
     first = np.zeros(nodes + 1, np.int64)
     for a in range(count):
@@ -26,26 +23,17 @@ def grouped(
     for v in range(nodes):
         first[v + 1] += first[v]
     at = first[:-1].copy()
-    to = np.empty(2 * count, np.int64)
-    residual = np.empty(2 * count, np.int64)
+    to, residual = np.empty(2 * count, np.int64), np.empty(2 * count, np.int64)
+    twin = np.empty(2 * count, np.int64)
     place = np.empty((count, 2), np.int64)
     for a in range(count):
         forth, reverse = at[tail[a]], at[head[a]]
         at[tail[a]] += 1
         at[head[a]] += 1
-        to[forth], residual[forth] = head[a], cap[a]
-        to[reverse], residual[reverse] = tail[a], back[a]
+        to[forth], residual[forth], twin[forth] = head[a], cap[a], reverse
+        to[reverse], residual[reverse], twin[reverse] = tail[a], back[a], forth
         place[a, 0], place[a, 1] = forth, reverse
-    return first, to, residual, place
-
-
-@compiled
-def twins(place: Array) -> Array:
-    """Return the position of the reverse of each grouped arc."""
-    twin = np.empty(2 * place.shape[0], np.int64)
-    for a in range(place.shape[0]):
-        twin[place[a, 0]], twin[place[a, 1]] = place[a, 1], place[a, 0]
-    return twin
+    return first, to, residual, twin, place
 
 
 @compiled
@@ -118,12 +106,8 @@ def _drain(
     """
     nodes = first.size - 1
     height, count = np.empty(nodes, np.int64), np.zeros(nodes + 1, np.int64)
-    queue, bucket, link = (
-        np.empty(nodes, np.int64),
-        np.empty(nodes, np.int64),
-        np.empty(nodes, np.int64),
-    )
-    cursor = first[:-1].copy()
+    queue, cursor = np.empty(nodes, np.int64), first[:-1].copy()
+    bucket, link = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
     work, top = to.size + 1, 0
     while True:
         if work > to.size:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from downclock.kernels.compiling import compiled
+from downclock.units import Array
 
-Array = np.ndarray[Any, np.dtype[Any]]
+LAST = 1 << 62
+"""A slot after all others."""
 
 
 class Neighbours(NamedTuple):
@@ -125,23 +127,16 @@ def _slots_for(slots: Lengths, task: int, at: int) -> int:
 
 
 @compiled
-def _next_task(ready: Array, size: int, key: Array, may_start: Array, free_at: Array) -> int:
-    """Return the place of the ready task of least key among those that can start first."""
-    soonest = free_at.min()
+def _next_task(ready: Array, size: int, key: Array, may_start: Array, soonest: int) -> int:
+    """Return the place of the ready task of least key among those that can start first.
+
+    All that can start by the slot ``soonest`` are such.
+    """
     pick, when = 0, max(may_start[ready[0]], soonest)
     for k in range(1, size):
         at = max(may_start[ready[k]], soonest)
         if at < when or (at == when and key[ready[k]] < key[ready[pick]]):
             pick, when = k, at
-    return pick
-
-
-@compiled
-def _least_key(ready: Array, size: int, key: Array) -> int:
-    pick = 0
-    for k in range(1, size):
-        if key[ready[k]] < key[ready[pick]]:
-            pick = k
     return pick
 
 
@@ -168,10 +163,8 @@ def listed(
             size += 1
     end = 0
     while size > 0:
-        if eager:
-            pick = _next_task(ready, size, key, may_start, free_at)
-        else:
-            pick = _least_key(ready, size, key)
+        soonest = free_at.min() if eager else LAST
+        pick = _next_task(ready, size, key, may_start, soonest)
         i = ready[pick]
         size -= 1
         ready[pick] = ready[size]
@@ -191,7 +184,7 @@ def listed(
 
 
 @compiled
-def machine_edges(machine: Array, by_first: Array, bits: Array, machines: int) -> tuple[Array, int]:
+def machine_edges(machine: Array, by_first: Array, bits: Array, machines: int) -> Array:
     """Return rows (before, after) of neighbours on a machine that the graph does not order."""
     last_task = np.full(machines, -1, np.int64)
     rows = np.empty((machine.size, 2), np.int64)
@@ -203,7 +196,7 @@ def machine_edges(machine: Array, by_first: Array, bits: Array, machines: int) -
             rows[count, 0], rows[count, 1] = j, i
             count += 1
         last_task[machine[i]] = i
-    return rows, count
+    return rows[:count]
 
 
 @compiled

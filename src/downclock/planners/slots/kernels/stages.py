@@ -6,13 +6,12 @@ An arc (a, b) of a stage says that it runs in the slots a..b-1. All arcs of a st
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from downclock.kernels.compiling import compiled
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from downclock.units import Array
 
 WORTHS = 40
 """Values that are tried as the worth of work in an arc."""
@@ -187,33 +186,24 @@ def beside_costs(
 
 
 @compiled
-def _separate(table: Array, tasks: StageTasks, toll: Array, a: int, b: int, held: Array) -> float:
-    """Return the sum of the tasks' cheapest intervals in an arc; add what they hold to ``held``."""
-    total = 0.0
-    for g in range(tasks.row.size):
-        low, high = (
-            max(a + tasks.head[g], tasks.release[g]),
-            min(b - 1 - tasks.tail[g], tasks.due[g]),
-        )
-        best, first, last = cheapest(table[tasks.row[g]], toll, low, high, high)
-        total += tasks.many[g] * best
-        if first >= 0:
-            held[first : last + 1] += tasks.many[g]
-    return total
-
-
-@compiled
 def _arc_at(
     table: Array, tasks: StageTasks, room: Room, multiplier: Array, a: int, b: int, held: Array
 ) -> float:
-    """Return the separable bound of an arc at multipliers of machines, and what tasks hold."""
-    promised, toll = 0.0, np.zeros(multiplier.size + 1)
+    """Return the separable bound of an arc at multipliers of machines; fill what tasks hold."""
+    total, promised, toll = 0.0, 0.0, np.zeros(multiplier.size + 1)
     held[a:b] = 0.0
     for t in range(a, b):
         more = max(room.paid[t] - multiplier[t], 0.0)
         promised += room.machines * multiplier[t] + room.rented * more
         toll[t + 1] = toll[t] + multiplier[t]
-    return _separate(table, tasks, toll, a, b, held) - promised
+    for g in range(tasks.row.size):
+        low = max(a + tasks.head[g], tasks.release[g])
+        high = min(b - 1 - tasks.tail[g], tasks.due[g])
+        best, first, last = cheapest(table[tasks.row[g]], toll, low, high, high)
+        total += tasks.many[g] * best
+        if first >= 0:
+            held[first : last + 1] += tasks.many[g]
+    return total - promised
 
 
 @compiled

@@ -7,13 +7,10 @@ in those slots; infinite where they are too few. Levels do not include "off".
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from downclock.kernels.compiling import compiled
-
-Array = np.ndarray[Any, np.dtype[Any]]
+from downclock.units import Array
 
 
 @compiled
@@ -42,11 +39,11 @@ def _rise(heap: Array, size: int, value: float) -> None:
 
 
 @compiled
-def step_tables(price: Array, step: Array, works: Array, longest: int, wide: int) -> Array:
+def step_tables(price: Array, step: Array, works: Array, longest: int) -> Array:
     """Return (works, slots, longest): sums of the cheapest unit steps of each interval.
 
     Only for equally spaced levels of convex power: ``step[k]`` is what the (k+1)-th unit of a
-    slot adds, rising; ``wide`` machines may work in each slot (1 for a task).
+    slot adds, rising.
     """
     slots = price.size
     table = np.full((works.size, slots, longest), np.inf)
@@ -59,18 +56,15 @@ def step_tables(price: Array, step: Array, works: Array, longest: int, wide: int
                 rate = price[s + length - 1]
                 for k in range(step.size):
                     value = rate * step[k]
-                    if size == need and value >= heap[0]:
+                    if size < need:
+                        _rise(heap, size, value)
+                        size += 1
+                        total += value
+                    elif value < heap[0]:
+                        total += value - heap[0]
+                        _sink(heap, size, value)
+                    else:
                         break
-                    for _ in range(wide):
-                        if size < need:
-                            _rise(heap, size, value)
-                            size += 1
-                            total += value
-                        elif value < heap[0]:
-                            total += value - heap[0]
-                            _sink(heap, size, value)
-                        else:
-                            break
                 if size == need:
                     table[w, s, length - 1] = max(total, 0.0)
     return table
