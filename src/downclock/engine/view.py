@@ -20,6 +20,7 @@ from downclock.problem.platform import Platform
 from downclock.problem.price import Prices, ZonePrices
 from downclock.problem.problem import Problem
 from downclock.quantities import instant
+from downclock.tabular import joined
 from downclock.units import Floats, Ints
 
 T = TypeVar("T")
@@ -77,10 +78,7 @@ class View:
     def learn(self, edges: Edges) -> None:
         """Add edges among tasks that were told."""
         if len(edges):
-            self._edges = Edges(
-                np.concatenate([self._edges.before, edges.before]),
-                np.concatenate([self._edges.after, edges.after]),
-            )
+            self._edges = joined([self._edges, edges])
             self._known = None
 
     def once(self, key: Hashable, compute: Callable[[], T]) -> T:
@@ -106,7 +104,7 @@ class View:
         """All that was told, as a problem whose prices are the foreseen ones."""
         n = len(self.tasks)
         if self._known is None or self._known[0] != n:
-            known = replace(self._site, tasks=self.tasks.as_tasks(n), edges=self._edges)
+            known = replace(self._site, tasks=self.tasks.as_tasks(), edges=self._edges)
             self._known = n, known
         return self._known[1]
 

@@ -50,6 +50,7 @@ from downclock.problem.graph import Edges
 from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import Segments
+from downclock.tabular import taken
 from downclock.units import Floats, Ints
 
 if TYPE_CHECKING:
@@ -228,7 +229,7 @@ class ListPolicy:
 
     def _told_of(self, state: State, view: View, tasks: Ints, told_s: Floats) -> Ints:
         """Take note of new tasks, told at these times, and of what precedes them."""
-        edges = Edges(view.edges.before[state.edges :], view.edges.after[state.edges :])
+        edges = taken(view.edges, slice(state.edges, None))
         state.edges = len(view.edges)
         state.jobs = with_new(state.jobs, view, tasks, told_s)
         if len(edges):

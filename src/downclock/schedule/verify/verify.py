@@ -25,8 +25,9 @@ from downclock.schedule.verify import (
     rules_tables,
     rules_tasks,
 )
-from downclock.schedule.verify.parsed_schedule import ParsedSchedule, parse_schedule, taken
+from downclock.schedule.verify.parsed_schedule import ParsedSchedule, parse_schedule
 from downclock.schedule.verify.verdict import Finding, Verdict, Violation
+from downclock.tabular import taken
 from downclock.units import Bools, Ints
 
 __all__ = ["Verdict", "Violation", "require_valid", "verify"]
