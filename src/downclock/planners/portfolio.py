@@ -40,7 +40,7 @@ def best_of(
     for k, each in enumerate(able):
         if progress is not None:
             progress(f"planning by {each.name}", k, len(able))
-        costs.append(_cost(seen, planned(problem, each)[0], objective))
+        costs.append(lost_and_cost(seen, planned(problem, each)[0], objective))
     return able[costs.index(min(costs))]
 
 
@@ -61,7 +61,9 @@ def planned(
     return problem.once(("plan", policy), ask)
 
 
-def _cost(problem: Problem, schedule: Schedule, objective: Objective | None) -> tuple[int, float]:
+def lost_and_cost(
+    problem: Problem, schedule: Schedule, objective: Objective | None = None
+) -> tuple[int, float]:
     """Tasks lost, and the energy or value of the rest."""
     bill = account(problem, schedule)
     lost = int(np.sum(schedule.outcomes.status != DONE))

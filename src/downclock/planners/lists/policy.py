@@ -30,7 +30,6 @@ from downclock.engine.facts import (
 from downclock.engine.policy import Columns, Coming, Folded
 from downclock.engine.reasons import why_refused
 from downclock.engine.saved import flat, rebuilt
-from downclock.engine.tasks import grown
 from downclock.engine.view import View
 from downclock.planners.lists.lengths import LeastEnergy, Lengths
 from downclock.planners.lists.order import Order, in_order
@@ -51,7 +50,7 @@ from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import Segments
 from downclock.tabular import taken
-from downclock.units import Floats, Ints
+from downclock.units import Floats, Ints, ranges
 
 if TYPE_CHECKING:
     from downclock.planners.lists.kernels.board import Board, Jobs, Lists, Rules
@@ -74,8 +73,6 @@ class State:
 
     Attributes:
         board, jobs: see the kernel.
-        hopes: tasks without a place that may still get one, ``lost`` those to be placed anew,
-            ``gangs`` those that wait; their number stands first.
         overdue: processors whose task does not end as believed.
         edges: how many edges were told.
         began: anything was told.
@@ -83,9 +80,6 @@ class State:
 
     board: Board
     jobs: Jobs
-    hopes: Ints
-    lost: Ints
-    gangs: Ints
     overdue: Ints
     edges: int = 0
     began: bool = False
@@ -135,19 +129,11 @@ class ListPolicy:
 
     def start(self, view: View) -> State:
         """An empty board."""
-        from downclock.planners.lists.kernels.board import new_board
-
         platform = view.platform
-        board = new_board(
-            platform.kind,
-            platform.first_processor,
-            len(platform.kinds),
-            platform.wake_s,
-            patience_s(self.patience, platform),
-            platform.initially_on.astype(np.int64),
-        )
-        none, number = np.zeros(1, np.int64), np.zeros(platform.processor_count, np.int64)
-        return State(board, no_jobs(len(platform.kinds)), none, none.copy(), none.copy(), number)
+        servers, wait_s = np.arange(platform.server_count), patience_s(self.patience, platform)
+        board = _board(platform, platform.first_processor, servers, wait_s)
+        overdue = np.zeros(platform.processor_count, np.int64)
+        return State(board, no_jobs(len(platform.kinds)), overdue)
 
     def decide(self, state: State, view: View, facts: Facts) -> tuple[State, Decisions]:
         """Place what arrived; follow what happened."""
@@ -199,15 +185,10 @@ class ListPolicy:
         from downclock.planners.lists.kernels.board import PLACED, REFUSED, Lists
 
         n, processors = state.jobs.tasks.size, state.board.processors.size
-        state.hopes, state.lost = grown(state.hopes, n + 1, 0), grown(state.lost, n + 1, 0)
-        state.gangs = grown(state.gangs, n + 1, 0)
         return Lists(
             self._rules(self.fit),
             **state.board._asdict(),
             **state.jobs._asdict(),
-            hopes=state.hopes,
-            lost=state.lost,
-            gangs=state.gangs,
             counts=np.zeros(5, np.int64),
             placed=np.empty(n, PLACED),  # only what is written takes memory
             revoked=np.empty(n, np.int64),
@@ -290,14 +271,15 @@ class ListPolicy:
         if not (self.group and single.all()):
             place_run(lists, order, 0.0)
             return
-        board = _flat_board(view.platform)
+        p = view.platform.processor_count  # every processor is a server that never sleeps
+        board = _board(view.platform, np.arange(p + 1), view.platform.server, np.full(p, np.inf))
         trial = self._lists(state, tasks.size)._replace(
             rules=lists.rules,
             **board._asdict(),
             tasks=state.jobs.tasks.copy(),
             nodes=state.jobs.nodes.copy(),
             due=state.jobs.due.copy(),
-            switches=np.empty((2 * (tasks.size + view.platform.processor_count), 3)),
+            switches=np.empty((2 * (tasks.size + p), 3)),
         )
         place_run(trial, order, 0.0)
         rows = trial.placed[: trial.counts[0]]
@@ -357,9 +339,7 @@ def _rows(lists: Lists) -> tuple[Ints, Ints, Floats, Floats]:
     many = lists.tasks["processors"][task]
     if np.all(many == 1):
         return task, processor, start_s, length_s
-    lane = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
-    of = np.repeat(np.arange(task.size), many)
-    node = lists.tasks["node"][task[of]] + lane
+    of, node = np.repeat(np.arange(task.size), many), ranges(lists.tasks["node"][task], many)
     processor = np.where(many[of] == 1, processor[of], lists.nodes["lane"][node])
     return task[of], processor, start_s[of], length_s[of]
 
@@ -408,14 +388,14 @@ def _where(state: State, task: int) -> int:
 def _keep_hoping(state: State, lists: Lists, now_s: float) -> tuple[Ints, Ints, Floats]:
     """Keep what was refused while it could still be on time; return what is rejected for good."""
     task, why, earliest_s = _refused(lists)
-    known = state.hopes[1 : 1 + state.hopes[0]]
+    hopes = state.jobs.hopes
+    known = hopes[1 : 1 + hopes[0]]
     task = np.concatenate([known, task])
     why = np.concatenate([np.full(known.size, 2), why])
-    earliest_s = np.concatenate([_least_end_s(state, known, now_s), earliest_s])
+    earliest_s = np.concatenate([now_s + _fastest_s(state.jobs, known), earliest_s])
     gone = ~(_latest_start_s(state.jobs, task) > now_s)  # what can never run, too
     kept = task[~gone]
-    state.hopes = grown(state.hopes, kept.size + 1, 0)
-    state.hopes[0], state.hopes[1 : 1 + kept.size] = kept.size, kept
+    hopes[0], hopes[1 : 1 + kept.size] = kept.size, kept
     return task[gone], why[gone], earliest_s[gone]
 
 
@@ -434,14 +414,10 @@ def _fastest_s(jobs: Jobs, tasks: Ints) -> Floats:
     return np.asarray(jobs.curves["shortest_s"][tasks].min(axis=1, initial=np.inf))
 
 
-def _least_end_s(state: State, tasks: Ints, now_s: float) -> Floats:
-    return now_s + _fastest_s(state.jobs, tasks)
-
-
 def _next_call_s(state: State, now_s: float) -> float:
     """When to be asked again: a server falls asleep, a gang starts, hope ends, another overrun."""
     calls_s = [float(state.board.trees[-1, 1]), *state.jobs.due[:, 1].tolist()]
-    hopes = state.hopes[1 : 1 + state.hopes[0]]
+    hopes = state.jobs.hopes[1 : 1 + state.jobs.hopes[0]]
     if hopes.size:
         calls_s.append(float(_latest_start_s(state.jobs, hopes).min()))
     if state.overdue.any():
@@ -449,19 +425,12 @@ def _next_call_s(state: State, now_s: float) -> float:
     return min((call_s for call_s in calls_s if call_s > now_s), default=np.inf)
 
 
-def _flat_board(platform: Platform) -> Board:
-    """A board where every processor is a server of its own and never falls asleep."""
+def _board(platform: Platform, first: Ints, server: Ints, wait_s: Floats) -> Board:
+    """A board with a server from each of the processors ``first`` on; ``server`` is like which."""
     from downclock.planners.lists.kernels.board import new_board
 
-    p = platform.processor_count
-    return new_board(
-        platform.kind,
-        np.arange(p + 1),
-        len(platform.kinds),
-        platform.wake_s[platform.server],
-        np.full(p, np.inf),
-        platform.initially_on[platform.server].astype(np.int64),
-    )
+    on, wake_s = platform.initially_on[server].astype(np.int64), platform.wake_s[server]
+    return new_board(platform.kind, first, len(platform.kinds), wake_s, wait_s, on)
 
 
 def _seats(platform: Platform, free_s: Floats) -> Ints:

@@ -24,7 +24,7 @@ from downclock.problem.problem import Problem
 from downclock.schedule.schedule import ASLEEP, ON, WAKING, Segments
 from downclock.schedule.states import States
 from downclock.tabular import joined
-from downclock.units import Bools, Floats, Ints
+from downclock.units import Bools, Floats, Ints, ranges
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,9 +146,7 @@ def _overlaps(
     low = _search(offset, server, on.end_s, start_s, strict=True)
     high = _search(offset, server, on.start_s, end_s, strict=False)
     count = np.maximum(high - low, 0)
-    interval = np.repeat(np.arange(server.size), count)
-    place = np.arange(interval.size) - np.repeat(np.cumsum(count) - count, count)
-    return interval, low[interval] + place
+    return np.repeat(np.arange(server.size), count), ranges(low, count)
 
 
 def _search(offset: Ints, server: Ints, column: Floats, value: Floats, *, strict: bool) -> Ints:

@@ -65,22 +65,6 @@ def _set_free(c: Lists, p: int, at_s: float, now_s: float) -> None:
 
 
 @inner
-def _retime(c: Lists, p: int, at_s: float, now_s: float) -> None:
-    """Let what waits on processor ``p`` follow one after the other from ``at_s`` on."""
-    if c.gangs[0] > 0:
-        _ripple(c, p, at_s, now_s)
-        return
-    from_s, n = at_s, c.processors.head[p]
-    while n >= 0:
-        i = c.nodes.task[n]
-        c.tasks.start_s[i] = at_s
-        at_s = ends_by(at_s, c.tasks.length_s[i], c.tasks.deadline_s[i])
-        believe_end(c, i, at_s)
-        n = c.nodes.after[n]
-    _set_free(c, p, at_s, from_s)
-
-
-@inner
 def _note(c: Lists, p: int) -> None:
     """Put processor ``p`` on the list of those to look at, once."""
     if c.processors.listed[p] == 0:
@@ -101,7 +85,7 @@ def _together_s(c: Lists, i: int, now_s: float) -> float:
 
 @inner
 def _walk(c: Lists, p: int, at_s: float, now_s: float) -> None:
-    """Retime what waits on processor ``p``; other processors of gangs that move are listed."""
+    """Retime what waits on processor ``p`` alone; others of gangs that move are listed."""
     n = c.processors.head[p]
     while n >= 0:
         i = c.nodes.task[n]
@@ -121,10 +105,11 @@ def _walk(c: Lists, p: int, at_s: float, now_s: float) -> None:
 
 
 @inner
-def _ripple(c: Lists, p: int, at_s: float, now_s: float) -> None:
-    """Retime what waits on processor ``p``, and all that waits for gangs which move by it.
+def _retime(c: Lists, p: int, at_s: float, now_s: float) -> None:
+    """Let what waits on processor ``p`` follow one after the other from ``at_s`` on.
 
-    What waits on a processor is in the order of its starts, so this ends.
+    And all that waits for gangs which move by it. What waits on a processor is in the order of its
+    starts, so this ends.
     """
     c.listed[0] = 0
     c.processors.listed[p] = 1
@@ -575,19 +560,15 @@ def _follow(c: Lists, told: Ints, now_s: float) -> None:
 
 
 @inner
-def _hope_anew(c: Lists, told: Ints, now_s: float) -> None:
-    """Where a machine is back, place what had no place."""
-    back = False
-    for a in range(told.shape[0]):
-        back = back or told[a, 0] in (RETURNED, SERVER_BACK)
-    if not back:
-        return
+def _place_listed(c: Lists, listed: Ints, late: bool, now_s: float) -> None:
+    """Place what is on a list, though ``late`` if need be; what finds no place stays on it."""
     kept = 0
-    for a in range(1, c.hopes[0] + 1):
-        if not place(c, c.hopes[a], now_s):
+    for a in range(1, listed[0] + 1):
+        i = listed[a]
+        if not (again(c, i, now_s) if late else place(c, i, now_s)):
             kept += 1
-            c.hopes[kept] = c.hopes[a]
-    c.hopes[0] = kept
+            listed[kept] = i
+    listed[0] = kept
 
 
 @compiled
@@ -599,13 +580,11 @@ def moment(c: Lists, told: Ints, arrived: Ints, now_s: float) -> None:
     Cost: log p a fact, p where a processor is left idle.
     """
     _follow(c, told, now_s)
-    kept = 0
-    for a in range(1, c.lost[0] + 1):
-        if not again(c, c.lost[a], now_s):
-            kept += 1
-            c.lost[kept] = c.lost[a]
-    c.lost[0] = kept
-    _hope_anew(c, told, now_s)
+    _place_listed(c, c.lost, True, now_s)
+    for a in range(told.shape[0]):
+        if told[a, 0] in (RETURNED, SERVER_BACK):  # a machine is back
+            _place_listed(c, c.hopes, False, now_s)
+            break
     start_gangs(c, now_s)
     release_and_sleep(c, now_s)
     for a in range(arrived.size):
