@@ -349,8 +349,7 @@ def default_policy(
     able = (spec for spec in specs if _able(problem, policy(_told(spec, by, seed)), known))
     slotted = known and problem.platform.slot_s is not None
     last = "least-cost" if slotted else DEFAULT  # who refuses says who else can
-    chosen = _told(next(able, last), by, seed)
-    return policy(chosen if effort is None else with_parameter(chosen, "effort", f"{effort:g}"))
+    return policy(_told(next(able, last), by, seed, effort))
 
 
 def _able(problem: Problem, candidate: Policy, known: bool) -> bool:
@@ -375,17 +374,16 @@ def _best_known(
     names = [name for name in CATALOG if name not in left and (count <= MANY or name in QUICK)]
     tried = [*names, *([] if effort is None else [f"late:effort={effort:g}"])]
     spent = effort if effort is not None else usual_effort(count) if count <= SEARCHED else 0.0
-    told = _told("known", objective, seed)
-    known = policy(told if effort is None else with_parameter(told, "effort", f"{effort:g}"))
+    known = policy(_told("known", objective, seed, effort))
     search = replace(cast(KnownPolicy, known), effort=spent)
     made = [policy(_told(spec, objective, seed)) for spec in tried]
     return best_known(problem, made, search, progress)
 
 
-def _told(spec: str, objective: str | None, seed: int | None) -> str:
-    """The spec with an objective and a seed, where its policy has such."""
-    told = spec if objective is None else with_objective(spec, objective)
-    return with_seed(told, seed)
+def _told(spec: str, objective: str | None, seed: int | None, effort: float | None = None) -> str:
+    """The spec with an objective and a seed, where its policy has such, and an effort."""
+    told = with_seed(spec if objective is None else with_objective(spec, objective), seed)
+    return told if effort is None else with_parameter(told, "effort", f"{effort:g}")
 
 
 def _require_aware(problem: Problem, objective: str, *, known: bool) -> None:

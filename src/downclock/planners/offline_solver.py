@@ -149,9 +149,7 @@ class CarriedOut(CarriesOut):
     def of(cls, name: str, problem: Problem, schedule: Schedule) -> CarriedOut:
         """Carry out a schedule of a problem."""
         told = np.argsort(told_s(problem), kind="stable")
-        number = np.empty(told.size, dtype=np.int64)
-        number[told] = np.arange(told.size)
-        renumbered = replace(schedule.segments, task=number[schedule.segments.task])
+        renumbered = replace(schedule.segments, task=np.argsort(told)[schedule.segments.task])
         ended = taken(schedule.outcomes, told)
         return cls(name, replace(schedule, segments=renumbered, outcomes=ended))
 

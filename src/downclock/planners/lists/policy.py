@@ -31,6 +31,8 @@ from downclock.engine.policy import Columns, Coming, Folded
 from downclock.engine.reasons import why_refused
 from downclock.engine.saved import flat, rebuilt
 from downclock.engine.view import View
+from downclock.kernels.records import Records, filled
+from downclock.kernels.refusals import NO_ROOM
 from downclock.planners.lists.lengths import LeastEnergy, Lengths
 from downclock.planners.lists.order import Order, in_order
 from downclock.planners.lists.sleep import Patience, patience_s
@@ -289,25 +291,16 @@ class ListPolicy:
         lists.counts[2] = trial.counts[2]
 
     def _decisions(
-        self,
-        state: State,
-        view: View,
-        lists: Lists,
-        refused: tuple[Ints, Ints, Floats],
-        now_s: float,
+        self, state: State, view: View, lists: Lists, refused: Records, now_s: float
     ) -> Decisions:
-        task, why, earliest_s = refused
-        reasons = [
-            why_refused(view, i, int(code), end_s)
-            for i, code, end_s in zip(task, why, earliest_s, strict=True)
-        ]
+        reasons = [why_refused(view, *row) for row in refused.tolist()]
         moves = lists.switches[: lists.counts[3]]
         power = Switches(moves[:, 0].astype(np.int64), moves[:, 1] > 0.0, moves[:, 2].copy())
         return Decisions(
             place=self._segments(view, *_rows(lists)),
             eager=self.slot_s == 0.0,
             revoke=np.sort(lists.revoked[: lists.counts[1]]),
-            rejected=task,
+            rejected=refused["task"].copy(),
             reason=np.array(reasons, dtype=object),
             power=power,
             call_me_s=_next_call_s(state, now_s),
@@ -385,23 +378,23 @@ def _where(state: State, task: int) -> int:
     return int(found[0]) if found.size else -1
 
 
-def _keep_hoping(state: State, lists: Lists, now_s: float) -> tuple[Ints, Ints, Floats]:
+def _keep_hoping(state: State, lists: Lists, now_s: float) -> Records:
     """Keep what was refused while it could still be on time; return what is rejected for good."""
-    task, why, earliest_s = _refused(lists)
+    from downclock.planners.lists.kernels.board import REFUSED
+
     hopes = state.jobs.hopes
     known = hopes[1 : 1 + hopes[0]]
-    task = np.concatenate([known, task])
-    why = np.concatenate([np.full(known.size, 2), why])
-    earliest_s = np.concatenate([now_s + _fastest_s(state.jobs, known), earliest_s])
-    gone = ~(_latest_start_s(state.jobs, task) > now_s)  # what can never run, too
-    kept = task[~gone]
+    end_s = now_s + _fastest_s(state.jobs, known)
+    still = filled(known.size, REFUSED, task=known, why=NO_ROOM, earliest_s=end_s)
+    rows = np.concatenate([still, _refused(lists)])
+    gone = ~(_latest_start_s(state.jobs, rows["task"]) > now_s)  # what can never run, too
+    kept = rows["task"][~gone]
     hopes[0], hopes[1 : 1 + kept.size] = kept.size, kept
-    return task[gone], why[gone], earliest_s[gone]
+    return rows[gone]
 
 
-def _refused(lists: Lists) -> tuple[Ints, Ints, Floats]:
-    rows = lists.refused[: lists.counts[2]].copy()
-    return rows["task"], rows["why"], rows["earliest_s"]
+def _refused(lists: Lists) -> Records:
+    return lists.refused[: lists.counts[2]]
 
 
 def _latest_start_s(jobs: Jobs, tasks: Ints) -> Floats:

@@ -126,12 +126,7 @@ def _retime(c: Lists, p: int, at_s: float, now_s: float) -> None:
 @inner
 def _catch_up(c: Lists, p: int, now_s: float) -> None:
     """Let what should have started on processor ``p`` before now run."""
-    n = c.processors.head[p]
-    while n >= 0 and c.tasks.processors[c.nodes.task[n]] == 1:
-        if c.tasks.start_s[c.nodes.task[n]] >= now_s:
-            return
-        advance(c, p, c.tasks.start_s[c.nodes.task[n]])
-        n = c.processors.head[p]
+    advance(c, p, np.nextafter(now_s, -np.inf))
 
 
 @inner
@@ -146,12 +141,6 @@ def _revoke(c: Lists, i: int) -> None:
         row = c.counts[REVOKES]
         c.counts[REVOKES] += 1
         c.tasks.cut[i], c.revoked[row] = row, i
-
-
-@inner
-def _free_at(c: Lists, p: int, now_s: float) -> float:
-    """Return when what runs on processor ``p`` is believed to end."""
-    return max(now_s, c.processors.ready_s[p])
 
 
 @inner
@@ -207,9 +196,19 @@ def _take_off(c: Lists, i: int, now_s: float) -> None:
         p = c.nodes.lane[n]
         if end > first + 1:
             c.processors.gangs[p] -= 1
-        _retime(c, p, _free_at(c, p, now_s), now_s)
+        _retime(c, p, max(now_s, c.processors.ready_s[p]), now_s)
         tell(c, p)
     believe_end(c, i, np.inf)
+
+
+@inner
+def _put_away(c: Lists, i: int, now_s: float) -> None:
+    """Take back task ``i``, which waits; what is behind it on a processor of its own stays."""
+    if c.tasks.processors[i] > 1:
+        _take_off(c, i, now_s)
+    else:
+        unlink(c.processors, c.nodes, c.tasks.node[i])
+    _revoke(c, i)
 
 
 @inner
@@ -416,11 +415,7 @@ def _rescue(c: Lists, p: int, now_s: float) -> None:
             c.late[count] = i
             count += 1
     for a in range(count):
-        if c.tasks.processors[c.late[a]] > 1:
-            _take_off(c, c.late[a], now_s)
-        else:
-            unlink(c.processors, c.nodes, c.tasks.node[c.late[a]])
-        _revoke(c, c.late[a])
+        _put_away(c, c.late[a], now_s)
     if count > 0:
         _retime(c, p, c.processors.ready_s[p], now_s)
         tell(c, p)
@@ -490,11 +485,7 @@ def _evict(c: Lists, p: int, told: Ints, now_s: float) -> None:
     c.processors.running[p] = -1
     while c.processors.head[p] >= 0:
         i = c.nodes.task[c.processors.head[p]]
-        if c.tasks.processors[i] > 1:
-            _take_off(c, i, now_s)
-        else:
-            unlink(c.processors, c.nodes, c.tasks.node[i])
-        _revoke(c, i)
+        _put_away(c, i, now_s)
         add(c.lost, i)
 
 
