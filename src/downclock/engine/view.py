@@ -17,7 +17,7 @@ from downclock.power.frontier import Frontier
 from downclock.power.library import Library
 from downclock.problem.graph import Edges
 from downclock.problem.platform import Platform
-from downclock.problem.price import Prices, ZonePrices
+from downclock.problem.price import Prices
 from downclock.problem.problem import Problem
 from downclock.quantities import instant
 from downclock.tabular import joined
@@ -122,15 +122,7 @@ class View:
 def foreseen(prices: Prices) -> Prices:
     """What is expected of prices, in place of the truth."""
     zones = tuple(
-        (
-            name,
-            ZonePrices(
-                zone.expected_price,
-                zone.expected_carbon,
-                zone.price_forecast,
-                zone.carbon_forecast,
-            ),
-        )
+        (name, replace(zone, price=zone.expected_price, carbon=zone.expected_carbon))
         for name, zone in prices.zones
     )
-    return Prices(zones, prices.currency)
+    return replace(prices, zones=zones)

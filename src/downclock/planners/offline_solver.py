@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
@@ -18,8 +17,7 @@ from downclock.engine.policy import Columns, Coming, Folded, Policy
 from downclock.engine.saved import flat, rebuilt
 from downclock.engine.view import View
 from downclock.errors import InvalidInput
-from downclock.kernels.compiling import METER
-from downclock.planners.portfolio import planned
+from downclock.planners.portfolio import planned, timed
 from downclock.planners.result import Result
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import REJECTED, Outcomes, PowerSpans, Schedule
@@ -187,9 +185,7 @@ def recovered(state: State, view: View, facts: Facts) -> Decisions:
 def planned_with_proof(problem: Problem, policy: Policy) -> tuple[Schedule, Result | None, float]:
     """Plan; return also the solver's proof where a solver planned, and the seconds it took."""
     if isinstance(policy, OfflinePolicy) and policy.objection(problem) is None:
-        start, compiled_s = time.perf_counter(), METER.compiled_s
-        result = policy.solved(problem)
-        seconds = time.perf_counter() - start - (METER.compiled_s - compiled_s)
+        result, seconds = timed(lambda: policy.solved(problem))
         return result.schedule, result, seconds
     schedule, seconds = planned(problem, policy)
     return schedule, None, seconds
