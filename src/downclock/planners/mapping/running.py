@@ -107,9 +107,11 @@ def _changed(
             here, share = state.levels[kind[p]], max(left(p, task), LEAST_SHARE)
             end_s = now_s + share * float(here.time_s[task, level])
             rows.append((task, p, now_s, end_s, share, *here.levels.points[level]))
-    task, processor, start_s, end_s, share, *point = np.array(rows).reshape(-1, 8).T
-    place = Segments.of(task, processor, start_s, end_s, np.array(point).T, share)
-    return np.array(revoked, dtype=np.int64), place
+    table = np.array(rows, dtype=np.float64).reshape(-1, 8)
+    whole, starts_s, ends_s, shares, points = np.split(table, (2, 3, 4, 5), axis=1)
+    task_of, processor = whole.astype(np.int64).T
+    columns = starts_s.ravel(), ends_s.ravel(), points, shares.ravel()
+    return np.array(revoked, dtype=np.int64), Segments.of(task_of, processor, *columns)
 
 
 def still_running(runs: list[tuple[int, int]], told: Told) -> list[tuple[int, int]]:
