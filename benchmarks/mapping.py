@@ -10,8 +10,8 @@ import time
 
 import numpy as np
 
+from benchmarks.exact_mapping import Choices, solve_mapping
 from downclock.engine.view import View
-from downclock.planners.mapping.exact import Choices, solve_mapping
 from downclock.planners.mapping.levels import learn
 from downclock.planners.mapping.replan import Held, Replan, Until, _Trial
 from downclock.problem.problem import Problem
@@ -42,26 +42,16 @@ def one(problem: Problem, until: Until) -> tuple[float, float, float, float]:
     """Seconds and proven gap of the exact solution; excess and seconds of the search."""
     trial, on_w = trial_of(problem, until)
     began = time.perf_counter()
-    found = solve_mapping(
-        Choices(
-            trial.owner,
-            trial.place,
-            trial.time_s,
-            trial.cost_j,
-            trial.due_s,
-            trial.leads,
-            trial.processors,
-            on_w,
-        ),
-        gap=TARGET_GAP,
-        limit_s=TARGET_S,
-    )
+    _, place, (time_s, cost_j, _), due_s, leads = trial.options
+    given = (time_s, cost_j, due_s, leads.astype(bool), trial.processors, on_w)
+    choices = Choices(trial.owner, place, *given)
+    found = solve_mapping(choices, gap=TARGET_GAP, limit_s=TARGET_S)
     exact_s = time.perf_counter() - began
     began = time.perf_counter()
     trial.search(on_w, 2e6)
     search_s = time.perf_counter() - began
-    spans = np.bincount(trial.place[trial.choice], trial.time_s[trial.choice], trial.processors)
-    cost = trial.cost_j[trial.choice].sum() + on_w * spans.max()
+    spans = np.bincount(place[trial.choice], time_s[trial.choice], trial.processors)
+    cost = cost_j[trial.choice].sum() + on_w * spans.max()
     return exact_s, found.gap, cost / found.objective_j - 1.0, search_s
 
 

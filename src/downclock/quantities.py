@@ -24,7 +24,7 @@ MOST_RATIO = 1e15
 
 WEEK_S = 7 * 86400.0
 
-LEAST = 1e-30
+LEAST = 1.0 / MOST_RATIO
 """What must be above 0 and is less than this is a mistake too."""
 
 

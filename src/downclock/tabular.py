@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, fields
 from html import escape
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -203,6 +203,23 @@ class Table:
         text = " that is not UTF-8" if _is_text(kind) else ""
         rule = f"must be {what}, and the file holds {kind}{text}"
         return InvalidInput(rule, item=f"column '{name}'", source=self.source)
+
+
+T = TypeVar("T")
+
+
+def taken(table: T, rows: Ints | Bools | slice) -> T:
+    """Return some rows of a dataclass of columns, in the order given."""
+    columns = fields(table)  # type: ignore[arg-type]  # generic over dataclasses
+    return type(table)(*(getattr(table, column.name)[rows] for column in columns))
+
+
+def joined(tables: Sequence[T]) -> T:
+    """Return the rows of several dataclasses of columns of one type as one; at least one."""
+    columns = fields(tables[0])  # type: ignore[arg-type]  # generic over dataclasses
+    return type(tables[0])(
+        *(np.concatenate([getattr(table, column.name) for table in tables]) for column in columns)
+    )
 
 
 class Columns:

@@ -36,3 +36,8 @@ def as_column(values: object, dtype: type) -> NDArray[Any]:
     """
     column: NDArray[Any] = np.ascontiguousarray(values, dtype=dtype)
     return column if column.flags.writeable else column.copy()
+
+
+def ranges(first: Ints, count: Ints) -> Ints:
+    """Return the numbers from each ``first`` on, so many of each, one range after the other."""
+    return np.repeat(first - (np.cumsum(count) - count), count) + np.arange(count.sum())

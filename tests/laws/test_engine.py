@@ -146,13 +146,13 @@ def suited(seed: int, spec: str) -> Problem:
 each = pytest.mark.parametrize(("spec", "seed"), [(spec, seed) for spec in SPECS for seed in SEEDS])
 
 
-def plans(stepwise: bool) -> dict[str, Schedule]:
-    """A plan by every policy that decides as things happen."""
+def plans(stepwise: bool) -> dict[tuple[str, int], Schedule]:
+    """Plans by every policy that decides as things happen: single tasks, and gangs in graphs."""
     found = {}
-    for spec in ONLINE:
-        problem = small(0, spec)
+    for spec, seed in ((spec, seed) for spec in (*ONLINE, "static-cap") for seed in (0, 3)):
+        problem = small(seed, spec)
         if policy(spec).objection(problem) is None:
-            found[spec] = plan(problem, policy(spec), stepwise=stepwise)
+            found[spec, seed] = plan(problem, policy(spec), stepwise=stepwise)
     return found
 
 
@@ -165,10 +165,10 @@ def test_without_compiling_it_is_the_same_moment_by_moment(tmp_path: Path) -> No
     file = tmp_path / "plain.pickle"
     subprocess.run([sys.executable, "-c", told, str(file)], env=environment, check=True)
     plain, compiled = pickle.loads(file.read_bytes()), plans(stepwise=False)
-    assert len(plain) >= 10
+    assert len(plain) >= 25
     assert plain.keys() == compiled.keys()
-    for spec, schedule in compiled.items():
-        same(schedule, plain[spec])
+    for key, schedule in compiled.items():
+        same(schedule, plain[key])
 
 
 @each

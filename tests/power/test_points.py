@@ -151,6 +151,8 @@ def test_a_table_allows_up_to_the_tolerance() -> None:
         ([0.0, 1.0], 1.0, "core_mhz=0.0 must be positive"),
         ([1.0], 0.0, "default_core_mhz=0.0 must be positive"),
         ([1.0], np.nan, "default_core_mhz=nan must be positive"),
+        # A run at such a clock would take longer than any time there is.
+        ([1e-12], 1e6, "core=1e-18 must be between 1e-15 and 1e.15"),
     ],
 )
 def test_an_impossible_table_is_refused(core: list[float], default: float, message: str) -> None:

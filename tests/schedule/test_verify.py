@@ -28,8 +28,8 @@ from downclock.schedule.schedule import (
 )
 from downclock.schedule.verify import rules_tables
 from downclock.schedule.verify import verify as verify_module
-from downclock.schedule.verify.parsed_schedule import taken
 from downclock.schedule.verify.verify import Verdict, require_valid, verify
+from downclock.tabular import taken
 from tests.generated import random_problem, random_schedule
 from tests.schedule.faults import FAULTS, Entry, Planted
 

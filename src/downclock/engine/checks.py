@@ -66,9 +66,9 @@ def _check_one(view: View, book: Book, fact: Fact, now_s: float) -> None:
     if fact.code in _OF_TASKS:
         _check_task(view, book, fact)
     elif fact.code in _OF_PROCESSORS:
-        _check_place(fact, book.up, fact.code == DOWN)
+        _check_place(view, fact, book.up, fact.code == DOWN)
     elif fact.code in _OF_SERVERS:
-        _check_place(fact, book.working, fact.code == SERVER_DOWN)
+        _check_place(view, fact, book.working, fact.code == SERVER_DOWN)
     elif fact.code == PRICE and not 0 <= fact.place < len(view.platform.zones):
         raise _wrong(view, fact, "names no zone", "place", fact.place)
 
@@ -100,14 +100,13 @@ def _check_task(view: View, book: Book, fact: Fact) -> None:
         raise _wrong(view, fact, "must be a number, not before its arrival", "value", fact.value)
 
 
-def _check_place(fact: Fact, working: list[bool], fails: bool) -> None:
+def _check_place(view: View, fact: Fact, working: list[bool], fails: bool) -> None:
     what = "server" if fact.code in _OF_SERVERS else "processor"
-    item = f"fact '{WORDS[fact.code]}'"
     if not 0 <= fact.place < len(working):
-        raise InvalidInput(f"names no {what}", item=item, field="place", value=fact.place)
+        raise _wrong(view, fact, f"names no {what}", "place", fact.place)
     if working[fact.place] != fails:
         rule = f"names a {what} that is {'down already' if fails else 'not down'}"
-        raise InvalidInput(rule, item=item, field="place", value=fact.place)
+        raise _wrong(view, fact, rule, "place", fact.place)
 
 
 def _wrong(

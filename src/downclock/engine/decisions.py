@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
 
 from downclock.schedule.schedule import Segments
+from downclock.tabular import joined
 from downclock.units import Bools, Floats, Ints, Names
 
 
@@ -42,6 +43,11 @@ class Switches:
         return self.server.size
 
 
+def woken(servers: Ints, now_s: float) -> Switches:
+    """Servers that wake now."""
+    return Switches(servers, np.ones(servers.size, bool), np.full(servers.size, now_s))
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Decisions:
     """What a policy commits to.
@@ -69,29 +75,12 @@ class Decisions:
     call_me_s: float = np.inf
 
 
-def joined_segments(tables: Sequence[Segments]) -> Segments:
-    """One table out of several."""
-    if len(tables) == 1:
-        return tables[0]
-    if not tables:
-        return no_segments()
-    columns = [
-        np.concatenate([getattr(table, spec.name) for table in tables]) for spec in fields(Segments)
-    ]
-    return Segments(*columns)
-
-
 def joined_decisions(parts: Sequence[Decisions]) -> Decisions:
     """Starts, refusals and power of a run in one; what counts only while it goes on is left out."""
-    power = [part.power for part in parts]
-    none = _ints()
+    every = [Decisions(), *parts]
     return Decisions(
-        place=joined_segments([part.place for part in parts]),
-        rejected=np.concatenate([none, *(part.rejected for part in parts)]),
-        reason=np.concatenate([_names(), *(part.reason for part in parts)]),
-        power=Switches(
-            np.concatenate([none, *(part.server for part in power)]),
-            np.concatenate([np.empty(0, bool), *(part.on for part in power)]),
-            np.concatenate([np.empty(0), *(part.at_s for part in power)]),
-        ),
-    )  # fmt: skip
+        place=joined([part.place for part in every]),
+        rejected=np.concatenate([part.rejected for part in every]),
+        reason=np.concatenate([part.reason for part in every]),
+        power=joined([part.power for part in every]),
+    )

@@ -16,7 +16,7 @@ import numpy as np
 from downclock.engine.facts import Fact, Facts
 from downclock.engine.tasks import TaskTable
 from downclock.engine.view import View
-from downclock.problem.graph import Edges
+from downclock.tabular import taken
 
 if TYPE_CHECKING:
     from downclock.engine.scheduler import Scheduler
@@ -56,9 +56,8 @@ class Journal:
         fresh = self.begin(view.apart())
 
         def tell(upto: int, edges_upto: int) -> None:
-            part = slice(len(fresh.view.edges), edges_upto)
             rows = np.arange(len(fresh.view.tasks), upto)
-            fresh.tell(tasks, rows, Edges(edges.before[part], edges.after[part]))
+            fresh.tell(tasks, rows, taken(edges, slice(len(fresh.view.edges), edges_upto)))
 
         for upto, edges_upto, facts in self._calls():
             tell(upto, edges_upto)

@@ -13,16 +13,16 @@ from typing import ClassVar
 import numpy as np
 
 from downclock.engine.book import ASLEEP
-from downclock.engine.decisions import Decisions, Switches, joined_segments, no_segments
+from downclock.engine.decisions import Decisions, Switches, no_segments, woken
 from downclock.engine.facts import AMENDED, ARRIVED, CANCELLED, LOST, SERVER_UP, Fact, Facts
 from downclock.engine.policy import Columns, Coming, Folded, Policy
 from downclock.engine.scheduler import Scheduler
 from downclock.engine.snapshot import restored, saved
 from downclock.engine.view import View
 from downclock.engine.world import World
-from downclock.problem.graph import Edges
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import PENDING, Segments
+from downclock.tabular import joined, taken
 from downclock.units import Ints
 
 
@@ -78,7 +78,7 @@ class Keeping:
         return state, replace(
             decided,
             eager=False,
-            place=joined_segments([decided.place, again]) if len(again) else decided.place,
+            place=joined([decided.place, again]),
             power=_also_on(decided.power, inner, wanted, now_s),
             call_me_s=state.next_s,
         )
@@ -108,7 +108,7 @@ def _told(inner: Scheduler, view: View, facts: Facts, ended: set[int]) -> list[F
     arrived = facts.tasks(ARRIVED)
     if arrived.size:
         known, edges = len(inner.view.edges), view.edges
-        inner.tell(view.tasks, arrived, Edges(edges.before[known:], edges.after[known:]))
+        inner.tell(view.tasks, arrived, taken(edges, slice(known, None)))
     pages = inner.book.tasks
     return [
         fact
@@ -153,8 +153,6 @@ def _also_on(power: Switches, inner: Scheduler, wanted: Ints, now_s: float) -> S
     platform = inner.view.platform
     tired = wanted[[inner.book.state[j] == ASLEEP for j in wanted]]
     rest_s = np.nextafter(now_s + platform.wake_s[tired], np.inf)
-    return Switches(
-        np.concatenate([power.server, wanted, tired]),
-        np.concatenate([power.on, np.ones(wanted.size, bool), np.zeros(tired.size, bool)]),
-        np.concatenate([power.at_s, np.full(wanted.size, now_s), rest_s]),
+    return joined(
+        [power, woken(wanted, now_s), Switches(tired, np.zeros(tired.size, bool), rest_s)]
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import datetime
 from typing import NamedTuple
 
@@ -53,9 +54,7 @@ def schedule_of(problem: Problem, told: Ints, ended: Ended, policy: str) -> Sche
     status, reason, work = np.full(n, PENDING), np.full(n, "", dtype=object), np.ones(n)
     known = told[: ended.status.size]
     status[known], reason[known], work[known] = ended.status, ended.reason, ended.work
-    s = ended.segments
-    columns = (s.processor, s.start_s, s.end_s, s.points, s.share, s.attempt)
-    segments = Segments.of(told[s.task], *columns)
+    segments = replace(ended.segments, task=told[ended.segments.task])
     _judge(problem, segments, status, reason)
     outcomes = Outcomes(status, reason, np.where(status == REJECTED, 1.0, work))
     return Schedule(segments, spans_of(problem.platform, ended.switched), outcomes, policy)

@@ -118,9 +118,7 @@ def _steps(
     problem: Problem, scheduler: Scheduler, world: World, told: Ints, arrival_s: Floats
 ) -> None:
     """Tell one moment after the other; ``arrival_s`` is when each is told (n,)."""
-    number = np.empty(told.size, dtype=np.int64)
-    number[told] = np.arange(told.size)
-    known, last_s = 0, arrival_s[-1]
+    number, known, last_s = np.argsort(told), 0, arrival_s[-1]
     world.number(told)
     while True:
         coming_s = arrival_s[known] if known < told.size else np.inf

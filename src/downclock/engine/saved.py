@@ -17,7 +17,7 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 
-VERSION = 2
+VERSION = 3
 T = TypeVar("T")
 
 

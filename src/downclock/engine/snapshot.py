@@ -47,7 +47,7 @@ def saved(scheduler: Scheduler) -> bytes:
         "policy": scheduler.policy.name,
         "names": [str(name) for name in tasks.name],
         "reasons": {i: p.reason for i, p in enumerate(scheduler.book.tasks) if p.reason},
-        "call_me_s": _number(scheduler.call_me_s),
+        "call_me_s": float(scheduler.call_me_s),
         "seen_below": scheduler._seen_below,
         "retries": scheduler.book.retries,
     }
@@ -78,10 +78,6 @@ def restored(site: Problem | View, policy: Policy, data: bytes) -> Scheduler:
     scheduler._seen, scheduler._seen_below = set(columns["seen"].tolist()), header["seen_below"]
     scheduler.journal = _journal(policy, data)
     return scheduler
-
-
-def _number(value: float) -> str:
-    return repr(float(value))
 
 
 def _part(columns: Arrays, prefix: str) -> Arrays:

@@ -8,6 +8,7 @@ import numpy as np
 
 from downclock.problem.spread import Spread
 from downclock.problem.tasks import Tasks
+from downclock.tabular import joined, taken
 from downclock.units import Floats, Ints, Names
 
 _COLUMNS = {
@@ -22,88 +23,60 @@ LEAST = 16
 
 
 class TaskTable:
-    """Columns with room to grow; adding costs its own rows on average."""
+    """Columns with room to grow; adding costs its own rows on average.
 
-    __slots__ = ("_columns", "_spread", "n")
+    Attributes:
+        n: how many tasks were told.
+        name, application, scale, arrival_s, deadline_s, processors: as in `Tasks` (n,).
+        spread: distribution of actual / estimated work, where any was told.
+    """
+
+    __slots__ = (*_COLUMNS, "_rooms", "n", "spread")
+
+    name: Names
+    application: Ints
+    scale: Floats
+    arrival_s: Floats
+    deadline_s: Floats
+    processors: Ints
 
     def __init__(self) -> None:
-        self.n = 0
-        self._columns = {name: np.empty(0, dtype) for name, dtype in _COLUMNS.items()}
-        self._spread: Spread | None = None
+        self._rooms = {name: np.empty(0, dtype) for name, dtype in _COLUMNS.items()}
+        self.spread: Spread | None = None
+        self._show(0)
 
     def __len__(self) -> int:
         return self.n
 
+    def _show(self, n: int) -> None:
+        self.n = n
+        for name, room in self._rooms.items():
+            setattr(self, name, room[:n])
+
     def add(self, tasks: Tasks | TaskTable, rows: Ints) -> Ints:
         """Add rows of a table of tasks; return their numbers here."""
-        first, self.n = self.n, self.n + rows.size
-        for name, column in self._columns.items():
-            self._columns[name] = grown(column, self.n)
-            self._columns[name][first : self.n] = getattr(tasks, name)[rows]
-        self._add_spread(tasks.spread, rows, first)
-        return np.arange(first, self.n)
-
-    def _add_spread(self, spread: Spread | None, rows: Ints, first: int) -> None:
-        if spread is None and self._spread is None:
-            return
-        size = rows.size
-        before = self._spread or Spread(np.zeros(first, np.int64), np.ones(first), np.ones(first))
-        more = (
-            Spread(np.zeros(size, np.int64), np.ones(size), np.ones(size))
-            if spread is None
-            else Spread(spread.shape[rows], spread.a[rows], spread.b[rows])
-        )
-        self._spread = Spread(
-            np.concatenate([before.shape, more.shape]),
-            np.concatenate([before.a, more.a]),
-            np.concatenate([before.b, more.b]),
-        )
+        first, n = self.n, self.n + rows.size
+        for name, room in self._rooms.items():
+            self._rooms[name] = grown(room, n)
+            self._rooms[name][first:n] = getattr(tasks, name)[rows]
+        if tasks.spread is not None or self.spread is not None:
+            more = _exact(rows.size) if tasks.spread is None else taken(tasks.spread, rows)
+            self.spread = joined([self.spread or _exact(first), more])
+        self._show(n)
+        return np.arange(first, n)
 
     def amend(self, task: int, deadline_s: float) -> None:
         """Give a task another deadline."""
-        self._columns["deadline_s"][task] = deadline_s
+        self.deadline_s[task] = deadline_s
 
-    def as_tasks(self, n: int) -> Tasks:
-        """The first ``n`` tasks as a table of a problem."""
-        spread = self._spread
-        part = None if spread is None else Spread(spread.shape[:n], spread.a[:n], spread.b[:n])
-        columns: dict[str, Any] = {name: c[:n].copy() for name, c in self._columns.items()}
-        return Tasks(**columns, spread=part)
+    def as_tasks(self) -> Tasks:
+        """All of them as a table of a problem."""
+        columns: dict[str, Any] = {name: getattr(self, name).copy() for name in _COLUMNS}
+        return Tasks(**columns, spread=self.spread)
 
-    @property
-    def name(self) -> Names:
-        """Names (n,)."""
-        return self._columns["name"][: self.n]
 
-    @property
-    def application(self) -> Ints:
-        """Index into the library (n,)."""
-        return self._columns["application"][: self.n]
-
-    @property
-    def scale(self) -> Floats:
-        """Units of work (n,)."""
-        return self._columns["scale"][: self.n]
-
-    @property
-    def arrival_s(self) -> Floats:
-        """Earliest start (n,)."""
-        return self._columns["arrival_s"][: self.n]
-
-    @property
-    def deadline_s(self) -> Floats:
-        """Latest end (n,)."""
-        return self._columns["deadline_s"][: self.n]
-
-    @property
-    def processors(self) -> Ints:
-        """Processors that each needs at once (n,)."""
-        return self._columns["processors"][: self.n]
-
-    @property
-    def spread(self) -> Spread | None:
-        """Distribution of actual / estimated work, where any was told."""
-        return self._spread
+def _exact(n: int) -> Spread:
+    return Spread(np.zeros(n, np.int64), np.ones(n), np.ones(n))
 
 
 def grown(

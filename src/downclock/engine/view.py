@@ -17,9 +17,10 @@ from downclock.power.frontier import Frontier
 from downclock.power.library import Library
 from downclock.problem.graph import Edges
 from downclock.problem.platform import Platform
-from downclock.problem.price import Prices, ZonePrices
+from downclock.problem.price import Prices
 from downclock.problem.problem import Problem
 from downclock.quantities import instant
+from downclock.tabular import joined
 from downclock.units import Floats, Ints
 
 T = TypeVar("T")
@@ -77,10 +78,7 @@ class View:
     def learn(self, edges: Edges) -> None:
         """Add edges among tasks that were told."""
         if len(edges):
-            self._edges = Edges(
-                np.concatenate([self._edges.before, edges.before]),
-                np.concatenate([self._edges.after, edges.after]),
-            )
+            self._edges = joined([self._edges, edges])
             self._known = None
 
     def once(self, key: Hashable, compute: Callable[[], T]) -> T:
@@ -106,7 +104,7 @@ class View:
         """All that was told, as a problem whose prices are the foreseen ones."""
         n = len(self.tasks)
         if self._known is None or self._known[0] != n:
-            known = replace(self._site, tasks=self.tasks.as_tasks(n), edges=self._edges)
+            known = replace(self._site, tasks=self.tasks.as_tasks(), edges=self._edges)
             self._known = n, known
         return self._known[1]
 
@@ -124,15 +122,7 @@ class View:
 def foreseen(prices: Prices) -> Prices:
     """What is expected of prices, in place of the truth."""
     zones = tuple(
-        (
-            name,
-            ZonePrices(
-                zone.expected_price,
-                zone.expected_carbon,
-                zone.price_forecast,
-                zone.carbon_forecast,
-            ),
-        )
+        (name, replace(zone, price=zone.expected_price, carbon=zone.expected_carbon))
         for name, zone in prices.zones
     )
-    return Prices(zones, prices.currency)
+    return replace(prices, zones=zones)

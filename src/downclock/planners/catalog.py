@@ -22,7 +22,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import cache
-from typing import Any, cast
+from inspect import signature
+from typing import Any, cast, get_args
 
 import numpy as np
 
@@ -37,7 +38,10 @@ from downclock.planners.lists.policy import Fit, ListPolicy
 from downclock.planners.lists.sleep import Patience
 from downclock.planners.lists.static_cap import StaticCap
 from downclock.planners.lists.voltage_grid import VoltageGrid
-from downclock.planners.mapping.entries import liu, replanned
+from downclock.planners.mapping.mapping import Rules
+from downclock.planners.mapping.policy import LiuPolicy
+from downclock.planners.mapping.queue import READINGS
+from downclock.planners.mapping.replan import Replan, Until
 from downclock.planners.offline_solver import ForeseeingPolicy, OfflinePolicy
 from downclock.planners.portfolio import Progress
 from downclock.problem.objective import parse_objective
@@ -62,64 +66,127 @@ class Entry:
     defaults: dict[str, Any]
 
 
-def _edl(
-    theta: float,
+CATALOG: dict[str, Entry] = {}
+
+
+def register(name: str, summary: str, make: Callable[..., Policy], **defaults: Any) -> None:
+    """Add a policy to the catalogue of this process; its parameters are the defaults' names.
+
+    Raises:
+        InvalidInput: the name is taken.
+    """
+    if name in CATALOG:
+        raise InvalidInput("is the name of another policy", field="policy", value=name)
+    CATALOG[name] = Entry(name, summary, make, defaults)
+
+
+def _entry(name: str, summary: str) -> Callable[[Callable[..., Policy]], Callable[..., Policy]]:
+    """Register the function below; its parameters have their defaults."""
+
+    def registered(make: Callable[..., Policy]) -> Callable[..., Policy]:
+        given = signature(make).parameters.values()
+        register(name, summary, make, **{each.name: each.default for each in given})
+        return make
+
+    return registered
+
+
+@_entry("late", "ours: least added energy, plans may change until the start")
+def _late(effort: float = 0.0, reserve: float = 0.0) -> Policy:
+    return ClusterPolicy("late", effort=effort, reserve=reserve)
+
+
+@_entry("prompt", "ours: least added energy, answered at once and for good")
+def _prompt(reserve: float = 0.0) -> Policy:
+    return ClusterPolicy("prompt", late=False, reserve=reserve)
+
+
+@_entry(
+    "thrifty", "ours: least added cost or carbon where prices change; tasks wait for cheap hours"
+)
+def _thrifty(objective: str = "cost", dvfs: bool = True, reserve: float = 0.0) -> Policy:
+    """Deadline jobs on servers that sleep, under prices that change."""
+    goal = parse_objective(objective)
+    return ClusterPolicy("thrifty", objective=goal, dvfs=dvfs, reserve=reserve)
+
+
+@_entry("race", "default clocks, earliest deadline, soonest free")
+def _race(rho: float | str = 0.0) -> Policy:
+    return ListPolicy("race", lengths=OneClock(), patience=_patience(rho))
+
+
+@_entry("static-cap", "the best single clock for all, in hindsight")
+def _static_cap(rho: float | str = 0.0) -> Policy:
+    tuner = StaticCap("static-cap", ListPolicy("static-cap", patience=_patience(rho)))
+    return cast(Policy, tuner)  # `play` asks it for the policy of a problem
+
+
+def _batched(
+    name: str,
+    *,
     rho: float | str,
     dvfs: bool,
     start: str,
     group: bool,
     grid: float,
     slack: bool,
-    slot: float,
-) -> Policy:
-    """EDL of mei2021: Algorithms 2 and 3 at time 0 (``start=batch``), else 5 throughout."""
+    **parts: Any,
+) -> ListPolicy:
+    """A list policy with the parameters that are `_SHARED`, and parts of its own."""
     batch = _one_of("start", start, ("batch", "stream")) == "batch"
-    made = ListPolicy(
-        "edl",
-        theta=_part("theta", theta),
+    return ListPolicy(
+        name,
         patience=_patience(rho),
         lengths=_lengths(dvfs, grid, slack),
         group=group and batch,
         prior_alone=batch,
-        slot_s=slot,
+        **parts,
     )
-    return made if slot == 0.0 else Keeping(made)
+
+
+_GRID: dict[str, Any] = {"grid": 0.0, "slack": False}
+_SHARED: dict[str, Any] = {"rho": 0.0, "dvfs": True, "start": "batch", "group": True, **_GRID}
+
+
+def _edl(theta: float, slot: float, **shared: Any) -> Policy:
+    """EDL of mei2021: Algorithms 2 and 3 at time 0 (``start=batch``), else 5 throughout."""
+    return _kept(_batched("edl", **shared, theta=_part("theta", theta), slot_s=slot))
 
 
 def _fitting(order: Order, **fits: Fit) -> Callable[..., Policy]:
     """EDF-BF, EDF-WF and LPT-FF of mei2021 section 5.3; a fit for each meaning of "full"."""
 
-    def make(
-        rho: float | str,
-        dvfs: bool,
-        start: str,
-        group: bool,
-        grid: float,
-        slack: bool,
-        by: str = "end",
-    ) -> Policy:
-        batch = _one_of("start", start, ("batch", "stream")) == "batch"
-        return ListPolicy(
-            "fitting",
-            order=order,
-            fit=fits[_one_of("by", by, tuple(fits))],
-            patience=_patience(rho),
-            lengths=_lengths(dvfs, grid, slack),
-            group=group and batch,
-            prior_alone=batch,
-        )
+    def make(by: str = "end", **shared: Any) -> Policy:
+        return _batched("fitting", **shared, order=order, fit=fits[_one_of("by", by, tuple(fits))])
 
     return make
 
 
-def _bin(rho: float | str, dvfs: bool, start: str, grid: float, slack: bool, slot: float) -> Policy:
-    """Algorithm 6 of mei2021: worst fit at time 0, then first fit.
+_best_fit = _fitting("deadline", end="best", load="fullest", peak="tightest")
+_worst_fit = _fitting("deadline", end="soonest", load="worst", peak="loosest")
+_first_fit = _fitting("longest", end="first")
+_edl_defaults = {"theta": 1.0, **_SHARED, "slot": 0.0}
+register("edl", "EDL theta-readjustment (mei2021, mei2017)", _edl, **_edl_defaults)
+register("edf-bf", "earliest deadline, best fit (mei2021)", _best_fit, **_SHARED, by="end")
+register("edf-wf", "earliest deadline, worst fit (mei2021)", _worst_fit, **_SHARED, by="load")
+register("lpt-ff", "longest task, first fit (mei2021)", _first_fit, **_SHARED)
 
-    The worst fit chooses the least loaded processor; ``start=end-time`` asks only that the task
-    ends in time there, ``start=load`` that the load stays at most 1, as line 6 says;
-    ``start=peak`` chooses the one with the least peak load, as the public code does, and
-    ``start=peak-prior`` gives deadline-bound tasks a processor each before the others come, as that
-    code does online (its published numbers need it).
+
+@_entry("bin", "bin packing: worst fit at time 0, then first fit (mei2021 Algorithm 6)")
+def _bin(
+    rho: float | str = 0.0,
+    dvfs: bool = True,
+    start: str = "end-time",
+    grid: float = 0.0,
+    slack: bool = False,
+    slot: float = 0.0,
+) -> Policy:
+    """Worst fit at time 0 chooses the least loaded processor.
+
+    ``start=end-time`` asks only that the task ends in time there, ``start=load`` that the load
+    stays at most 1, as line 6 says; ``start=peak`` chooses the one with the least peak load, as
+    the public code does, and ``start=peak-prior`` gives deadline-bound tasks a processor each
+    before the others come, as that code does online (its published numbers need it).
     """
     worst: dict[str, Fit] = {
         "end-time": "worst",
@@ -137,51 +204,12 @@ def _bin(rho: float | str, dvfs: bool, start: str, grid: float, slack: bool, slo
         group=False,
         slot_s=slot,
     )
-    return made if slot == 0.0 else Keeping(made)
+    return _kept(made)
 
 
-def _race(rho: float | str) -> Policy:
-    return ListPolicy("race", lengths=OneClock(), patience=_patience(rho))
-
-
-def _static_cap(rho: float | str) -> Policy:
-    tuner = StaticCap("static-cap", ListPolicy("static-cap", patience=_patience(rho)))
-    return cast(Policy, tuner)  # `play` asks it for the policy of a problem
-
-
-def _graph(rule: str, clocks: str, effort: float, seed: float) -> Policy:
-    """Task graphs on one chip by one deadline (gerards); see `plan_graph`."""
-    from downclock.planners.chip.plan import GraphSolver
-    from downclock.planners.chip.search import SearchEffort
-
-    _one_of("rule", rule, ("search", "lpt", "hlf", "heft"))
-    _one_of("clocks", clocks, ("optimal", "single", "single-aware"))
-    how = SearchEffort(seed=int(seed), effort=effort)
-    return OfflinePolicy("graph", GraphSolver(rule, clocks, how))
-
-
-def _least_cost(objective: str, rounds: float, seconds: float, seed: float) -> Policy:
-    """Task graphs under prices that change (gerhards); see `plan_least_cost`."""
-    from downclock.planners.slots.plan import LeastCostSolver
-
-    for name, value, least in (("rounds", rounds, 1.0), ("seconds", seconds, 0.001)):
-        if not value >= least:
-            raise InvalidInput(
-                f"must be at least {least:g}", item="policy 'least-cost'", field=name, value=value
-            )
-    solver = LeastCostSolver(parse_objective(objective), seconds, int(rounds), int(seed))
-    return ForeseeingPolicy("least-cost", solver)
-
-
-def _thrifty(objective: str, dvfs: bool, reserve: float) -> Policy:
-    """Deadline jobs on servers that sleep, under prices that change."""
-    goal = parse_objective(objective)
-    return ClusterPolicy("thrifty", objective=goal, dvfs=dvfs, reserve=reserve)
-
-
-def _known(objective: str, effort: float, seed: float) -> Policy:
-    """Destroy and repair over whole plans, with all arrivals in view; see `solve_known`."""
-    return cast(Policy, KnownPolicy("known", parse_objective(objective), effort, int(seed)))
+def _kept(made: ListPolicy) -> Policy:
+    """One that starts tasks in slots knows no early ends: what it promises is kept."""
+    return made if made.slot_s == 0.0 else Keeping(made)
 
 
 def _lengths(dvfs: bool, grid: float, slack: bool) -> Lengths:
@@ -208,115 +236,62 @@ def _one_of(field: str, value: str, choices: tuple[str, ...]) -> str:
     return value
 
 
-def _late(effort: float, reserve: float) -> Policy:
-    return ClusterPolicy("late", effort=effort, reserve=reserve)
+@_entry("liu", "CPU-GPU mapping by load, whole processors slowed (liu), made safe")
+def _liu(scheme: str = "dynamic", rules: str = "safe", thr: float = 0.2) -> Policy:
+    """Static or Dynamic of liu; ``rules`` names the reading, ``thr`` balances the loads.
 
-
-def _prompt(reserve: float) -> Policy:
-    return ClusterPolicy("prompt", late=False, reserve=reserve)
-
-
-_GRID: dict[str, Any] = {"grid": 0.0, "slack": False}
-_SHARED: dict[str, Any] = {"rho": 0.0, "dvfs": True, "start": "batch", "group": True, **_GRID}
-
-CATALOG: dict[str, Entry] = {
-    entry.name: entry
-    for entry in (
-        Entry(
-            "late",
-            "ours: least added energy, plans may change until the start",
-            _late,
-            {"effort": 0.0, "reserve": 0.0},
-        ),
-        Entry(
-            "prompt",
-            "ours: least added energy, answered at once and for good",
-            _prompt,
-            {"reserve": 0.0},
-        ),
-        Entry(
-            "thrifty",
-            "ours: least added cost or carbon where prices change; tasks wait for cheap hours",
-            _thrifty,
-            {"objective": "cost", "dvfs": True, "reserve": 0.0},
-        ),
-        Entry("race", "default clocks, earliest deadline, soonest free", _race, {"rho": 0.0}),
-        Entry(
-            "static-cap", "the best single clock for all, in hindsight", _static_cap, {"rho": 0.0}
-        ),
-        Entry(
-            "edl",
-            "EDL theta-readjustment (mei2021, mei2017)",
-            _edl,
-            {"theta": 1.0, **_SHARED, "slot": 0.0},
-        ),
-        Entry(
-            "edf-bf",
-            "earliest deadline, best fit (mei2021)",
-            _fitting("deadline", end="best", load="fullest", peak="tightest"),
-            {**_SHARED, "by": "end"},
-        ),
-        Entry(
-            "edf-wf",
-            "earliest deadline, worst fit (mei2021)",
-            _fitting("deadline", end="soonest", load="worst", peak="loosest"),
-            {**_SHARED, "by": "load"},
-        ),
-        Entry(
-            "lpt-ff",
-            "longest task, first fit (mei2021)",
-            _fitting("longest", end="first"),
-            _SHARED,
-        ),
-        Entry(
-            "bin",
-            "bin packing: worst fit at time 0, then first fit (mei2021 Algorithm 6)",
-            _bin,
-            {"rho": 0.0, "dvfs": True, "start": "end-time", **_GRID, "slot": 0.0},
-        ),
-        Entry(
-            "liu",
-            "CPU-GPU mapping by load, whole processors slowed (liu), made safe",
-            liu,
-            {"scheme": "dynamic", "rules": "safe", "thr": 0.2},
-        ),
-        Entry(
-            "replan",
-            "CPU-GPU mapping by energy, planned anew at every arrival and completion",
-            replanned,
-            {"until": "horizon", "reserve": 0.0},
-        ),
-        Entry(
-            "graph",
-            "task graphs on one chip by one deadline: search, or gerards' list schedules",
-            _graph,
-            {"rule": "search", "clocks": "optimal", "effort": 1.0, "seed": 0.0},
-        ),
-        Entry(
-            "least-cost",
-            "task graphs in slots under changing prices (gerhards)",
-            _least_cost,
-            {"objective": "cost", "rounds": 400.0, "seconds": float("inf"), "seed": 0.0},
-        ),
-        Entry(
-            "known",
-            "ours: search over whole plans, gangs and task graphs too; all arrivals are known",
-            _known,
-            {"objective": "energy", "effort": 1.0, "seed": 0.0},
-        ),
-    )
-}
-
-
-def register(name: str, summary: str, make: Callable[..., Policy], **defaults: Any) -> None:
-    """Add a policy to the catalogue of this process; its parameters are the defaults' names.
-
-    Raises:
-        InvalidInput: the name is taken.
+    Schemes and readings that may be late are for experiments (papers/liu).
     """
-    if name in CATALOG:
-        raise InvalidInput("is the name of another policy", field="policy", value=name)
-    CATALOG[name] = Entry(name, summary, make, defaults)
+    static = _one_of("scheme", scheme, ("static", "dynamic")) == "static"
+    reading = READINGS[_one_of("rules", rules, ("safe", "safe-locked"))]
+    if not thr >= 0.0:
+        raise InvalidInput("must not be negative", field="thr", value=thr)
+    return LiuPolicy("liu", Rules("static" if static else "dynamic", reading, thr))
+
+
+@_entry("replan", "CPU-GPU mapping by energy, planned anew at every arrival and completion")
+def _replan(until: str = "horizon", reserve: float = 0.0) -> Policy:
+    """Energy-aware mapping; ``until`` is the energy boundary, ``reserve`` the time kept free."""
+    ends = _one_of("until", until, get_args(Until)) == "makespan"
+    if not 0.0 <= reserve < 1.0:
+        raise InvalidInput("must be at least 0 and below 1", field="reserve", value=reserve)
+    return Replan("replan", "makespan" if ends else "horizon", reserve=reserve)
+
+
+@_entry("graph", "task graphs on one chip by one deadline: search, or gerards' list schedules")
+def _graph(
+    rule: str = "search", clocks: str = "optimal", effort: float = 1.0, seed: float = 0.0
+) -> Policy:
+    """Task graphs on one chip by one deadline (gerards); see `plan_graph`."""
+    from downclock.planners.chip.plan import GraphSolver
+    from downclock.planners.chip.search import SearchEffort
+
+    _one_of("rule", rule, ("search", "lpt", "hlf", "heft"))
+    _one_of("clocks", clocks, ("optimal", "single", "single-aware"))
+    how = SearchEffort(seed=int(seed), effort=effort)
+    return OfflinePolicy("graph", GraphSolver(rule, clocks, how))
+
+
+@_entry("least-cost", "task graphs in slots under changing prices (gerhards)")
+def _least_cost(
+    objective: str = "cost", rounds: float = 400.0, seconds: float = np.inf, seed: float = 0.0
+) -> Policy:
+    """Task graphs under prices that change (gerhards); see `plan_least_cost`."""
+    from downclock.planners.slots.plan import LeastCostSolver
+
+    for name, value, least in (("rounds", rounds, 1.0), ("seconds", seconds, 0.001)):
+        if not value >= least:
+            raise InvalidInput(
+                f"must be at least {least:g}", item="policy 'least-cost'", field=name, value=value
+            )
+    solver = LeastCostSolver(parse_objective(objective), seconds, int(rounds), int(seed))
+    return ForeseeingPolicy("least-cost", solver)
+
+
+@_entry("known", "ours: search over whole plans, gangs and task graphs too; all arrivals are known")
+def _known(objective: str = "energy", effort: float = 1.0, seed: float = 0.0) -> Policy:
+    """Destroy and repair over whole plans, with all arrivals in view; see `solve_known`."""
+    return cast(Policy, KnownPolicy("known", parse_objective(objective), effort, int(seed)))
 
 
 DEFAULT = "late"
@@ -374,8 +349,7 @@ def default_policy(
     able = (spec for spec in specs if _able(problem, policy(_told(spec, by, seed)), known))
     slotted = known and problem.platform.slot_s is not None
     last = "least-cost" if slotted else DEFAULT  # who refuses says who else can
-    chosen = _told(next(able, last), by, seed)
-    return policy(chosen if effort is None else with_parameter(chosen, "effort", f"{effort:g}"))
+    return policy(_told(next(able, last), by, seed, effort))
 
 
 def _able(problem: Problem, candidate: Policy, known: bool) -> bool:
@@ -400,17 +374,16 @@ def _best_known(
     names = [name for name in CATALOG if name not in left and (count <= MANY or name in QUICK)]
     tried = [*names, *([] if effort is None else [f"late:effort={effort:g}"])]
     spent = effort if effort is not None else usual_effort(count) if count <= SEARCHED else 0.0
-    told = _told("known", objective, seed)
-    known = policy(told if effort is None else with_parameter(told, "effort", f"{effort:g}"))
+    known = policy(_told("known", objective, seed, effort))
     search = replace(cast(KnownPolicy, known), effort=spent)
     made = [policy(_told(spec, objective, seed)) for spec in tried]
     return best_known(problem, made, search, progress)
 
 
-def _told(spec: str, objective: str | None, seed: int | None) -> str:
-    """The spec with an objective and a seed, where its policy has such."""
-    told = spec if objective is None else with_objective(spec, objective)
-    return with_seed(told, seed)
+def _told(spec: str, objective: str | None, seed: int | None, effort: float | None = None) -> str:
+    """The spec with an objective and a seed, where its policy has such, and an effort."""
+    told = with_seed(spec if objective is None else with_objective(spec, objective), seed)
+    return told if effort is None else with_parameter(told, "effort", f"{effort:g}")
 
 
 def _require_aware(problem: Problem, objective: str, *, known: bool) -> None:
@@ -426,12 +399,25 @@ def _require_aware(problem: Problem, objective: str, *, known: bool) -> None:
     raise InvalidInput(rule, item=f"problem '{problem.name}'")
 
 
+def _parts(spec: str) -> tuple[str, dict[str, str]]:
+    """The name, and what is given (``key=value``) by its key."""
+    name, _, text = spec.partition(":")
+    return name, {part.partition("=")[0]: part for part in text.split(",") if part}
+
+
+def _joined(name: str, given: dict[str, str]) -> str:
+    return f"{name}:{','.join(given.values())}" if given else name
+
+
+def _takes(name: str, key: str) -> bool:
+    """Whether this is a policy with that parameter."""
+    return name in CATALOG and key in CATALOG[name].defaults
+
+
 def with_seed(spec: str, seed: int | None) -> str:
     """Return the spec with a seed, where its policy has one and the spec does not give it."""
-    name, _, given = spec.partition(":")
-    if seed is None or name not in CATALOG or "seed" not in CATALOG[name].defaults:
-        return spec
-    if any(part.startswith("seed=") for part in given.split(",")):
+    name, given = _parts(spec)
+    if seed is None or "seed" in given or not _takes(name, "seed"):
         return spec
     return with_parameter(spec, "seed", str(seed))
 
@@ -439,16 +425,16 @@ def with_seed(spec: str, seed: int | None) -> str:
 def objective_of(spec: str) -> str | None:
     """The objective a spec plans by; None for energy where that is usual, and where it has none."""
     found = _objective(spec)
-    usual = found == "energy" == CATALOG[spec.partition(":")[0]].defaults["objective"]
+    usual = found == "energy" == CATALOG[_parts(spec)[0]].defaults["objective"]
     return None if usual else found
 
 
 def _objective(spec: str) -> str | None:
-    name, _, given = spec.partition(":")
-    if name not in CATALOG or "objective" not in CATALOG[name].defaults:
+    name, given = _parts(spec)
+    if not _takes(name, "objective"):
         return None
-    told = dict(part.partition("=")[::2] for part in given.split(",") if part)
-    return str(told.get("objective", CATALOG[name].defaults["objective"]))
+    usual = f"objective={CATALOG[name].defaults['objective']}"
+    return given.get("objective", usual).partition("=")[2]
 
 
 def with_objective(spec: str, objective: str) -> str:
@@ -460,17 +446,17 @@ def with_objective(spec: str, objective: str) -> str:
     known = _objective(spec)
     if known is None or known == objective:
         return spec
-    if "objective=" in spec:
+    if "objective" in _parts(spec)[1]:
         rule = f"asks for another objective than '{objective}'"
         raise InvalidInput(rule, field="policy", value=spec)
-    return f"{spec}{',' if ':' in spec else ':'}objective={objective}"
+    return with_parameter(spec, "objective", objective)
 
 
 def without_objective(spec: str) -> str:
     """Return the spec without its objective, for headings where all share one."""
-    name, _, text = spec.partition(":")
-    kept = [part for part in text.split(",") if part and not part.startswith("objective=")]
-    return f"{name}:{','.join(kept)}" if kept else name
+    name, given = _parts(spec)
+    given.pop("objective", None)
+    return _joined(name, given)
 
 
 def with_parameter(spec: str, key: str, value: str) -> str:
@@ -479,12 +465,12 @@ def with_parameter(spec: str, key: str, value: str) -> str:
     Raises:
         InvalidInput: the policy has no such parameter.
     """
-    name, _, text = spec.partition(":")
-    if name in CATALOG and key not in CATALOG[name].defaults:
-        having = ", ".join(each for each in CATALOG if key in CATALOG[each].defaults)
+    name, given = _parts(spec)
+    if name in CATALOG and not _takes(name, key):
+        having = ", ".join(each for each in CATALOG if _takes(each, key))
         raise InvalidInput(f"has no {key}; these have: {having}", item=f"policy '{name}'")
-    kept = [part for part in text.split(",") if part and not part.startswith(f"{key}=")]
-    return f"{name}:{','.join([*kept, f'{key}={value}'])}"
+    given.pop(key, None)
+    return _joined(name, {**given, key: f"{key}={value}"})
 
 
 def policy(spec: str) -> Policy:
@@ -516,12 +502,12 @@ def load_registered() -> None:
 
 
 def _spec(entry: Entry, given: dict[str, Any]) -> str:
-    told = [
-        f"{key}={_text(given[key])}"
+    told = {
+        key: f"{key}={_text(given[key])}"
         for key, default in entry.defaults.items()
         if key in given and given[key] != default
-    ]
-    return f"{entry.name}:{','.join(told)}" if told else entry.name
+    }
+    return _joined(entry.name, told)
 
 
 def _text(value: Any) -> str:

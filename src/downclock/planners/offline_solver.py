@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import ClassVar, Protocol
 
 import numpy as np
 
-from downclock.engine.decisions import Decisions, Switches, joined_segments, no_segments
+from downclock.engine.decisions import Decisions, Switches, no_segments, woken
 from downclock.engine.facts import ARRIVED, LOST, SERVER_UP, Facts
 from downclock.engine.keeping import begun_again
 from downclock.engine.outcome import switches_of
@@ -18,11 +17,11 @@ from downclock.engine.policy import Columns, Coming, Folded, Policy
 from downclock.engine.saved import flat, rebuilt
 from downclock.engine.view import View
 from downclock.errors import InvalidInput
-from downclock.kernels.compiling import METER
-from downclock.planners.portfolio import planned
+from downclock.planners.portfolio import planned, timed
 from downclock.planners.result import Result
 from downclock.problem.problem import Problem
-from downclock.schedule.schedule import REJECTED, Outcomes, PowerSpans, Schedule, Segments
+from downclock.schedule.schedule import REJECTED, Outcomes, PowerSpans, Schedule
+from downclock.tabular import joined, taken
 from downclock.units import Ints
 
 
@@ -148,11 +147,8 @@ class CarriedOut(CarriesOut):
     def of(cls, name: str, problem: Problem, schedule: Schedule) -> CarriedOut:
         """Carry out a schedule of a problem."""
         told = np.argsort(told_s(problem), kind="stable")
-        number = np.empty(told.size, dtype=np.int64)
-        number[told] = np.arange(told.size)
-        segments, outcomes = schedule.segments, schedule.outcomes
-        ended = Outcomes(outcomes.status[told], outcomes.reason[told], outcomes.work[told])
-        renumbered = replace(segments, task=number[segments.task])
+        renumbered = replace(schedule.segments, task=np.argsort(told)[schedule.segments.task])
+        ended = taken(schedule.outcomes, told)
         return cls(name, replace(schedule, segments=renumbered, outcomes=ended))
 
     def objection(self, problem: Problem) -> str | None:
@@ -164,37 +160,32 @@ class CarriedOut(CarriesOut):
         planned, outcomes, arrived = (
             self.schedule.segments, self.schedule.outcomes, facts.tasks(ARRIVED)
         )  # fmt: skip
-        told = np.isin(planned.task, arrived)
-        rows = (getattr(planned, spec.name)[told] for spec in fields(planned))
         left = arrived[outcomes.status[arrived] == REJECTED]
         decided = recovered(state, view, facts)
         if not state.task.size:
             state = State(planned.task, planned.processor)
             switches = switches_of(view.platform, self.schedule.spans)
             decided = replace(decided, power=Switches(*switches))
-        place = joined_segments([Segments(*rows), decided.place])
+        place = joined([taken(planned, np.isin(planned.task, arrived)), decided.place])
         return state, replace(decided, place=place, rejected=left, reason=outcomes.reason[left])
 
 
 def recovered(state: State, view: View, facts: Facts) -> Decisions:
     """Lost tasks begin again where they were planned, and servers that are repaired wake."""
-    woken = facts.places(SERVER_UP)
     lost = {
         task: np.unique(state.processor[state.task == task])[: view.tasks.processors[task]].tolist()
         for task in facts.tasks(LOST).tolist()
     }
     return Decisions(
         place=begun_again(view, lost, facts.now_s),
-        power=Switches(woken, np.ones(woken.size, bool), np.full(woken.size, facts.now_s)),
+        power=woken(facts.places(SERVER_UP), facts.now_s),
     )
 
 
 def planned_with_proof(problem: Problem, policy: Policy) -> tuple[Schedule, Result | None, float]:
     """Plan; return also the solver's proof where a solver planned, and the seconds it took."""
     if isinstance(policy, OfflinePolicy) and policy.objection(problem) is None:
-        start, compiled_s = time.perf_counter(), METER.compiled_s
-        result = policy.solved(problem)
-        seconds = time.perf_counter() - start - (METER.compiled_s - compiled_s)
+        result, seconds = timed(lambda: policy.solved(problem))
         return result.schedule, result, seconds
     schedule, seconds = planned(problem, policy)
     return schedule, None, seconds

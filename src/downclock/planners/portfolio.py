@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from typing import TypeAlias
+from functools import partial
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
@@ -17,6 +18,8 @@ from downclock.problem.objective import Objective
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
 from downclock.schedule.schedule import DONE, Schedule
+
+T = TypeVar("T")
 
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Told what begins, how many are done, and of how many."""
@@ -40,7 +43,7 @@ def best_of(
     for k, each in enumerate(able):
         if progress is not None:
             progress(f"planning by {each.name}", k, len(able))
-        costs.append(_cost(seen, planned(problem, each)[0], objective))
+        costs.append(lost_and_cost(seen, planned(problem, each)[0], objective))
     return able[costs.index(min(costs))]
 
 
@@ -51,17 +54,21 @@ def planned(
 
     One that plans with all of the problem in view (it has a method ``whole``) is asked for that.
     """
-
-    def ask() -> tuple[Schedule, float]:
-        start, compiled_s = time.perf_counter(), METER.compiled_s
-        whole = getattr(policy, "whole", None)
-        made = plan(problem, policy) if whole is None else whole(problem, progress)
-        return made, time.perf_counter() - start - (METER.compiled_s - compiled_s)
-
-    return problem.once(("plan", policy), ask)
+    whole = getattr(policy, "whole", None)
+    ask = partial(plan, problem, policy) if whole is None else partial(whole, problem, progress)
+    return problem.once(("plan", policy), lambda: timed(ask))
 
 
-def _cost(problem: Problem, schedule: Schedule, objective: Objective | None) -> tuple[int, float]:
+def timed(ask: Callable[[], T]) -> tuple[T, float]:
+    """Return an answer and the seconds that it took, compiling not counted."""
+    start, compiled_s = time.perf_counter(), METER.compiled_s
+    answer = ask()
+    return answer, time.perf_counter() - start - (METER.compiled_s - compiled_s)
+
+
+def lost_and_cost(
+    problem: Problem, schedule: Schedule, objective: Objective | None = None
+) -> tuple[int, float]:
     """Tasks lost, and the energy or value of the rest."""
     bill = account(problem, schedule)
     lost = int(np.sum(schedule.outcomes.status != DONE))

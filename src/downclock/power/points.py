@@ -328,7 +328,7 @@ class ClockTable(PointTable):
         points = np.column_stack([ratio, memory / self.default_memory_mhz, self.volt(ratio)])
         object.__setattr__(self, "points", points)
         for name, column in (("core", CORE), ("memory", MEMORY), ("volt", VOLT)):
-            require_quantity(name, np.abs(points[:, column]))
+            require_quantity(name, np.abs(points[:, column]), positive=column != VOLT)
         volt = points[np.argsort(ratio), VOLT]
         if np.any(volt <= 0.0) or np.any(np.diff(volt) < -TOLERANCE):
             raise InvalidInput("must be positive and rise with the clock", field="law")

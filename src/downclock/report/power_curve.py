@@ -9,13 +9,7 @@ import numpy as np
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import windows_s
 from downclock.schedule.account.bill import PARTS, Boundary
-from downclock.schedule.account.power_draws import (
-    PowerDraws,
-    idle_draws,
-    run_draws,
-    server_draws,
-    shared_draws,
-)
+from downclock.schedule.account.power_draws import PowerDraws, power_draws
 from downclock.schedule.schedule import Schedule
 from downclock.schedule.states import States, server_states
 from downclock.units import Floats
@@ -62,10 +56,7 @@ def power_curve(
     platform = problem.platform
     windows = windows_s(problem, schedule, boundary)
     states, wakes = server_states(platform, schedule.spans, windows)
-    run, _ = run_draws(problem, schedule.segments)
-    shared = shared_draws(platform, schedule.segments)
-    idle = idle_draws(platform, schedule.segments, states)
-    draws = (run, shared, idle, *server_draws(platform, states))
+    draws, _ = power_draws(problem, schedule.segments, states)
     edges = _edges(draws)
     cumulative = np.column_stack([_energy_until(part, edges) for part in draws])
     exact = edges.size - 1 <= most
@@ -81,7 +72,7 @@ def power_curve(
     return PowerCurve(edges, watts, instants, platform.wake_j[at_once], states, exact)
 
 
-def _edges(draws: tuple[PowerDraws, ...]) -> Floats:
+def _edges(draws: list[PowerDraws]) -> Floats:
     """Return every time at which something changes; a second where nothing ever does."""
     times = [np.zeros(1)]
     for part in draws:

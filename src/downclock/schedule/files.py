@@ -14,7 +14,8 @@ the three a row is; without that column every row is a segment. Nothing is lost 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +40,7 @@ from downclock.schedule.schedule import (
     Schedule,
     Segments,
 )
-from downclock.tabular import Table, write_columns
+from downclock.tabular import Table, taken, write_columns
 from downclock.units import Ints, Names
 
 if TYPE_CHECKING:
@@ -111,46 +112,50 @@ def read_schedule(path: str | Path, problem: Problem) -> Schedule:
     """
     suffix = known_suffix(path, SUFFIXES)
     tables, policy = _read_json(path) if suffix == ".json" else _read_table(path)
-    return Schedule(
-        _segments(tables["segment"], problem),
-        _spans(tables["span"], problem),
-        _outcomes(tables["outcome"], problem),
-        policy,
-    )
+    words = _words(problem)
+    ones = dict.fromkeys(("core", "memory", "volt", "share"), 1.0)
+    segments = _read(tables["segment"], words, Segments.__slots__, **ones)
+    spans = _read(tables["span"], words, PowerSpans.__slots__, end_s=np.inf)
+    outcomes = _outcomes(tables["outcome"], words)
+    return Schedule(Segments(**segments), PowerSpans(**spans), outcomes, policy)
 
 
 def _named(schedule: Schedule, problem: Problem) -> dict[str, dict[str, Any]]:
     """Return the columns of each kind of record, indices replaced by names."""
-    segments, spans, outcomes = schedule.segments, schedule.spans, schedule.outcomes
+    outcomes, words = schedule.outcomes, _words(problem)
     if len(outcomes) != len(problem.tasks):
         rule = f"has {len(outcomes)} rows; the problem has {len(problem.tasks)} tasks"
         raise InvalidInput(rule, item="the table of outcomes")
     told = np.flatnonzero(
         (outcomes.status != DONE) | (outcomes.work != 1.0) | (outcomes.reason != "")
     )
-    states, statuses = np.array(STATES, dtype=object), np.array(STATUSES, dtype=object)
+    ended = {"task": told} | _columns(taken(outcomes, told))
+    tables = zip(
+        RECORDS, (_columns(schedule.segments), _columns(schedule.spans), ended), strict=True
+    )
     return {
-        "segment": {
-            "task": _picked("segment", "task", problem.tasks.name, segments.task),
-            "attempt": segments.attempt,
-            "processor": _picked(
-                "segment", "processor", problem.platform.processor_names(), segments.processor
-            ),
-            **{name: getattr(segments, name) for name in NUMBERS["segment"][1:]},
-        },
-        "span": {
-            "server": _picked("span", "server", problem.platform.server_name, spans.server),
-            "state": _picked("span", "state", states, spans.state),
-            "start_s": spans.start_s,
-            "end_s": spans.end_s,
-        },
-        "outcome": {
-            "task": problem.tasks.name[told],
-            "status": _picked("outcome", "status", statuses, outcomes.status[told]),
-            "reason": outcomes.reason[told],
-            "work": outcomes.work[told],
-        },
+        record: {
+            name: _picked(record, name, words[name], column) if name in words else column
+            for name, column in columns.items()
+        }
+        for record, columns in tables
     }
+
+
+def _words(problem: Problem) -> dict[str, Names]:
+    """What the numbers of a column stand for, by its name."""
+    platform = problem.platform
+    return {
+        "task": problem.tasks.name,
+        "processor": platform.processor_names(),
+        "server": platform.server_name,
+        "state": np.array(STATES, dtype=object),
+        "status": np.array(STATUSES, dtype=object),
+    }
+
+
+def _columns(table: Segments | PowerSpans | Outcomes) -> dict[str, Any]:
+    return {spec.name: getattr(table, spec.name) for spec in fields(table)}
 
 
 def _picked(record: str, field: str, names: Names, index: Ints) -> Names:
@@ -256,49 +261,38 @@ def _subset(table: Table, rows: Ints, names: Sequence[str]) -> Table:
     return Table(table.source, data, len(rows), lambda row: table.line(int(rows[row])))
 
 
-def _segments(table: Table, problem: Problem) -> Segments:
-    if not len(table):
-        none = np.empty(0, dtype=np.int64)
-        return Segments.of(none, none, np.empty(0), np.empty(0), np.empty((0, 3)))
-    return Segments(
-        _indices(table, "task", problem.tasks.name),
-        table.ints("attempt", 0),
-        _indices(table, "processor", problem.platform.processor_names()),
-        table.floats("start_s"),
-        table.floats("end_s"),
-        *(table.floats(name, 1.0) for name in ("core", "memory", "volt", "share")),
-    )
+def _read(
+    table: Table, words: Mapping[str, Names], names: Iterable[str], **defaults: Any
+) -> dict[str, Any]:
+    """Return columns by name, words replaced by indices; all are empty where the table is."""
+
+    def column(name: str) -> Any:
+        if not len(table):
+            return ()
+        if name in words:
+            return _indices(table, name, words[name])
+        if name == "reason":
+            return table.text(name, "")
+        return table.ints(name, 0) if name == "attempt" else table.floats(name, defaults.get(name))
+
+    return {name: column(name) for name in names}
 
 
-def _spans(table: Table, problem: Problem) -> PowerSpans:
-    if not len(table):
-        none = np.empty(0, dtype=np.int64)
-        return PowerSpans(none, none, np.empty(0), np.empty(0))
-    return PowerSpans(
-        _indices(table, "server", problem.platform.server_name),
-        _indices(table, "state", STATES),
-        table.floats("start_s"),
-        table.floats("end_s", np.inf),
-    )
-
-
-def _outcomes(table: Table, problem: Problem) -> Outcomes:
-    outcomes = Outcomes.all_done(len(problem.tasks))
-    if not len(table):
-        return outcomes
-    task = _indices(table, "task", problem.tasks.name)
+def _outcomes(table: Table, words: Mapping[str, Names]) -> Outcomes:
+    outcomes = Outcomes.all_done(words["task"].size)
+    told = _read(table, words, ("task", *_columns(outcomes)), work=1.0)
+    task = np.asarray(told["task"], dtype=np.int64)
     first = np.unique(task, return_index=True)[1]
     if first.size != task.size:
         row = int(np.setdiff1d(np.arange(task.size), first)[0])
-        name = problem.tasks.name[task[row]]
+        name = words["task"][task[row]]
         raise table.complaint("has two outcomes", row=row, field="task", value=name)
-    outcomes.status[task] = _indices(table, "status", STATUSES)
-    outcomes.reason[task] = table.text("reason", "")
-    outcomes.work[task] = table.floats("work", 1.0)
+    for name, column in _columns(outcomes).items():
+        column[task] = told[name]
     return outcomes
 
 
-def _indices(table: Table, field: str, names: Names | Sequence[str]) -> Ints:
+def _indices(table: Table, field: str, names: Names) -> Ints:
     """Return the place of each cell's word among the names."""
     index = table.places(field, names)
     if np.any(index < 0):

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from downclock.tabular import Columns, html_table
+from downclock.tabular import Columns, html_table, taken
 from downclock.units import Floats, Ints, Names, as_column
 
 ON, WAKING, ASLEEP, DOWN = 0, 1, 2, 3
@@ -103,6 +103,10 @@ class PowerSpans(Columns):
 
     def __len__(self) -> int:
         return self.server.size
+
+    def only(self, *states: int) -> PowerSpans:
+        """The rows in these states."""
+        return taken(self, np.isin(self.state, states))
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -8,28 +8,18 @@ first span, any other such time is sleep.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
 from downclock.problem.platform import Platform
 from downclock.schedule.schedule import ASLEEP, ON, WAKING, PowerSpans
+from downclock.tabular import joined, taken
 from downclock.units import Bools, Floats, Ints, slack
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class States:
-    """States of servers, rows (n,) by server, then start; all ends are finite."""
-
-    server: Ints
-    state: Ints
-    start_s: Floats
-    end_s: Floats
-
-    def only(self, *states: int) -> States:
-        """The rows in these states."""
-        rows = np.isin(self.state, states)
-        return States(self.server[rows], self.state[rows], self.start_s[rows], self.end_s[rows])
+States: TypeAlias = PowerSpans
+"""States of servers: rows (n,) by server, then start; all ends are finite."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,11 +40,13 @@ def server_states(platform: Platform, spans: PowerSpans, window_s: Floats) -> tu
     kept = np.isfinite(spans.end_s) | (spans.start_s < window_s[spans.server])
     order = np.flatnonzero(kept)
     order = order[np.lexsort((spans.start_s[order], spans.server[order]))]
-    server, state, start = spans.server[order], spans.state[order], spans.start_s[order]
-    end = np.where(np.isfinite(spans.end_s[order]), spans.end_s[order], window_s[server])
-    given = States(server, state, start, end)
-    implied = _implied(platform, given, window_s)
-    return _merged(given, implied), _wakes(platform, given)
+    given = taken(spans, order)
+    closed_s = np.where(np.isfinite(given.end_s), given.end_s, window_s[given.server])
+    given = replace(given, end_s=closed_s)
+    every = joined([given, _implied(platform, given, window_s)])
+    rows = np.flatnonzero(every.end_s > every.start_s)
+    rows = rows[np.lexsort((every.start_s[rows], every.server[rows]))]
+    return taken(every, rows), _wakes(platform, given)
 
 
 def _implied(platform: Platform, given: States, window_s: Floats) -> States:
@@ -73,17 +65,6 @@ def _implied(platform: Platform, given: States, window_s: Floats) -> States:
     initial[given.server.size :] = ~has_span
     state = np.where(initial & platform.initially_on[server], ON, ASLEEP)
     return States(server, state, start, np.minimum(end, window_s[server]))
-
-
-def _merged(given: States, implied: States) -> States:
-    """Return both tables as one, without rows that last no time."""
-    server = np.concatenate([given.server, implied.server])
-    start = np.concatenate([given.start_s, implied.start_s])
-    end = np.concatenate([given.end_s, implied.end_s])
-    state = np.concatenate([given.state, implied.state])
-    rows = np.flatnonzero(end > start)
-    rows = rows[np.lexsort((start[rows], server[rows]))]
-    return States(server[rows], state[rows], start[rows], end[rows])
 
 
 def _wakes(platform: Platform, given: States) -> Wakes:

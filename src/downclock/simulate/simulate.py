@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from downclock.engine.outcome import finish_s
 from downclock.engine.play import play
 from downclock.engine.policy import Policy
 from downclock.engine.scheduler import require
-from downclock.engine.world import World
 from downclock.errors import InvalidInput
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import DONE, FAILED, REJECTED, Schedule
@@ -101,24 +101,17 @@ def simulate_many(
 ) -> list[Run]:
     """Simulate several fates of one problem; it is planned once. Tells of each run beforehand."""
     require(problem, policy)
-    promised = _play(problem, policy, noiseless_world(problem), chances, stepwise)[0]
+    played = partial(play, problem, policy, retries=chances.retries, stepwise=stepwise)
+    promised = played(noiseless_world(problem)).schedule
     runs: list[Run] = []
     for seed in seeds:
         if progress is not None:
             progress(f"simulating run {seed}", len(runs), len(seeds))
         fate = draw_fate(problem, chances, seed)
         _refuse_shared_clocks(problem, promised, fate)
-        world = drawn_world(problem, fate)
-        realised, events = _play(problem, policy, world, chances, stepwise)
-        runs.append(Run(problem, promised, realised, events, seed))
+        real = played(drawn_world(problem, fate))
+        runs.append(Run(problem, promised, real.schedule, real.events, seed))
     return runs
-
-
-def _play(
-    problem: Problem, policy: Policy, world: World, chances: Chances, stepwise: bool
-) -> tuple[Schedule, int]:
-    played = play(problem, policy, world, retries=chances.retries, stepwise=stepwise)
-    return played.schedule, played.events
 
 
 def _refuse_shared_clocks(problem: Problem, promised: Schedule, fate: Fate) -> None:

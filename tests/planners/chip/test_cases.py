@@ -165,3 +165,15 @@ def test_a_tight_deadline_takes_the_short_placement() -> None:
         found = plan_graph(problem, how=QUICK)
         require_valid(problem, found.schedule)
         assert found.schedule.makespan_s == pytest.approx(6.0)
+
+
+def test_clocks_far_below_the_default_are_planned_without_a_warning() -> None:
+    """25 cycles on the longest path by 1e12 s: no price of time moves clocks that low."""
+    graph = graph_of([7, 12, 3, 9, 4], (0, 2), (1, 2), (1, 3), (2, 4), (3, 4))
+    clocks = ClockRange(3.5e-15, 1.5874010519682015e-10)
+    problem = chip_problem(
+        named(graph), 2, 1e12, c2=86400.0, c3=1e-30, chip_wide=False, clocks=clocks
+    )
+    found = plan_graph(problem, how=SearchEffort(effort=0.01))
+    require_valid(problem, found.schedule)
+    assert found.status != "infeasible"

@@ -6,9 +6,9 @@ from itertools import product
 
 import numpy as np
 import pytest
+from benchmarks.exact_mapping import Choices, solve_mapping
 
 from downclock.papers.liu.runs import SCHEMES, ended
-from downclock.planners.mapping.exact import Choices, solve_mapping
 from downclock.planners.mapping.replan import Replan
 from downclock.schedule.verify.verify import verify
 from downclock.simulate.simulate import simulate

@@ -121,8 +121,9 @@ class _Moving:
             )
             # More is let in where the way to the end takes longer than the deadline, else less.
             into = self.entry > 0.0
-            move = step * (left[into] - deadline) / np.maximum(gives[into], 1e-300)
-            entry = self.entry[into] * np.exp(np.clip(move, -2.0, 2.0))
+            over = step * (left[into] - deadline)
+            move = over / np.maximum(gives[into], np.maximum(0.5 * np.abs(over), 1e-300))
+            entry = self.entry[into] * np.exp(move)  # by a factor of exp(2) at most
             self.entry[into] = np.maximum(entry, _LEAST * entry.sum())
         return Settled(*best, last_price=price[:tasks])
 

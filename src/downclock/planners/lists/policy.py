@@ -30,8 +30,9 @@ from downclock.engine.facts import (
 from downclock.engine.policy import Columns, Coming, Folded
 from downclock.engine.reasons import why_refused
 from downclock.engine.saved import flat, rebuilt
-from downclock.engine.tasks import grown
 from downclock.engine.view import View
+from downclock.kernels.records import Records, filled
+from downclock.kernels.refusals import NO_ROOM
 from downclock.planners.lists.lengths import LeastEnergy, Lengths
 from downclock.planners.lists.order import Order, in_order
 from downclock.planners.lists.sleep import Patience, patience_s
@@ -50,7 +51,8 @@ from downclock.problem.graph import Edges
 from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import Segments
-from downclock.units import Floats, Ints
+from downclock.tabular import taken
+from downclock.units import Floats, Ints, ranges
 
 if TYPE_CHECKING:
     from downclock.planners.lists.kernels.board import Board, Jobs, Lists, Rules
@@ -73,8 +75,6 @@ class State:
 
     Attributes:
         board, jobs: see the kernel.
-        hopes: tasks without a place that may still get one, ``lost`` those to be placed anew,
-            ``gangs`` those that wait; their number stands first.
         overdue: processors whose task does not end as believed.
         edges: how many edges were told.
         began: anything was told.
@@ -82,9 +82,6 @@ class State:
 
     board: Board
     jobs: Jobs
-    hopes: Ints
-    lost: Ints
-    gangs: Ints
     overdue: Ints
     edges: int = 0
     began: bool = False
@@ -134,19 +131,11 @@ class ListPolicy:
 
     def start(self, view: View) -> State:
         """An empty board."""
-        from downclock.planners.lists.kernels.board import new_board
-
         platform = view.platform
-        board = new_board(
-            platform.kind,
-            platform.first_processor,
-            len(platform.kinds),
-            platform.wake_s,
-            patience_s(self.patience, platform),
-            platform.initially_on.astype(np.int64),
-        )
-        none, number = np.zeros(1, np.int64), np.zeros(platform.processor_count, np.int64)
-        return State(board, no_jobs(len(platform.kinds)), none, none.copy(), none.copy(), number)
+        servers, wait_s = np.arange(platform.server_count), patience_s(self.patience, platform)
+        board = _board(platform, platform.first_processor, servers, wait_s)
+        overdue = np.zeros(platform.processor_count, np.int64)
+        return State(board, no_jobs(len(platform.kinds)), overdue)
 
     def decide(self, state: State, view: View, facts: Facts) -> tuple[State, Decisions]:
         """Place what arrived; follow what happened."""
@@ -198,15 +187,10 @@ class ListPolicy:
         from downclock.planners.lists.kernels.board import PLACED, REFUSED, Lists
 
         n, processors = state.jobs.tasks.size, state.board.processors.size
-        state.hopes, state.lost = grown(state.hopes, n + 1, 0), grown(state.lost, n + 1, 0)
-        state.gangs = grown(state.gangs, n + 1, 0)
         return Lists(
             self._rules(self.fit),
             **state.board._asdict(),
             **state.jobs._asdict(),
-            hopes=state.hopes,
-            lost=state.lost,
-            gangs=state.gangs,
             counts=np.zeros(5, np.int64),
             placed=np.empty(n, PLACED),  # only what is written takes memory
             revoked=np.empty(n, np.int64),
@@ -228,7 +212,7 @@ class ListPolicy:
 
     def _told_of(self, state: State, view: View, tasks: Ints, told_s: Floats) -> Ints:
         """Take note of new tasks, told at these times, and of what precedes them."""
-        edges = Edges(view.edges.before[state.edges :], view.edges.after[state.edges :])
+        edges = taken(view.edges, slice(state.edges, None))
         state.edges = len(view.edges)
         state.jobs = with_new(state.jobs, view, tasks, told_s)
         if len(edges):
@@ -289,14 +273,15 @@ class ListPolicy:
         if not (self.group and single.all()):
             place_run(lists, order, 0.0)
             return
-        board = _flat_board(view.platform)
+        p = view.platform.processor_count  # every processor is a server that never sleeps
+        board = _board(view.platform, np.arange(p + 1), view.platform.server, np.full(p, np.inf))
         trial = self._lists(state, tasks.size)._replace(
             rules=lists.rules,
             **board._asdict(),
             tasks=state.jobs.tasks.copy(),
             nodes=state.jobs.nodes.copy(),
             due=state.jobs.due.copy(),
-            switches=np.empty((2 * (tasks.size + view.platform.processor_count), 3)),
+            switches=np.empty((2 * (tasks.size + p), 3)),
         )
         place_run(trial, order, 0.0)
         rows = trial.placed[: trial.counts[0]]
@@ -306,25 +291,16 @@ class ListPolicy:
         lists.counts[2] = trial.counts[2]
 
     def _decisions(
-        self,
-        state: State,
-        view: View,
-        lists: Lists,
-        refused: tuple[Ints, Ints, Floats],
-        now_s: float,
+        self, state: State, view: View, lists: Lists, refused: Records, now_s: float
     ) -> Decisions:
-        task, why, earliest_s = refused
-        reasons = [
-            why_refused(view, i, int(code), end_s)
-            for i, code, end_s in zip(task, why, earliest_s, strict=True)
-        ]
+        reasons = [why_refused(view, *row) for row in refused.tolist()]
         moves = lists.switches[: lists.counts[3]]
         power = Switches(moves[:, 0].astype(np.int64), moves[:, 1] > 0.0, moves[:, 2].copy())
         return Decisions(
             place=self._segments(view, *_rows(lists)),
             eager=self.slot_s == 0.0,
             revoke=np.sort(lists.revoked[: lists.counts[1]]),
-            rejected=task,
+            rejected=refused["task"].copy(),
             reason=np.array(reasons, dtype=object),
             power=power,
             call_me_s=_next_call_s(state, now_s),
@@ -356,9 +332,7 @@ def _rows(lists: Lists) -> tuple[Ints, Ints, Floats, Floats]:
     many = lists.tasks["processors"][task]
     if np.all(many == 1):
         return task, processor, start_s, length_s
-    lane = np.arange(many.sum()) - np.repeat(np.cumsum(many) - many, many)
-    of = np.repeat(np.arange(task.size), many)
-    node = lists.tasks["node"][task[of]] + lane
+    of, node = np.repeat(np.arange(task.size), many), ranges(lists.tasks["node"][task], many)
     processor = np.where(many[of] == 1, processor[of], lists.nodes["lane"][node])
     return task[of], processor, start_s[of], length_s[of]
 
@@ -404,23 +378,23 @@ def _where(state: State, task: int) -> int:
     return int(found[0]) if found.size else -1
 
 
-def _keep_hoping(state: State, lists: Lists, now_s: float) -> tuple[Ints, Ints, Floats]:
+def _keep_hoping(state: State, lists: Lists, now_s: float) -> Records:
     """Keep what was refused while it could still be on time; return what is rejected for good."""
-    task, why, earliest_s = _refused(lists)
-    known = state.hopes[1 : 1 + state.hopes[0]]
-    task = np.concatenate([known, task])
-    why = np.concatenate([np.full(known.size, 2), why])
-    earliest_s = np.concatenate([_least_end_s(state, known, now_s), earliest_s])
-    gone = ~(_latest_start_s(state.jobs, task) > now_s)  # what can never run, too
-    kept = task[~gone]
-    state.hopes = grown(state.hopes, kept.size + 1, 0)
-    state.hopes[0], state.hopes[1 : 1 + kept.size] = kept.size, kept
-    return task[gone], why[gone], earliest_s[gone]
+    from downclock.planners.lists.kernels.board import REFUSED
+
+    hopes = state.jobs.hopes
+    known = hopes[1 : 1 + hopes[0]]
+    end_s = now_s + _fastest_s(state.jobs, known)
+    still = filled(known.size, REFUSED, task=known, why=NO_ROOM, earliest_s=end_s)
+    rows = np.concatenate([still, _refused(lists)])
+    gone = ~(_latest_start_s(state.jobs, rows["task"]) > now_s)  # what can never run, too
+    kept = rows["task"][~gone]
+    hopes[0], hopes[1 : 1 + kept.size] = kept.size, kept
+    return rows[gone]
 
 
-def _refused(lists: Lists) -> tuple[Ints, Ints, Floats]:
-    rows = lists.refused[: lists.counts[2]].copy()
-    return rows["task"], rows["why"], rows["earliest_s"]
+def _refused(lists: Lists) -> Records:
+    return lists.refused[: lists.counts[2]]
 
 
 def _latest_start_s(jobs: Jobs, tasks: Ints) -> Floats:
@@ -433,14 +407,10 @@ def _fastest_s(jobs: Jobs, tasks: Ints) -> Floats:
     return np.asarray(jobs.curves["shortest_s"][tasks].min(axis=1, initial=np.inf))
 
 
-def _least_end_s(state: State, tasks: Ints, now_s: float) -> Floats:
-    return now_s + _fastest_s(state.jobs, tasks)
-
-
 def _next_call_s(state: State, now_s: float) -> float:
     """When to be asked again: a server falls asleep, a gang starts, hope ends, another overrun."""
     calls_s = [float(state.board.trees[-1, 1]), *state.jobs.due[:, 1].tolist()]
-    hopes = state.hopes[1 : 1 + state.hopes[0]]
+    hopes = state.jobs.hopes[1 : 1 + state.jobs.hopes[0]]
     if hopes.size:
         calls_s.append(float(_latest_start_s(state.jobs, hopes).min()))
     if state.overdue.any():
@@ -448,19 +418,12 @@ def _next_call_s(state: State, now_s: float) -> float:
     return min((call_s for call_s in calls_s if call_s > now_s), default=np.inf)
 
 
-def _flat_board(platform: Platform) -> Board:
-    """A board where every processor is a server of its own and never falls asleep."""
+def _board(platform: Platform, first: Ints, server: Ints, wait_s: Floats) -> Board:
+    """A board with a server from each of the processors ``first`` on; ``server`` is like which."""
     from downclock.planners.lists.kernels.board import new_board
 
-    p = platform.processor_count
-    return new_board(
-        platform.kind,
-        np.arange(p + 1),
-        len(platform.kinds),
-        platform.wake_s[platform.server],
-        np.full(p, np.inf),
-        platform.initially_on[platform.server].astype(np.int64),
-    )
+    on, wake_s = platform.initially_on[server].astype(np.int64), platform.wake_s[server]
+    return new_board(platform.kind, first, len(platform.kinds), wake_s, wait_s, on)
 
 
 def _seats(platform: Platform, free_s: Floats) -> Ints:

@@ -12,10 +12,10 @@ from downclock.engine.play import plan
 from downclock.engine.view import View
 from downclock.planners.lists.lengths import OneClock, window_s
 from downclock.planners.lists.policy import ListPolicy
+from downclock.planners.portfolio import lost_and_cost
 from downclock.power.points import Clocks
 from downclock.problem.problem import Problem
-from downclock.schedule.account.account import account
-from downclock.schedule.schedule import REJECTED, Schedule
+from downclock.schedule.schedule import Schedule
 from downclock.units import Floats
 
 _STEPS = 9
@@ -50,14 +50,8 @@ class StaticCap:
         return replace(self.base, name=self.name, lengths=cap)
 
 
-def lost_and_energy(problem: Problem, schedule: Schedule) -> tuple[int, float]:
-    """Jobs that a plan loses, and the energy it needs."""
-    lost = int(np.sum(schedule.outcomes.status == REJECTED))
-    return lost, account(problem, schedule).total_j
-
-
 def best_cap(
-    problem: Problem, base: ListPolicy, cost: Callable[[Problem, Schedule], Any] = lost_and_energy
+    problem: Problem, base: ListPolicy, cost: Callable[[Problem, Schedule], Any] = lost_and_cost
 ) -> OneClock:
     """Return the cap whose plan has the least ``cost``.
 

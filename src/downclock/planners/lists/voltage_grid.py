@@ -16,18 +16,18 @@ from downclock.engine.view import View
 from downclock.errors import InvalidInput
 from downclock.planners.lists.lengths import LeastEnergy, window_s
 from downclock.power.frontier import MemoryRule
-from downclock.units import Bools, Floats, Ints
+from downclock.units import Floats, Ints
 
 FINEST = 1e-3
 """Least step: all voltages between the least and the greatest are tried one by one."""
 
 
 @dataclass(frozen=True, slots=True)
-class VoltageGrid:
+class VoltageGrid(LeastEnergy):
     """The least-energy run time over voltages ``step`` apart (mei2021's public code: 0.05).
 
     Kinds without continuous GPU clocks, and tasks for which no voltage of the grid is fast
-    enough, use the exact optimum.
+    enough, use the exact optimum; so does the question whose deadline binds.
     """
 
     step: float = 0.05
@@ -45,10 +45,6 @@ class VoltageGrid:
         if rest.size:
             time[rest] = view.frontier(kind, tasks[rest]).within(room_s[rest]).time_s
         return time
-
-    def binds(self, view: View, kind: int, tasks: Ints) -> Bools:
-        """As for the exact optimum."""
-        return LeastEnergy().binds(view, kind, tasks)
 
     def points(self, view: View, kind: int, tasks: Ints, length_s: Floats) -> Floats:
         """The best point of the grid with exactly that run time."""

@@ -17,7 +17,8 @@ def no_jobs(kinds: int) -> Jobs:
     """Nothing is known yet."""
     tasks, curves = np.empty(0, TASK), np.empty((0, kinds), CURVE)
     chains = np.empty(0, NODE), np.empty(0, EDGE), np.zeros(2, np.int64)
-    return Jobs(tasks, curves, np.empty(0), *chains, new_trees(np.full((2, 1), np.inf)))
+    due, lists = new_trees(np.full((2, 1), np.inf)), np.zeros((3, 1), np.int64)
+    return Jobs(tasks, curves, np.empty(0), *chains, due, *lists)
 
 
 def with_new(jobs: Jobs, view: View, tasks: Ints, told_s: Floats) -> Jobs:
@@ -41,7 +42,10 @@ def with_new(jobs: Jobs, view: View, tasks: Ints, told_s: Floats) -> Jobs:
     fresh["task"] = np.repeat(tasks, many)
     fresh["lane"] = fresh["after"] = fresh["before"] = fresh["place"] = -1
     due = _with_leaves(jobs.due, size) if np.any(many > 1) else jobs.due
-    return jobs._replace(tasks=table, nodes=nodes, due=due)
+    lists = {
+        name: grown(getattr(jobs, name), table.size + 1) for name in ("hopes", "lost", "gangs")
+    }
+    return jobs._replace(tasks=table, nodes=nodes, due=due, **lists)
 
 
 def _with_leaves(trees: Floats, size: int) -> Floats:

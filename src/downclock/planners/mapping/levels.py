@@ -48,12 +48,6 @@ class TaskLevels:
     time_s: Floats
     power_w: Floats
 
-    @classmethod
-    def of(cls, levels: Levels) -> TaskLevels:
-        """No tasks yet."""
-        none = np.empty((0, levels.points.shape[0]))
-        return cls(levels, none, none.copy())
-
     def learn(self, application: Ints, scale: Floats, tasks: Ints) -> None:
         """Add tasks with these applications and works."""
         size = int(tasks.max(initial=-1)) + 1
@@ -86,7 +80,8 @@ def levels_of(view: View, kind: int) -> Levels:
 
 def task_levels(view: View, tasks: Ints) -> list[TaskLevels]:
     """Levels of every kind with these tasks."""
-    made = [TaskLevels.of(levels_of(view, k)) for k in range(len(view.platform.kinds))]
+    every = [levels_of(view, k) for k in range(len(view.platform.kinds))]
+    made = [TaskLevels(each, each.unit_s[:0], each.power_w[:0]) for each in every]
     learn(made, view, tasks)
     return made
 

@@ -21,7 +21,7 @@ from downclock.planners.mapping.levels import (
 from downclock.planners.mapping.mapping import Mapping, Rules
 from downclock.planners.mapping.queue import Queue
 from downclock.planners.mapping.rules import Job
-from downclock.planners.mapping.running import HEEDS, changed, decided, still_running, told_of
+from downclock.planners.mapping.running import HEEDS, decided, still_running, told_of
 from downclock.problem.problem import Problem
 
 
@@ -90,10 +90,7 @@ class LiuPolicy:
         else:
             refused = [job.id for job in jobs if mapping.arrive(job) < 0]
         before, state.runs = still_running(state.runs, told), _runs(mapping)
-        moves = changed(view, state.levels, before, state.runs, mapping.left, told.now_s)
-        rejected = [(job, refusal(state, view, job)) for job in refused]
-        first, state.began = not state.began, True
-        return state, decided(view, told, moves, rejected, first=first, facts=facts)
+        return state, decided(view, state, told, before, refused, left=mapping.left)
 
     def fold(self, state: State, view: View, coming: Coming) -> tuple[State, Folded] | None:
         """One moment after the other."""
@@ -151,19 +148,4 @@ def job_of(state: State, view: View, task: int) -> Job:
         float(view.tasks.arrival_s[task]),
         float(view.tasks.deadline_s[task]),
         tuple(float(level.time_s[task, -1]) for level in state.levels),
-    )
-
-
-def refusal(state: State, view: View, task: int) -> str:
-    """Why a job was turned away."""
-    return why_not(view, task, min(job_of(state, view, task).times))
-
-
-def why_not(view: View, task: int, fastest_s: float) -> str:
-    """Why a job that takes so long at best was turned away."""
-    if fastest_s == float("inf"):
-        return "no processor of this platform has a profile for it"
-    return (
-        f"no processor can promise its deadline {view.when(view.tasks.deadline_s[task])}"
-        " beside what it has accepted"
     )

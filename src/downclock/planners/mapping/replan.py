@@ -2,15 +2,14 @@
 
 Where liu maps by load and slows whole processors, this plans energy: each job gets its own level,
 never below the one where it costs least (power while waiting counted), assignments included.
-Small sets are solved exactly (`planners.mapping.exact`), others by local search; at every arrival
-and completion the rest is searched again. Deadlines hold for worst cases, so accepted jobs are
-never late while run times stay within them.
+It is a local search, begun again at every arrival and completion. Deadlines hold for worst cases,
+so accepted jobs are never late while run times stay within them.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import numpy as np
 
@@ -19,22 +18,10 @@ from downclock.engine.facts import AMENDED, Facts
 from downclock.engine.policy import Columns, Coming, Folded
 from downclock.engine.view import View
 from downclock.planners.mapping.levels import TaskLevels, learn, objection_to_levels, task_levels
-from downclock.planners.mapping.policy import why_not
-from downclock.planners.mapping.running import (
-    HEEDS,
-    IDLE,
-    Told,
-    changed,
-    decided,
-    still_running,
-    told_of,
-)
+from downclock.planners.mapping.running import HEEDS, IDLE, Told, decided, still_running, told_of
 from downclock.problem.problem import Problem
 from downclock.problem.spread import LOGNORMAL, UNIFORM
-from downclock.units import Ints
-
-if TYPE_CHECKING:
-    from downclock.planners.mapping.kernels.search import Options
+from downclock.units import Floats, Ints
 
 Until: TypeAlias = Literal["horizon", "makespan"]
 """Energy boundary: servers stay on for a fixed time, or until the last job is done."""
@@ -80,7 +67,6 @@ class Roster:
     idle_w: list[float]
     on_w: float
     levels: list[TaskLevels]
-    running: list[int]
     runs: list[tuple[int, int]]
     up: list[bool]
     now_s: float = 0.0
@@ -96,20 +82,16 @@ class Replan:
     Attributes:
         name: name in the catalogue.
         until: energy boundary.
-        exact: jobs up to which the first plan is solved exactly; 0: never.
         effort: job times looked at in one search: it ends after that, and exchanges pairs only
             where a pass of them costs no more. Large sets keep the levels they were accepted at.
         reserve: part of the time to each deadline that plans leave free where they can, so that
             tight jobs that come later find room.
-        limit_s: time for an exact solution.
     """
 
     name: str = "replan"
     until: Until = "horizon"
-    exact: int = 0
     effort: float = 2e6
     reserve: float = 0.0
-    limit_s: float = 5.0
 
     heeds: ClassVar[frozenset[int]] = HEEDS
 
@@ -132,7 +114,6 @@ class Replan:
             idle_w=idle_w.tolist(),
             on_w=float(idle_w.sum() + platform.host_w.sum()) if self.until == "makespan" else 0.0,
             levels=task_levels(view, np.empty(0, dtype=np.int64)),
-            running=[IDLE] * platform.processor_count,
             runs=[(IDLE, 0)] * platform.processor_count,
             up=[True] * platform.processor_count,
         )
@@ -147,16 +128,12 @@ class Replan:
                 state.held[task].deadline_s = float(view.tasks.deadline_s[task])
         refused = self._admit(state, view, told)
         if state.held:
-            self._improve(state, first=facts.now_s == 0.0)
-        before, state.runs = still_running(state.runs, told), _orders(state)
-        moves = changed(
-            view, state.levels, before, state.runs, lambda _, task: state.held[task].left,
-            told.now_s,
-        )  # fmt: skip
-        fastest_s = [min(float(each.time_s[i, -1]) for each in state.levels) for i in refused]
-        rejected = [(i, why_not(view, i, s)) for i, s in zip(refused, fastest_s, strict=True)]
-        first, state.began = not state.began, True
-        return state, decided(view, told, moves, rejected, first=first, facts=facts)
+            self._improve(state)
+        before, state.runs = state.runs, _orders(state)
+        answer = decided(
+            view, state, told, before, refused, left=lambda _, task: state.held[task].left
+        )
+        return state, answer
 
     def fold(self, state: Roster, view: View, coming: Coming) -> tuple[Roster, Folded] | None:
         """One moment after the other."""
@@ -168,13 +145,10 @@ class Replan:
             (job.task, job.deadline_s, job.hoped, job.left, job.processor, job.level, job.begun)
             for job in state.held.values()
         ]
-        processors = [
-            (running, up, *run)
-            for running, up, run in zip(state.running, state.up, state.runs, strict=True)
-        ]
+        processors = [(up, *run) for up, run in zip(state.up, state.runs, strict=True)]
         return {
             "jobs": np.array(jobs, dtype=np.float64).reshape(-1, 7),
-            "processors": np.array(processors, dtype=np.int64).reshape(-1, 4),
+            "processors": np.array(processors, dtype=np.int64).reshape(-1, 3),
             "moment": np.array([state.now_s, state.began], dtype=np.float64),
         }
 
@@ -186,8 +160,8 @@ class Replan:
             state.held[int(task)] = Held(
                 int(task), due_s, hoped, left, int(p), int(level), bool(begun)
             )
-        for p, (running, up, *run) in enumerate(columns["processors"].tolist()):
-            state.running[p], state.up[p], state.runs[p] = running, bool(up), (run[0], run[1])
+        for p, (up, *run) in enumerate(columns["processors"].tolist()):
+            state.up[p], state.runs[p] = bool(up), (run[0], run[1])
         state.now_s, state.began = float(columns["moment"][0]), bool(columns["moment"][1])
         return state
 
@@ -216,13 +190,8 @@ class Replan:
             trial.keep(state)
         return fits
 
-    def _improve(self, state: Roster, first: bool) -> None:
+    def _improve(self, state: Roster) -> None:
         """Search for less energy, leaving the reserve where that is possible."""
-        if first and len(state.held) <= self.exact:
-            trial = _Trial(state, self.reserve)
-            if trial.solve(self.limit_s):
-                trial.keep(state)
-                return
         for reserve in dict.fromkeys((self.reserve, 0.0)):
             trial = _Trial(state, reserve)
             if trial.search(state.on_w, self.effort) <= 1e-9 or reserve == 0.0:
@@ -232,18 +201,17 @@ class Replan:
 
 def _advance(state: Roster, told: Told) -> None:
     """Let running jobs get on, then drop, restart or take back what was told."""
-    for p, task in enumerate(state.running):
+    for p, (task, level) in enumerate(state.runs):
         if task != IDLE:
             job = state.held[task]
-            whole_s = state.levels[state.kind[p]].time_s[task, job.level]
+            whole_s = state.levels[state.kind[p]].time_s[task, level]
             job.left = max(job.left - (told.now_s - state.now_s) / float(whole_s), 0.0)
     state.now_s = told.now_s
     for task in (*told.finished, *told.ended):
         state.held.pop(task, None)
     for task in told.lost:
         state.held[task].left, state.held[task].begun = 1.0, False
-    gone = {*told.finished, *told.ended, *told.lost}
-    state.running = [IDLE if task in gone else task for task in state.running]
+    state.runs = still_running(state.runs, told)
     for p in told.down:
         state.up[p] = False
     for p in told.up:
@@ -310,9 +278,11 @@ def _worthwhile(state: Roster, p: int, task: int) -> list[int]:
 
 
 class _Trial:
-    """One planning attempt: jobs by deadline and their options as columns."""
+    """One planning attempt: jobs by deadline, their ``entry`` codes and these as options."""
 
     def __init__(self, state: Roster, reserve: float) -> None:
+        from downclock.planners.mapping.kernels.search import Options
+
         jobs = sorted(state.held.values(), key=lambda job: (job.deadline_s, job.task))
         places = _candidates(state)
         menus = [
@@ -323,53 +293,57 @@ class _Trial:
         self.jobs, self.processors, self.on_w = jobs, len(state.kind), state.on_w
         self.entry = np.array([entry for menu in menus for entry in menu], dtype=np.int64)
         self.owner = np.repeat(np.arange(len(jobs)), [len(menu) for menu in menus])
-        self.first = np.searchsorted(self.owner, np.arange(len(jobs) + 1)).astype(np.int64)
-        self.place, level = self.entry // 1000, self.entry % 1000
-        left = np.array([job.left for job in jobs])[self.owner]
-        task = np.array([job.task for job in jobs])[self.owner]
-        kind = np.array(state.kind)[self.place]
+        due_s = np.array([job.deadline_s for job in jobs]) - state.now_s
+        running = {task for p, (task, _) in enumerate(state.runs) if not state.preempts[p]}
+        self.options = Options(
+            np.searchsorted(self.owner, np.arange(len(jobs) + 1)).astype(np.int64),
+            self.entry // 1000,
+            self._amounts(state),
+            due_s * (1.0 - reserve),
+            np.array([job.task in running for job in jobs], dtype=np.int64),
+        )
+        self.choice = self._present()
+
+    def _amounts(self, state: Roster) -> Floats:
+        """Worst-case time, cost and time to expect of every entry (3, e)."""
+        place, level = self.entry // 1000, self.entry % 1000
+        left = np.array([job.left for job in self.jobs])[self.owner]
+        task = np.array([job.task for job in self.jobs])[self.owner]
+        kind = np.array(state.kind)[place]
         time_s, power_w = np.empty(self.entry.size), np.empty(self.entry.size)
         for k, levels in enumerate(state.levels):
             mine = kind == k
             time_s[mine] = levels.time_s[task[mine], level[mine]]
             power_w[mine] = levels.power_w[task[mine], level[mine]]
-        self.time_s = time_s * left
-        hoped = np.maximum(left - (1.0 - np.array([job.hoped for job in jobs])[self.owner]), 0.0)
-        self.hoped_s = time_s * np.where(hoped > 0.0, hoped, left)
-        self.cost_j = self.hoped_s * (power_w - np.array(state.idle_w)[self.place])
-        due_s = np.array([job.deadline_s for job in jobs]) - state.now_s
-        self.due_s = due_s * (1.0 - reserve)
-        running = {task for p, task in enumerate(state.running) if not state.preempts[p]}
-        self.leads = np.array([job.task in running for job in jobs])
-        self.choice = self._present()
+        spared = 1.0 - np.array([job.hoped for job in self.jobs])[self.owner]
+        hoped = np.maximum(left - spared, 0.0)
+        hoped_s = time_s * np.where(hoped > 0.0, hoped, left)
+        cost_j = hoped_s * (power_w - np.array(state.idle_w)[place])
+        return np.array([time_s * left, cost_j, hoped_s])
+
+    def _menu(self, i: int) -> range:
+        """Entries of a job."""
+        return range(*self.options.first[i : i + 2].tolist())
 
     def _present(self) -> Ints:
         """The present plan as entries; a job without one takes its fastest."""
         choice = np.empty(len(self.jobs), dtype=np.int64)
         for i, job in enumerate(self.jobs):
-            mine = range(self.first[i], self.first[i + 1])
+            mine = self._menu(i)
             code = job.processor * 1000 + job.level
             same = [e for e in mine if self.entry[e] == code] if len(mine) > 1 else mine
-            choice[i] = same[0] if same else min(mine, key=lambda e: self.time_s[e])
+            choice[i] = same[0] if same else min(mine, key=lambda e: self.options.amount[0, e])
         return choice
-
-    def _options(self) -> Options:
-        from downclock.planners.mapping.kernels.search import Options
-
-        amount = np.array([self.time_s, self.cost_j, self.hoped_s])
-        leads = self.leads.astype(np.int64)
-        return Options(self.first, self.place, amount, self.due_s, leads)
 
     def insert(self, task: int) -> bool:
         """Try every option of one job beside the present plan; keep the cheapest in time."""
         from downclock.planners.mapping.kernels.search import lateness_and_cost
 
         i = next(i for i, job in enumerate(self.jobs) if job.task == task)
-        options, work = self._options(), np.zeros((2, self.processors))
-        best, kept = np.inf, -1
-        for e in range(self.first[i], self.first[i + 1]):
+        best, kept, work = np.inf, -1, np.zeros((2, self.processors))
+        for e in self._menu(i):
             self.choice[i] = e
-            late, cost = lateness_and_cost(options, self.choice, self.on_w, work)
+            late, cost = lateness_and_cost(self.options, self.choice, self.on_w, work)
             if late <= 1e-9 and cost < best:
                 best, kept = cost, e
         if kept >= 0:
@@ -382,28 +356,7 @@ class _Trial:
 
         one = self.entry.size * len(self.jobs)
         pairs, passes = int(self.entry.size * one <= most), min(50, int(most / one))
-        late, _ = search(self._options(), self.choice, on_w, self.processors, pairs, passes)
-        return float(late)
-
-    def solve(self, limit_s: float) -> bool:
-        """Solve exactly; tell whether that found a plan."""
-        from downclock.planners.mapping.exact import Choices, solve_mapping
-
-        choices = Choices(
-            self.owner,
-            self.place,
-            self.time_s,
-            self.cost_j,
-            self.due_s,
-            self.leads,
-            self.processors,
-            self.on_w,
-        )
-        found = solve_mapping(choices, limit_s=limit_s)
-        if found.status in ("optimal", "feasible"):
-            self.choice = found.entry
-            return True
-        return False
+        return float(search(self.options, self.choice, on_w, self.processors, pairs, passes)[0])
 
     def keep(self, state: Roster) -> None:
         """Write the plan into the book."""
@@ -419,14 +372,13 @@ def _orders(state: Roster) -> list[tuple[int, int]]:
         waiting[job.processor].append(job)
     rows = []
     for p, jobs in enumerate(waiting):
-        kept = state.running[p] if not state.preempts[p] else IDLE
+        kept = state.runs[p][0] if not state.preempts[p] else IDLE
         if not state.up[p]:
             task = IDLE
         elif kept != IDLE:
             task = kept
         else:
             task = min(jobs, key=lambda job: (job.deadline_s, job.task)).task if jobs else IDLE
-        state.running[p] = task
         if task != IDLE:
             state.held[task].begun = True
         rows.append((task, state.held[task].level if task != IDLE else 0))

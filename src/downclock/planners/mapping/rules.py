@@ -85,15 +85,11 @@ def assign(jobs: Sequence[Job], kinds: Sequence[int]) -> dict[int, int | None]:
     heavy = [job for job in jobs if any(job.heavy(kind) for kind in job.others)]
     chosen = {job.id for job in heavy}
     light = [job for job in jobs if job.id not in chosen]
-    for job in _widest_first(heavy):
+    for job in (*_widest_first(heavy), *_widest_first(light)):
         placed[job.id] = _first_fit(job, [job.favourite], kinds, held)
-    left = []
     for job in _widest_first(light):
-        placed[job.id] = _first_fit(job, [job.favourite], kinds, held)
         if placed[job.id] is None:
-            left.append(job)
-    for job in left:
-        placed[job.id] = _first_fit(job, job.others, kinds, held)
+            placed[job.id] = _first_fit(job, job.others, kinds, held)
     return placed
 
 

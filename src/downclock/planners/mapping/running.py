@@ -7,11 +7,11 @@ revoked and placed rows. A row runs until its task is done.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from downclock.engine.decisions import Decisions, Switches
+from downclock.engine.decisions import Decisions, woken
 from downclock.engine.facts import (
     AMENDED,
     ARRIVED,
@@ -42,7 +42,7 @@ HEEDS = frozenset(
 
 
 class Told(NamedTuple):
-    """Facts as this room takes them; a server that fails is its processors."""
+    """Facts as this room takes them; a server that fails is its processors, ``repaired`` itself."""
 
     now_s: float
     arrived: list[int]
@@ -52,6 +52,15 @@ class Told(NamedTuple):
     down: list[int]
     up: list[int]
     gangs: Ints
+    repaired: Ints
+
+
+class Running(Protocol):
+    """What the states of this room have in common."""
+
+    levels: list[TaskLevels]
+    runs: list[tuple[int, int]]
+    began: bool
 
 
 def told_of(view: View, facts: Facts) -> Told:
@@ -76,41 +85,33 @@ def told_of(view: View, facts: Facts) -> Told:
         processors(DOWN, SERVER_DOWN),
         processors(UP, SERVER_UP),
         work[several],
+        facts.places(SERVER_UP),
     )
 
 
-def changed(
+def _changed(
     view: View,
-    levels: list[TaskLevels],
+    state: Running,
     before: list[tuple[int, int]],
-    after: list[tuple[int, int]],
     left: Callable[[int, int], float],
     now_s: float,
 ) -> tuple[Ints, Segments]:
-    """Tasks to revoke and rows to place, where processors go from (task, level) to others.
-
-    ``left`` tells which part of a task is left on a processor.
-    """
+    """Tasks to revoke and rows to place, where processors go from (task, level) to others."""
+    after, kind = state.runs, view.platform.kind
     moves = [p for p, (old, new) in enumerate(zip(before, after, strict=True)) if old != new]
     revoked = sorted({before[p][0] for p in moves} - {IDLE})
-    kind = view.platform.kind
     rows = []
     for p in moves:
         task, level = after[p]
         if task != IDLE:
-            here, share = levels[kind[p]], max(left(p, task), LEAST_SHARE)
+            here, share = state.levels[kind[p]], max(left(p, task), LEAST_SHARE)
             end_s = now_s + share * float(here.time_s[task, level])
             rows.append((task, p, now_s, end_s, share, *here.levels.points[level]))
     table = np.array(rows, dtype=np.float64).reshape(-1, 8)
-    place = Segments.of(
-        table[:, 0].astype(np.int64),
-        table[:, 1].astype(np.int64),
-        table[:, 2],
-        table[:, 3],
-        table[:, 5:],
-        table[:, 4],
-    )
-    return np.array(revoked, dtype=np.int64), place
+    whole, starts_s, ends_s, shares, points = np.split(table, (2, 3, 4, 5), axis=1)
+    task_of, processor = whole.astype(np.int64).T
+    columns = starts_s.ravel(), ends_s.ravel(), points, shares.ravel()
+    return np.array(revoked, dtype=np.int64), Segments.of(task_of, processor, *columns)
 
 
 def still_running(runs: list[tuple[int, int]], told: Told) -> list[tuple[int, int]]:
@@ -121,23 +122,37 @@ def still_running(runs: list[tuple[int, int]], told: Told) -> list[tuple[int, in
 
 def decided(
     view: View,
+    state: Running,
     told: Told,
-    moves: tuple[Ints, Segments],
-    rejected: Sequence[tuple[int, str]],
+    before: list[tuple[int, int]],
+    refused: Sequence[int],
     *,
-    first: bool,
-    facts: Facts,
+    left: Callable[[int, int], float],
 ) -> Decisions:
-    """Put a moment's decisions together; every server is on from the start and after repairs."""
-    woken = np.arange(view.platform.server_count) if first else facts.places(SERVER_UP)
-    refused = [task for task, _ in rejected]
-    why = [text for _, text in rejected] + [GANG.format(k) for k in
-                                            view.tasks.processors[told.gangs]]  # fmt: skip
+    """Put a moment's decisions together; every server is on from the start and after repairs.
+
+    ``before`` is what processors did until now; ``left`` tells which part of a task is left on one.
+    """
+    wake = told.repaired if state.began else np.arange(view.platform.server_count)
+    state.began = True
+    revoke, place = _changed(view, state, before, left, told.now_s)
+    why = [_why_not(view, state.levels, task) for task in refused]
+    why += [GANG.format(size) for size in view.tasks.processors[told.gangs]]
     return Decisions(
-        place=moves[1],
-        revoke=moves[0],
+        place=place,
+        revoke=revoke,
         accept=np.array([task for task in told.arrived if task not in refused], dtype=np.int64),
         rejected=np.array([*refused, *told.gangs.tolist()], dtype=np.int64),
         reason=np.array(why, dtype=object),
-        power=Switches(woken, np.ones(woken.size, dtype=bool), np.full(woken.size, told.now_s)),
+        power=woken(wake, told.now_s),
+    )
+
+
+def _why_not(view: View, levels: list[TaskLevels], task: int) -> str:
+    """Why a job was turned away."""
+    if min(each.time_s[task, -1] for each in levels) == np.inf:
+        return "no processor of this platform has a profile for it"
+    return (
+        f"no processor can promise its deadline {view.when(view.tasks.deadline_s[task])}"
+        " beside what it has accepted"
     )

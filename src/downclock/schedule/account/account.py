@@ -23,15 +23,10 @@ from downclock.errors import InvalidInput, InvalidSchedule, require_type
 from downclock.problem.problem import Problem
 from downclock.schedule.account.bill import PARTS, Bill, Boundary
 from downclock.schedule.account.meters import Meter, carbon_meter, energy_meter, price_meter
-from downclock.schedule.account.power_draws import (
-    PowerDraws,
-    idle_draws,
-    run_draws,
-    server_draws,
-    shared_draws,
-)
+from downclock.schedule.account.power_draws import PowerDraws, power_draws
 from downclock.schedule.schedule import STATES, Schedule
 from downclock.schedule.states import Wakes, server_states
+from downclock.tabular import joined, taken
 from downclock.units import TOLERANCE, Bools, Floats, Ints
 
 IDLE, WAKE = PARTS.index("idle"), PARTS.index("wake")
@@ -96,7 +91,7 @@ class _Book:
         wake_j, zone: per server.
     """
 
-    draws: tuple[PowerDraws, ...]
+    draws: list[PowerDraws]
     task: Ints
     waste: Floats
     wakes: Wakes
@@ -122,8 +117,8 @@ def windows_s(problem: Problem, schedule: Schedule, boundary: Boundary) -> Float
 def _book(problem: Problem, schedule: Schedule, window_s: Floats) -> _Book:
     platform, segments = problem.platform, schedule.segments
     states, wakes = server_states(platform, schedule.spans, window_s)
-    run, time_s = run_draws(problem, segments)
-    bad = ~np.isfinite(run.watts)
+    draws, time_s = power_draws(problem, segments, states)
+    bad = ~np.isfinite(draws[0].watts)
     if np.any(bad):
         row = int(np.argmax(bad))
         raise InvalidSchedule(
@@ -131,8 +126,6 @@ def _book(problem: Problem, schedule: Schedule, window_s: Floats) -> _Book:
             f" processor {platform.processor_name(int(segments.processor[row]))}"
             f" at core={segments.core[row]:g}, memory={segments.memory[row]:g}"
         )
-    shared, idle = shared_draws(platform, segments), idle_draws(platform, segments, states)
-    draws = (run, shared, idle, *server_draws(platform, states))
     waste = _waste(problem, schedule, time_s)
     return _Book(draws, segments.task, waste, wakes, platform.wake_j, platform.zone)
 
@@ -155,11 +148,8 @@ def _settle(
     """Return a meter's reading by server and part, by task, and in all without negative values."""
     if meter is None:
         return None, None, None
-    start_s, end_s, server = (
-        np.concatenate([getattr(draws, name) for draws in book.draws])
-        for name in ("start_s", "end_s", "server")
-    )
-    meter.require(book.zone[server], start_s, end_s)
+    every = joined(book.draws)
+    meter.require(book.zone[every.server], every.start_s, every.end_s)
     table, by_task = _read(book, tasks, meter)
     if not meter.may_earn:
         return table, by_task, float(table.sum())
@@ -196,8 +186,7 @@ def _forbid_gain_from_waste(book: _Book, meter: Meter, amounts: Floats) -> None:
     if rows.size == 0 or not meter.may_earn:
         return
     run, waste = book.draws[0], book.waste[rows]
-    wasted = PowerDraws(run.server[rows], run.start_s[rows], run.end_s[rows], run.watts[rows])
-    clipped = _amounts(book, wasted, meter.clipped())
+    clipped = _amounts(book, taken(run, rows), meter.clipped())
     amounts[rows] = (1.0 - waste) * amounts[rows] + waste * clipped
 
 

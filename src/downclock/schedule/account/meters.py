@@ -64,23 +64,18 @@ class Meter:
             try:
                 values[rows] = read(curve, rows) * self.per_joule
             except InvalidInput as error:
-                raise self._blamed(error, z) from None
+                item = f"{self.what} curve of zone '{self.zones[z]}'"
+                raise InvalidInput(error.rule, item=item, source=error.source) from None
         return values
 
     def require(self, zone: Ints, start_s: Floats, end_s: Floats) -> None:
         """Refuse curves that do not cover all of these times, with the whole span needed."""
-        for z, curve in enumerate(self.curves or ()):
-            rows = np.flatnonzero(zone == z)
-            if curve is None or rows.size == 0:
-                continue
-            try:
-                curve.require(float(start_s[rows].min()), float(end_s[rows].max()))
-            except InvalidInput as error:
-                raise self._blamed(error, z) from None
 
-    def _blamed(self, error: InvalidInput, zone: int) -> InvalidInput:
-        item = f"{self.what} curve of zone '{self.zones[zone]}'"
-        return InvalidInput(error.rule, item=item, source=error.source)
+        def covers(curve: Curve, rows: Ints) -> Floats:
+            curve.require(float(start_s[rows].min()), float(end_s[rows].max()))
+            return np.zeros(rows.size)
+
+        self._read(zone, covers)
 
 
 def energy_meter(problem: Problem) -> Meter:

@@ -23,7 +23,8 @@ from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import ASLEEP, ON, WAKING, Segments
 from downclock.schedule.states import States
-from downclock.units import Bools, Floats, Ints
+from downclock.tabular import joined
+from downclock.units import Bools, Floats, Ints, ranges
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,7 +41,20 @@ class PowerDraws:
     watts: Floats
 
 
-def run_draws(problem: Problem, segments: Segments) -> tuple[PowerDraws, Floats]:
+def power_draws(
+    problem: Problem, segments: Segments, states: States
+) -> tuple[list[PowerDraws], Floats]:
+    """Return the draws of each part of the bill, in its order; run has a row per segment.
+
+    Also the time that a whole task takes at each segment's point (n,).
+    """
+    platform = problem.platform
+    run, time_s = _run_draws(problem, segments)
+    shared, idle = _shared_draws(platform, segments), _idle_draws(platform, segments, states)
+    return [run, shared, idle, *_server_draws(platform, states)], time_s
+
+
+def _run_draws(problem: Problem, segments: Segments) -> tuple[PowerDraws, Floats]:
     """Return one draw per segment, and the time a whole task takes at its point (n,)."""
     platform = problem.platform
     time_s, watts = problem.at(segments.task, platform.kind[segments.processor], segments.points)
@@ -48,22 +62,20 @@ def run_draws(problem: Problem, segments: Segments) -> tuple[PowerDraws, Floats]
     return PowerDraws(server, segments.start_s, segments.end_s, watts), time_s
 
 
-def shared_draws(platform: Platform, segments: Segments) -> PowerDraws:
+def _shared_draws(platform: Platform, segments: Segments) -> PowerDraws:
     """Return what chips add while any of their processors runs."""
     chip = platform.chip[segments.processor]
     shares = (platform.shared_w + platform.shared_w_per_clock > 0.0)[chip]
     alone = np.bincount(platform.chip, minlength=platform.chip_server.size)[chip] == 1
     single = np.flatnonzero(shares & alone)
     several = np.flatnonzero(shares & ~alone & (segments.end_s > segments.start_s))
-    chips, start, end, core = _busy_pieces(platform, segments, several)
-    chips = np.concatenate([chip[single], chips])
-    core = np.concatenate([segments.core[single], core])
-    return PowerDraws(
-        platform.chip_server[chips],
-        np.concatenate([segments.start_s[single], start]),
-        np.concatenate([segments.end_s[single], end]),
-        platform.shared_w[chips] + platform.shared_w_per_clock[chips] * core,
+    alone_pieces = (
+        each[single] for each in (chip, segments.start_s, segments.end_s, segments.core)
     )
+    pieces = zip(alone_pieces, _busy_pieces(platform, segments, several), strict=True)
+    chips, start_s, end_s, core = (np.concatenate(both) for both in pieces)
+    watts = platform.shared_w[chips] + platform.shared_w_per_clock[chips] * core
+    return PowerDraws(platform.chip_server[chips], start_s, end_s, watts)
 
 
 def _busy_pieces(
@@ -86,25 +98,26 @@ def _busy_pieces(
     )
 
 
-def idle_draws(platform: Platform, segments: Segments, states: States) -> PowerDraws:
+def _idle_draws(platform: Platform, segments: Segments, states: States) -> PowerDraws:
     """Return idle power of all processors while on, less that of the running ones."""
     idle_w = platform.idle_w
     on = states.only(ON)
     per_server = np.bincount(platform.server, weights=idle_w, minlength=platform.server_count)
-    whole = state_draws(states, ON, per_server.astype(np.float64))
+    whole = _state_draws(states, ON, per_server.astype(np.float64))
     rows = np.flatnonzero(idle_w[segments.processor] > 0.0)
     server = platform.server[segments.processor[rows]]
     start, end = segments.start_s[rows], segments.end_s[rows]
     segment, piece = _overlaps(on, platform.server_count, server, start, end)
-    return PowerDraws(
-        np.concatenate([whole.server, server[segment]]),
-        np.concatenate([whole.start_s, np.maximum(on.start_s[piece], start[segment])]),
-        np.concatenate([whole.end_s, np.minimum(on.end_s[piece], end[segment])]),
-        np.concatenate([whole.watts, -idle_w[segments.processor[rows[segment]]]]),
+    taken_back = PowerDraws(
+        server[segment],
+        np.maximum(on.start_s[piece], start[segment]),
+        np.minimum(on.end_s[piece], end[segment]),
+        -idle_w[segments.processor[rows[segment]]],
     )
+    return joined([whole, taken_back])
 
 
-def state_draws(states: States, state: int, watts: Floats) -> PowerDraws:
+def _state_draws(states: States, state: int, watts: Floats) -> PowerDraws:
     """Return a draw of ``watts`` (servers,) for the time in one state; none where it is 0.
 
     Leaving out what draws nothing lets a price curve end before the last sleep does.
@@ -114,14 +127,14 @@ def state_draws(states: States, state: int, watts: Floats) -> PowerDraws:
     return PowerDraws(server[rows], states.start_s[rows], states.end_s[rows], watts[server[rows]])
 
 
-def server_draws(platform: Platform, states: States) -> tuple[PowerDraws, PowerDraws, PowerDraws]:
+def _server_draws(platform: Platform, states: States) -> tuple[PowerDraws, PowerDraws, PowerDraws]:
     """Return host, sleep and wake draws; wakes that come at once are not among them."""
     with np.errstate(divide="ignore", invalid="ignore"):
         wake_w = np.where(platform.wake_s > 0.0, platform.wake_j / platform.wake_s, 0.0)
     return (
-        state_draws(states, ON, platform.host_w),
-        state_draws(states, ASLEEP, platform.sleep_w),
-        state_draws(states, WAKING, wake_w),
+        _state_draws(states, ON, platform.host_w),
+        _state_draws(states, ASLEEP, platform.sleep_w),
+        _state_draws(states, WAKING, wake_w),
     )
 
 
@@ -133,9 +146,7 @@ def _overlaps(
     low = _search(offset, server, on.end_s, start_s, strict=True)
     high = _search(offset, server, on.start_s, end_s, strict=False)
     count = np.maximum(high - low, 0)
-    interval = np.repeat(np.arange(server.size), count)
-    place = np.arange(interval.size) - np.repeat(np.cumsum(count) - count, count)
-    return interval, low[interval] + place
+    return np.repeat(np.arange(server.size), count), ranges(low, count)
 
 
 def _search(offset: Ints, server: Ints, column: Floats, value: Floats, *, strict: bool) -> Ints:

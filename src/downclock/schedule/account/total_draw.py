@@ -7,15 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from downclock.problem.problem import Problem
-from downclock.schedule.account.power_draws import (
-    PowerDraws,
-    idle_draws,
-    run_draws,
-    server_draws,
-    shared_draws,
-)
+from downclock.schedule.account.power_draws import PowerDraws, power_draws
 from downclock.schedule.schedule import PowerSpans, Segments
 from downclock.schedule.states import server_states
+from downclock.tabular import joined, taken
 from downclock.units import Bools, Floats, slack
 
 
@@ -34,23 +29,17 @@ class TotalDraw:
 
 def all_draws(problem: Problem, segments: Segments, spans: PowerSpans) -> list[PowerDraws]:
     """Every draw of every server until the makespan; wakes that take no time draw no power."""
-    platform = problem.platform
-    window_s = np.full(platform.server_count, segments.end_s.max(initial=0.0))
-    states, _ = server_states(platform, spans, window_s)
-    run, _ = run_draws(problem, segments)
-    shared, idle = shared_draws(platform, segments), idle_draws(platform, segments, states)
-    return [run, shared, idle, *server_draws(platform, states)]
+    window_s = np.full(problem.platform.server_count, segments.end_s.max(initial=0.0))
+    states, _ = server_states(problem.platform, spans, window_s)
+    return power_draws(problem, segments, states)[0]
 
 
 def total_draw(draws: list[PowerDraws], servers: Bools) -> TotalDraw:
     """The sum of draws of some servers (s,); steps too short to be meant are left out."""
-    kept = [np.flatnonzero(servers[part.server]) for part in draws]
-    pairs = list(zip(draws, kept, strict=True))
-    start_s = np.concatenate([part.start_s[rows] for part, rows in pairs])
-    end_s = np.concatenate([part.end_s[rows] for part, rows in pairs])
-    watts = np.concatenate([part.watts[rows] for part, rows in pairs])
-    edge_s, place = np.unique(np.concatenate([[0.0], start_s, end_s]), return_inverse=True)
-    steps = np.bincount(place[1:], np.concatenate([watts, -watts]), edge_s.size)
+    some = joined([taken(part, servers[part.server]) for part in draws])
+    times_s = np.concatenate([[0.0], some.start_s, some.end_s])
+    edge_s, place = np.unique(times_s, return_inverse=True)
+    steps = np.bincount(place[1:], np.concatenate([some.watts, -some.watts]), edge_s.size)
     level = np.cumsum(steps.astype(np.float64))[:-1]
     meant = np.diff(edge_s) > slack(edge_s[1:])
     first = np.append(edge_s[:-1][meant], edge_s[-1])

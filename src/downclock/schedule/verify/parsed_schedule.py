@@ -7,17 +7,17 @@ Only well-formed rows get here (see `rules_tables`). A task or server with a mal
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
-from typing import TypeAlias, TypeVar
+from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 import numpy as np
 
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import ON, PENDING, STATUSES, Outcomes, PowerSpans, Segments
+from downclock.schedule.states import server_states
 from downclock.schedule.verify.verdict import Finding, Violation
+from downclock.tabular import taken
 from downclock.units import Bools, Floats, Ints, slack
-
-T = TypeVar("T", Segments, PowerSpans)
 
 Say: TypeAlias = str | Callable[[int], str]
 """What is wrong, or how to say it of one of several."""
@@ -61,6 +61,12 @@ class Runs:
     def attempt_row(self) -> Ints:
         """First row of each attempt (a,)."""
         return self.bundle[self.attempt[:-1]]
+
+    @property
+    def last(self) -> Bools:
+        """Whether an attempt is the last of its task (a,)."""
+        task = self.rows.task[self.attempt_row]
+        return np.append(task[1:] != task[:-1], True)[: task.size]
 
     @property
     def attempt_of_bundle(self) -> Ints:
@@ -227,11 +233,6 @@ def parse_schedule(
     )
 
 
-def taken(table: T, rows: Ints | Bools) -> T:
-    """Return some rows of a table, in the order given."""
-    return type(table)(*(getattr(table, column.name)[rows] for column in fields(table)))
-
-
 def _runs(problem: Problem, segments: Segments, work: Floats, clear: Bools) -> Runs:
     order = np.lexsort((segments.start_s, segments.attempt, segments.task))
     rows = taken(segments, order)
@@ -270,40 +271,21 @@ def _times(runs: Runs, n: int) -> tuple[Floats, Floats]:
     """First start of all attempts and end of the last attempt, per task (n,)."""
     start_s, finish_s = np.full(n, np.nan), np.full(n, np.nan)
     task = runs.rows.task[runs.attempt_row]
-    first, last = _changes(task), np.append(task[1:] != task[:-1], True)[: task.size]
+    first, last = _changes(task), runs.last
     start_s[task[first]] = runs.rows.start_s[runs.attempt_row[first]]
     finish_s[task[last]] = runs.attempt_end_s()[last]
     return start_s, finish_s
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Awake:
-    """When servers are on: joined intervals (k,) by server and start."""
-
-    server: Ints
-    start_s: Floats
-    end_s: Floats
-
-
-def awake(parsed: ParsedSchedule) -> Awake:
-    """Join the ON spans that touch, and what servers that begin on need no span for."""
-    platform, spans = parsed.problem.platform, parsed.spans
-    begin = np.flatnonzero(platform.initially_on)
-    place = np.searchsorted(spans.server, begin)
-    has = place < np.searchsorted(spans.server, begin, side="right")
-    until = np.full(begin.size, np.inf)
-    until[has] = spans.start_s[place[has]]
-    on = spans.state == ON
-    server = np.concatenate([begin, spans.server[on]])
-    start_s = np.concatenate([np.zeros(begin.size), spans.start_s[on]])
-    end_s = np.concatenate([until, spans.end_s[on]])
-    order = np.lexsort((end_s, start_s, server))
-    server, start_s, end_s = server[order], start_s[order], end_s[order]
-    before = latest_earlier(server, end_s)
-    joins = (before >= 0) & (start_s <= end_s[before] + slack(start_s))
+def awake(parsed: ParsedSchedule) -> PowerSpans:
+    """When servers are on: spans that touch are one, and those that begin on need none."""
+    endless = np.full(parsed.problem.platform.server_count, np.inf)
+    on = server_states(parsed.problem.platform, parsed.spans, endless)[0].only(ON)
+    before = latest_earlier(on.server, on.end_s)
+    joins = (before >= 0) & (on.start_s <= on.end_s[before] + slack(on.start_s))
     first = np.flatnonzero(~joins)
-    longest = np.maximum.reduceat(end_s, first) if first.size else np.empty(0)
-    return Awake(server[first], start_s[first], longest)
+    longest_s = np.maximum.reduceat(on.end_s, first) if first.size else np.empty(0)
+    return replace(taken(on, first), end_s=longest_s)
 
 
 def at_or_before(server: Ints, start_s: Floats, which: Ints, time_s: Floats) -> Ints:

@@ -67,12 +67,10 @@ def precedence(parsed: ParsedSchedule) -> Iterator[Finding]:
 
 def _did_all(parsed: ParsedSchedule) -> Bools:
     """Whether the last attempt of each task did all of it (n,); milestones, what is before them."""
-    rows, first = parsed.runs.rows, parsed.runs.attempt_row
-    task = rows.task[first]
-    last = np.append(task[1:] != task[:-1], True)[: task.size]
+    runs = parsed.runs
     found = np.zeros(len(parsed.problem.tasks), dtype=bool)
-    if task.size:
-        found[task[last]] = attempt_shares(parsed)[last] >= 1.0 - slack(1.0)
+    last = runs.rows.task[runs.attempt_row[runs.last]]
+    found[last] = attempt_shares(parsed)[runs.last] >= 1.0 - slack(1.0)
     late = (parsed.problem.tasks.scale == 0.0) & (parsed.status == FAILED)
     found[late] = True
     for before, after in _edges_into(parsed.problem, late):

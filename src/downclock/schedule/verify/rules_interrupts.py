@@ -10,7 +10,7 @@ import numpy as np
 from downclock.schedule.verify.parsed_schedule import ParsedSchedule, point_text, seconds
 from downclock.schedule.verify.rules_processors import other_point
 from downclock.schedule.verify.verdict import Finding
-from downclock.units import Bools, Ints, slack
+from downclock.units import Bools, Ints, ranges, slack
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,11 +61,9 @@ def _moved(parsed: ParsedSchedule, before: Ints, after: Ints) -> Bools:
     if after.size == 0:
         return np.zeros(0, dtype=bool)
     size = np.diff(runs.bundle)[after]
-    offset = np.concatenate([[0], np.cumsum(size)[:-1]])
-    step = np.arange(size.sum()) - np.repeat(offset, size)
-    here = runs.rows.processor[np.repeat(runs.first[after], size) + step]
-    there = runs.rows.processor[np.repeat(runs.first[before], size) + step]
-    return np.asarray(np.logical_or.reduceat(here != there, offset))
+    here = runs.rows.processor[ranges(runs.first[after], size)]
+    there = runs.rows.processor[ranges(runs.first[before], size)]
+    return np.asarray(np.logical_or.reduceat(here != there, np.cumsum(size) - size))
 
 
 def interrupts(parsed: ParsedSchedule) -> Iterator[Finding]:
@@ -96,9 +94,7 @@ def _held(parsed: ParsedSchedule, pair: Steps) -> Finding:
     runs, rows, order = parsed.runs, parsed.runs.rows, parsed.runs.by_processor
     paused = np.flatnonzero((pair.rule == "pause") & pair.gap & ~pair.moved)
     size = np.diff(runs.bundle)[pair.before[paused]]
-    starts = runs.first[pair.before[paused]]
-    offset = np.cumsum(size) - size
-    stopped = np.repeat(starts, size) + np.arange(size.sum()) - np.repeat(offset, size)
+    stopped = ranges(runs.first[pair.before[paused]], size)
     until = np.repeat(rows.start_s[runs.first[pair.after[paused]]], size)
     place = np.empty(len(rows), dtype=np.int64)
     place[order] = np.arange(len(rows))

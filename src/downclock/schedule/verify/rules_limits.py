@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import numpy as np
 
-from downclock.schedule.account.total_draw import all_draws, total_draw
+from downclock.schedule.account.total_draw import TotalDraw, all_draws, total_draw
 from downclock.schedule.schedule import ON, WAKING
 from downclock.schedule.verify.parsed_schedule import ParsedSchedule, at_or_before, seconds
 from downclock.schedule.verify.verdict import Finding, Violation
@@ -53,16 +54,11 @@ def power_cap(parsed: ParsedSchedule) -> Iterator[Finding]:
     for what, cap_w, servers in platform.limits.caps(platform.zones, platform.zone):
         drawn = total_draw(draws, servers)
         over = np.flatnonzero(drawn.watts > cap_w * (1.0 + TOLERANCE))
-        yield Finding("power-cap", over, _Said(what, cap_w, drawn.edge_s, drawn.watts))
+        yield Finding("power-cap", over, partial(_above, what, cap_w, drawn))
 
 
-class _Said:
-    """Puts a step above a cap into words."""
-
-    def __init__(self, what: str, cap_w: float, edge_s: Floats, watts: Floats) -> None:
-        self.what, self.cap_w, self.edge_s, self.watts = what, cap_w, edge_s, watts
-
-    def __call__(self, k: int) -> Violation:
-        when = f"{seconds(self.edge_s[k])} to {seconds(self.edge_s[k + 1])}"
-        text = f"{self.what} draws {self.watts[k]:.6g} W, {when}; its cap is {self.cap_w:g} W"
-        return Violation("power-cap", text)
+def _above(what: str, cap_w: float, drawn: TotalDraw, k: int) -> Violation:
+    """Put a step above a cap into words."""
+    when = f"{seconds(drawn.edge_s[k])} to {seconds(drawn.edge_s[k + 1])}"
+    text = f"{what} draws {drawn.watts[k]:.6g} W, {when}; its cap is {cap_w:g} W"
+    return Violation("power-cap", text)

@@ -80,28 +80,24 @@ def waking(parsed: ParsedSchedule) -> Iterator[Finding]:
     wake_s = parsed.problem.platform.wake_s[spans.server]
     judged = parsed.server_clear[spans.server]
     came_from, goes_to = _neighbours(parsed)
+
+    def found(rule: str, bad: Bools, text: str) -> Finding:
+        def say(row: int) -> str:
+            before, after = STATES[came_from[row]], STATES[goes_to[row]]
+            return text.format(before=before, after=after, wake=seconds(wake_s[row]))
+
+        return parsed.bad_spans(rule, bad, say)
+
     slow = spans.start_s - wake_s < spans.start_s  # a wake too short for the clock has no span
     unready = (spans.state == ON) & slow & (came_from != ON) & (came_from != WAKING)
-    text = "on, comes from '{before}' without waking"
-    yield _found(parsed, "wake-missing", judged & unready, text)
+    yield found("wake-missing", judged & unready, "on, comes from '{before}' without waking")
     is_waking = judged & (spans.state == WAKING)
     length = spans.end_s - spans.start_s
     off = np.abs(length - wake_s) > slack(spans.start_s)
     cut = (goes_to == DOWN) & (length < wake_s)
-    yield _found(parsed, "wake-length", is_waking & off & ~cut, "waking, must take {wake} exactly")
+    yield found("wake-length", is_waking & off & ~cut, "waking, must take {wake} exactly")
     lost = is_waking & (goes_to != ON) & (goes_to != DOWN)
-    yield _found(parsed, "wake-lost", lost, "waking, is followed by '{after}' instead of 'on'")
-
-
-def _found(parsed: ParsedSchedule, rule: str, bad: Bools, text: str) -> Finding:
-    came_from, goes_to = _neighbours(parsed)
-
-    def say(row: int) -> str:
-        wake_s = parsed.problem.platform.wake_s[parsed.spans.server[row]]
-        before, after = STATES[came_from[row]], STATES[goes_to[row]]
-        return text.format(before=before, after=after, wake=seconds(wake_s))
-
-    return parsed.bad_spans(rule, bad, say)
+    yield found("wake-lost", lost, "waking, is followed by '{after}' instead of 'on'")
 
 
 def _neighbours(parsed: ParsedSchedule) -> tuple[Ints, Ints]:

@@ -109,8 +109,7 @@ def work(parsed: ParsedSchedule) -> Iterator[Finding]:
     runs = parsed.runs
     task = runs.rows.task[runs.attempt_row]
     total = attempt_shares(parsed)
-    last = np.append(task[1:] != task[:-1], True)[: task.size]
-    must = last & (parsed.status[task] == DONE)
+    must = runs.last & (parsed.status[task] == DONE)
     judged = parsed.clear[task] & (parsed.problem.tasks.scale[task] > 0.0)
 
     def found(rule: str, bad: Bools, text: str) -> Finding:

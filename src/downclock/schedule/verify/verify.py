@@ -25,8 +25,9 @@ from downclock.schedule.verify import (
     rules_tables,
     rules_tasks,
 )
-from downclock.schedule.verify.parsed_schedule import ParsedSchedule, parse_schedule, taken
+from downclock.schedule.verify.parsed_schedule import ParsedSchedule, parse_schedule
 from downclock.schedule.verify.verdict import Finding, Verdict, Violation
+from downclock.tabular import joined, taken
 from downclock.units import Bools, Ints
 
 __all__ = ["Verdict", "Violation", "require_valid", "verify"]
@@ -110,11 +111,9 @@ def _findings(problem: Problem, schedule: Schedule) -> Iterator[Finding]:
 def _one_per_task(problem: Problem, outcomes: Outcomes) -> tuple[Outcomes, Bools]:
     """Cut or fill outcomes to a row per task; filled rows are marked (n,)."""
     n, given = len(problem.tasks), min(len(problem.tasks), len(outcomes))
-    status, work = np.full(n, PENDING), np.ones(n)
-    reason = np.full(n, "", dtype=object)
-    status[:given], work[:given] = outcomes.status[:given], outcomes.work[:given]
-    reason[:given] = outcomes.reason[:given]
-    return Outcomes(status, reason, work), np.arange(n) >= given
+    left = n - given
+    blank = Outcomes(np.full(left, PENDING), np.full(left, "", dtype=object), np.ones(left))
+    return joined([taken(outcomes, slice(given)), blank]), np.arange(n) >= given
 
 
 def _marked(findings: Iterable[Finding], n: int) -> Bools:

@@ -114,7 +114,8 @@ class Jobs(NamedTuple):
     """What is known of the tasks (n tasks, k kinds).
 
     The trees ``due`` hold: when each gang that waits starts; when each task ends that others wait
-    for.
+    for. ``hopes`` are tasks that were refused a place and may still get one, ``lost`` those to
+    place anew, ``gangs`` those that wait, all with their number first.
     """
 
     tasks: Records  # (n,) of TASK
@@ -124,6 +125,9 @@ class Jobs(NamedTuple):
     edges: Records  # (edges,) of EDGE
     used: Ints  # (2,) how many nodes and edges are
     due: Floats  # (2, tree)
+    hopes: Ints  # (n + 1,)
+    lost: Ints
+    gangs: Ints
 
 
 class Rules(NamedTuple):
@@ -137,9 +141,8 @@ class Rules(NamedTuple):
 class Lists(NamedTuple):
     """Everything that a moment works on; see `Board` and `Jobs`.
 
-    ``hopes`` are tasks that were refused a place and may still get one, ``lost`` those to place
-    anew, ``gangs`` those that wait, all with their number first. What is decided is written into
-    ``placed`` and what follows, each task once; the entries of ``counts`` say how many rows were.
+    What is decided is written into ``placed`` and what follows, each task once; the entries of
+    ``counts`` say how many rows were.
     """
 
     rules: Rules

@@ -65,22 +65,6 @@ def _set_free(c: Lists, p: int, at_s: float, now_s: float) -> None:
 
 
 @inner
-def _retime(c: Lists, p: int, at_s: float, now_s: float) -> None:
-    """Let what waits on processor ``p`` follow one after the other from ``at_s`` on."""
-    if c.gangs[0] > 0:
-        _ripple(c, p, at_s, now_s)
-        return
-    from_s, n = at_s, c.processors.head[p]
-    while n >= 0:
-        i = c.nodes.task[n]
-        c.tasks.start_s[i] = at_s
-        at_s = ends_by(at_s, c.tasks.length_s[i], c.tasks.deadline_s[i])
-        believe_end(c, i, at_s)
-        n = c.nodes.after[n]
-    _set_free(c, p, at_s, from_s)
-
-
-@inner
 def _note(c: Lists, p: int) -> None:
     """Put processor ``p`` on the list of those to look at, once."""
     if c.processors.listed[p] == 0:
@@ -101,7 +85,7 @@ def _together_s(c: Lists, i: int, now_s: float) -> float:
 
 @inner
 def _walk(c: Lists, p: int, at_s: float, now_s: float) -> None:
-    """Retime what waits on processor ``p``; other processors of gangs that move are listed."""
+    """Retime what waits on processor ``p`` alone; others of gangs that move are listed."""
     n = c.processors.head[p]
     while n >= 0:
         i = c.nodes.task[n]
@@ -121,10 +105,11 @@ def _walk(c: Lists, p: int, at_s: float, now_s: float) -> None:
 
 
 @inner
-def _ripple(c: Lists, p: int, at_s: float, now_s: float) -> None:
-    """Retime what waits on processor ``p``, and all that waits for gangs which move by it.
+def _retime(c: Lists, p: int, at_s: float, now_s: float) -> None:
+    """Let what waits on processor ``p`` follow one after the other from ``at_s`` on.
 
-    What waits on a processor is in the order of its starts, so this ends.
+    And all that waits for gangs which move by it. What waits on a processor is in the order of its
+    starts, so this ends.
     """
     c.listed[0] = 0
     c.processors.listed[p] = 1
@@ -141,12 +126,7 @@ def _ripple(c: Lists, p: int, at_s: float, now_s: float) -> None:
 @inner
 def _catch_up(c: Lists, p: int, now_s: float) -> None:
     """Let what should have started on processor ``p`` before now run."""
-    n = c.processors.head[p]
-    while n >= 0 and c.tasks.processors[c.nodes.task[n]] == 1:
-        if c.tasks.start_s[c.nodes.task[n]] >= now_s:
-            return
-        advance(c, p, c.tasks.start_s[c.nodes.task[n]])
-        n = c.processors.head[p]
+    advance(c, p, np.nextafter(now_s, -np.inf))
 
 
 @inner
@@ -161,12 +141,6 @@ def _revoke(c: Lists, i: int) -> None:
         row = c.counts[REVOKES]
         c.counts[REVOKES] += 1
         c.tasks.cut[i], c.revoked[row] = row, i
-
-
-@inner
-def _free_at(c: Lists, p: int, now_s: float) -> float:
-    """Return when what runs on processor ``p`` is believed to end."""
-    return max(now_s, c.processors.ready_s[p])
 
 
 @inner
@@ -222,9 +196,19 @@ def _take_off(c: Lists, i: int, now_s: float) -> None:
         p = c.nodes.lane[n]
         if end > first + 1:
             c.processors.gangs[p] -= 1
-        _retime(c, p, _free_at(c, p, now_s), now_s)
+        _retime(c, p, max(now_s, c.processors.ready_s[p]), now_s)
         tell(c, p)
     believe_end(c, i, np.inf)
+
+
+@inner
+def _put_away(c: Lists, i: int, now_s: float) -> None:
+    """Take back task ``i``, which waits; what is behind it on a processor of its own stays."""
+    if c.tasks.processors[i] > 1:
+        _take_off(c, i, now_s)
+    else:
+        unlink(c.processors, c.nodes, c.tasks.node[i])
+    _revoke(c, i)
 
 
 @inner
@@ -431,11 +415,7 @@ def _rescue(c: Lists, p: int, now_s: float) -> None:
             c.late[count] = i
             count += 1
     for a in range(count):
-        if c.tasks.processors[c.late[a]] > 1:
-            _take_off(c, c.late[a], now_s)
-        else:
-            unlink(c.processors, c.nodes, c.tasks.node[c.late[a]])
-        _revoke(c, c.late[a])
+        _put_away(c, c.late[a], now_s)
     if count > 0:
         _retime(c, p, c.processors.ready_s[p], now_s)
         tell(c, p)
@@ -505,11 +485,7 @@ def _evict(c: Lists, p: int, told: Ints, now_s: float) -> None:
     c.processors.running[p] = -1
     while c.processors.head[p] >= 0:
         i = c.nodes.task[c.processors.head[p]]
-        if c.tasks.processors[i] > 1:
-            _take_off(c, i, now_s)
-        else:
-            unlink(c.processors, c.nodes, c.tasks.node[i])
-        _revoke(c, i)
+        _put_away(c, i, now_s)
         add(c.lost, i)
 
 
@@ -575,19 +551,15 @@ def _follow(c: Lists, told: Ints, now_s: float) -> None:
 
 
 @inner
-def _hope_anew(c: Lists, told: Ints, now_s: float) -> None:
-    """Where a machine is back, place what had no place."""
-    back = False
-    for a in range(told.shape[0]):
-        back = back or told[a, 0] in (RETURNED, SERVER_BACK)
-    if not back:
-        return
+def _place_listed(c: Lists, listed: Ints, late: bool, now_s: float) -> None:
+    """Place what is on a list, though ``late`` if need be; what finds no place stays on it."""
     kept = 0
-    for a in range(1, c.hopes[0] + 1):
-        if not place(c, c.hopes[a], now_s):
+    for a in range(1, listed[0] + 1):
+        i = listed[a]
+        if not (again(c, i, now_s) if late else place(c, i, now_s)):
             kept += 1
-            c.hopes[kept] = c.hopes[a]
-    c.hopes[0] = kept
+            listed[kept] = i
+    listed[0] = kept
 
 
 @compiled
@@ -599,13 +571,11 @@ def moment(c: Lists, told: Ints, arrived: Ints, now_s: float) -> None:
     Cost: log p a fact, p where a processor is left idle.
     """
     _follow(c, told, now_s)
-    kept = 0
-    for a in range(1, c.lost[0] + 1):
-        if not again(c, c.lost[a], now_s):
-            kept += 1
-            c.lost[kept] = c.lost[a]
-    c.lost[0] = kept
-    _hope_anew(c, told, now_s)
+    _place_listed(c, c.lost, True, now_s)
+    for a in range(told.shape[0]):
+        if told[a, 0] in (RETURNED, SERVER_BACK):  # a machine is back
+            _place_listed(c, c.hopes, False, now_s)
+            break
     start_gangs(c, now_s)
     release_and_sleep(c, now_s)
     for a in range(arrived.size):

@@ -2,7 +2,8 @@
 
 For jobs that are all there, the order on a processor is that of the deadlines, so a mapping is
 feasible when, for every processor and deadline, the jobs due by then fit. That is a linear
-constraint in binary choices (specs of liu's mapping, part B); HiGHS solves it through SciPy.
+constraint in binary choices; HiGHS solves it through SciPy. The search of `replan` is measured
+by it.
 """
 
 from __future__ import annotations
