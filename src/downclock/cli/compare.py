@@ -38,8 +38,8 @@ TABLES = (".csv", ".json", ".parquet", ".pq")
 @options.objective
 @options.boundary
 @options.beside
-@options.file("--plot", help="Bars (.png, .svg or .pdf).")
-@options.output("Write the table (.csv, .json or .parquet).")
+@options.file("--plot", help="Bars (.png, .svg or .pdf).", suffixes=options.FIGURES)
+@options.output("Write the table (.csv, .json or .parquet).", suffixes=TABLES)
 @options.form
 def command(
     session: options.Session,
@@ -68,8 +68,6 @@ def command(
     from downclock.study.compare import compare
     from downclock.study.objective_value import objective_or_none
 
-    options.require_writable(output, TABLES)
-    options.require_writable(plot, (".png", ".svg", ".pdf"))
     with session.working("reading"):
         problems = _problems(source)
         if beside is not None and len(problems) > 1:

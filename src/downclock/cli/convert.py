@@ -36,47 +36,22 @@ least energy is faster than both; a task that begins again after a failure may b
 @click.argument("source", metavar="TRACE|GRAPH", type=click.Path())
 @trace_options
 @options.file("--ran", help="Also write the trace as it ran, a schedule (.parquet, .json, .csv).")
-@click.option(
-    "--cores", type=click.IntRange(1, 4096), metavar="N", help="Of a task graph: how many cores."
-)
-@click.option(
-    "--deadline",
-    type=click.FloatRange(0.0, 1e12, min_open=True),
-    callback=options.finite,
-    metavar="SECONDS",
+@options.whole("--cores", 1, 4096, help="Of a task graph: how many cores.")
+@options.number(
+    "--deadline", 0.0, 1e12, above=True, metavar="SECONDS",
     help="Of all tasks. [default: the time of all work on one core at clock 1; in slots, what any"
     " list schedule needs; on a cluster, a wake and --deadline-factor times the longest path"
     " or the work spread over all processors]",
-)
+)  # fmt: skip
 @click.option("--per-core", is_flag=True, help="A clock per core, not one for the chip.")
-@click.option(
-    "--c1",
-    type=click.FloatRange(0.0, 1e9, min_open=True),
-    callback=options.finite,
-    default=1.0,
-    help="Power of a core: c1 f^alpha W. [default: 1]",
+@options.number(
+    "--c1", 0.0, 1e9, above=True, default=1.0, help="Power of a core: c1 f^alpha W. [default: 1]"
 )
-@click.option(
-    "--alpha",
-    type=click.FloatRange(1.0, 10.0, min_open=True),
-    callback=options.finite,
-    default=3.0,
-    help="The alpha of that. [default: 3]",
+@options.number(
+    "--alpha", 1.0, 10.0, above=True, default=3.0, help="The alpha of that. [default: 3]"
 )
-@click.option(
-    "--c2",
-    type=click.FloatRange(0.0, 1e9),
-    callback=options.finite,
-    default=0.0,
-    help="Chip adds c2 f W while it runs. [default: 0]",
-)
-@click.option(
-    "--c3",
-    type=click.FloatRange(0.0, 1e9),
-    callback=options.finite,
-    default=0.0,
-    help="Chip adds c3 W while it runs. [default: 0]",
-)
+@options.number("--c2", 0.0, 1e9, default=0.0, help="Chip adds c2 f W while it runs. [default: 0]")
+@options.number("--c3", 0.0, 1e9, default=0.0, help="Chip adds c3 W while it runs. [default: 0]")
 @click.option(
     "--slot",
     "slot_s",
@@ -85,16 +60,9 @@ least energy is faster than both; a task that begins again after a failure may b
     help="Time in slots, such as 1h: equal machines with clocks of 0.2 to 1, each its own.",
 )
 @options.file(
-    "--prices",
-    "--price",
-    help="Prices and CO2 intensity (CSV), with --slot or --cluster.",
+    "--prices", "--price", help="Prices and CO2 intensity (CSV), with --slot or --cluster."
 )
-@click.option(
-    "--columns",
-    callback=options.read_columns,
-    metavar="OURS=THEIRS,...",
-    help="Names of the price file's columns where they differ from ours.",
-)
+@options.columns("Names of the price file's columns where they differ from ours.")
 @click.option("--plan", "planned", is_flag=True, help="Plan it at once, as `downclock plan` does.")
 @options.output(
     "Write the problem (.json, of a trace also .parquet; of a list of nodes .toml).", required=True

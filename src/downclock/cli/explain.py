@@ -14,7 +14,11 @@ Example:
 
 @options.command("explain", EPILOG)
 @options.problem_files("CLUSTER JOBS SCHEDULE TASK | PROBLEM SCHEDULE TASK", folders=True)
-@options.file("--plot", help="Also draw energy against run time (.png .svg .pdf).")
+@options.file(
+    "--plot",
+    help="Also draw energy against run time (.png .svg .pdf).",
+    suffixes=options.FIGURES,
+)
 @options.result_file
 @options.form
 def command(
@@ -34,7 +38,6 @@ def command(
     *files, task = source.files
     if len(files) < 2:
         raise click.UsageError("give the files of the problem, a schedule, and the name of a task")
-    options.require_writable(plot, (".png", ".svg", ".pdf"))
     with session.working("weighing the alternatives"):
         problem, schedule = source.of(*files).load_with_schedule()
         explanation = explain(problem, schedule, task)

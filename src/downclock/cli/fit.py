@@ -57,24 +57,15 @@ def _read_clocks(
     metavar="W",
     help="Power limit of ratio 1. [default: the greatest measured]",
 )
-@click.option(
-    "--columns",
-    callback=options.read_columns,
-    metavar="OURS=THEIRS,...",
-    help="Names of the columns where they differ from ours; application=A+B joins two.",
-)
-@click.option(
-    "--model",
-    type=click.Choice(["auto", "gpu", "table"]),
-    default="auto",
-    show_default=True,
+@options.columns("Names of the columns where they differ from ours; application=A+B joins two.")
+@options.choice(
+    "--model", of=("auto", "gpu", "table"), default="auto",
     help="Smooth model, measured table, or whichever is good enough.",
-)
-@click.option(
+)  # fmt: skip
+@options.choice(
     "--law",
-    type=click.Choice(["auto", "mei", "proportional", "fixed"]),
+    of=("auto", "mei", "proportional", "fixed"),
     default="auto",
-    show_default=True,
     help="Voltage that a core clock needs, auto: the one of least held-out error; the library"
     " keeps it.",
 )
@@ -85,15 +76,12 @@ def _read_clocks(
     help="Fit core clocks (MHz) from LOW to HIGH only, such as 700-. [default: all, or those where"
     " time rises no faster than 1 / clock]",
 )
-@click.option(
-    "--weighting",
-    type=click.Choice(["even", "relative"]),
-    default="even",
-    show_default=True,
+@options.choice(
+    "--weighting", of=("even", "relative"), default="even",
     help="Least squared errors, or relative ones.",
-)
+)  # fmt: skip
 @click.option("--source", default="", metavar="TEXT", help="Where the numbers come from.")
-@options.output("Write the library (.json).")
+@options.output("Write the library (.json).", suffixes=(".json",))
 @click.option("--append", is_flag=True, help="Add to the library that FILE holds.")
 @options.form
 def command(
@@ -122,7 +110,6 @@ def command(
     from downclock.power.points import LAWS
     from downclock.report.describe import fit_page
 
-    options.require_writable(output, (".json",))
     if append and output is None:
         raise click.UsageError("--append needs the library it adds to: --output FILE")
     known = [read_library(output)] if append and output and os.path.exists(output) else []

@@ -45,10 +45,7 @@ def _numbers(name: str, help: str) -> Callable[[options.F], options.F]:
 
 
 def _count(name: str, least: int, default: int, help: str) -> Callable[[options.F], options.F]:
-    allowed = click.IntRange(least, 1000)
-    return click.option(
-        name, type=allowed, default=default, show_default=True, metavar="N", help=help
-    )
+    return options.whole(name, least, 1000, default=default, show_default=True, help=help)
 
 
 @options.command("measure", EPILOG)
@@ -68,7 +65,9 @@ def _count(name: str, least: int, default: int, help: str) -> Callable[[options.
     metavar="PATH",
     help="Where it is kept what is set. Or DOWNCLOCK_STATE.",
 )
-@options.output("The CSV file of runs; one that is there goes on.", required=True)
+@options.output(
+    "The CSV file of runs; one that is there goes on.", required=True, suffixes=(".csv",)
+)
 @options.form
 def command(
     session: options.Session,
@@ -92,7 +91,6 @@ def command(
     from downclock.adapters.devices.sweep import Sweep, run_sweep
     from downclock.report.devices import sweep_page
 
-    options.require_writable(output, (".csv",))
     devices = chosen(labels.split(",") if labels else [])
     name = application or os.path.basename(words[0])
     seed = asked.pop("seed")

@@ -73,25 +73,70 @@ objective = click.option(
     help="What is to be least; a sum such as 0.7cost+0.3carbon. [default: energy]",
 )
 
-form = click.option(
+
+def finite(ctx: click.Context, param: click.Parameter, number: float | None) -> float | None:
+    """Refuse what no range refuses: nan, and infinity."""
+    if number is not None and not math.isfinite(number):
+        raise click.BadParameter(f"{number} is not a finite number.", ctx, param)
+    return number
+
+
+def number(
+    name: str, least: float, most: float | None = None, *, above: bool = False, **settings: Any
+) -> Callable[[F], F]:
+    """Add an option that is a finite number from ``least`` (or ``above`` it) to ``most``."""
+    allowed = click.FloatRange(least, most, min_open=above)
+    return click.option(name, type=allowed, callback=finite, **settings)
+
+
+def whole(
+    name: str, least: int, most: int | None = None, *, metavar: str | None = "N", **settings: Any
+) -> Callable[[F], F]:
+    """Add an option that is a whole number."""
+    return click.option(name, type=click.IntRange(least, most), metavar=metavar, **settings)
+
+
+def choice(*names: str, of: Sequence[str], **settings: Any) -> Callable[[F], F]:
+    """Add an option that is one of some words; the default is shown where there is one."""
+    shown = settings.get("default") is not None
+    return click.option(*names, type=click.Choice(of), show_default=shown, **settings)
+
+
+form = choice(
     "--format",
     "form",
-    type=click.Choice(["table", "json", "csv"]),
+    of=("table", "json", "csv"),
     default="table",
-    show_default=True,
     help="How to print the result.",
 )
 
 
-def file(*names: str, help: str, **settings: Any) -> Callable[[F], F]:
-    """Add an option that names a file."""
-    return click.option(*names, type=click.Path(), metavar="FILE", help=help, **settings)
+def archetype(help: str) -> Callable[[F], F]:
+    """Add ``--archetype``: what jobs are like that are known by their run time only."""
+    known = ("compute-bound", "mixed", "memory-bound")
+    return choice("--archetype", of=known, metavar="NAME", help=help)
+
+
+def file(
+    *names: str, help: str, suffixes: Sequence[str] = (), metavar: str = "FILE", **settings: Any
+) -> Callable[[F], F]:
+    """Add an option that names a file; one to write (by its suffix) is refused before any work."""
+
+    def refuse(ctx: click.Context, param: click.Parameter, path: str | None) -> str | None:
+        require_writable(path, suffixes)
+        return path
+
+    settings["callback"] = refuse if suffixes else None
+    return click.option(*names, type=click.Path(), metavar=metavar, help=help, **settings)
 
 
 def output(help: str, **settings: Any) -> Callable[[F], F]:
     """Add ``--output``, the file that is written."""
     return file("-o", "--output", help=help, **settings)
 
+
+FIGURES = (".png", ".svg", ".pdf")
+PAGES = (".html", ".htm")
 
 beside = file(
     "--beside", help="A schedule to compare with, such as a trace as it ran (convert --ran)."
@@ -146,20 +191,13 @@ def _refuse_folders(
     return files
 
 
-def finite(ctx: click.Context, param: click.Parameter, number: float | None) -> float | None:
-    """Refuse what no range refuses: nan, and infinity."""
-    if number is not None and not math.isfinite(number):
-        raise click.BadParameter(f"{number} is not a finite number.", ctx, param)
-    return number
-
-
 def _positive(ctx: click.Context, param: click.Parameter, number: float | None) -> float | None:
     if number is not None and not 0.0 < number < math.inf:
         raise click.BadParameter(f"{number} must be positive and finite.", ctx, param)
     return number
 
 
-def read_columns(
+def _read_columns(
     ctx: click.Context, param: click.Parameter, text: str | None
 ) -> dict[str, str] | None:
     """Read ``ours=theirs,...``."""
@@ -174,23 +212,18 @@ def read_columns(
     return names
 
 
+def columns(help: str) -> Callable[[F], F]:
+    """Add ``--columns``: what a file calls our columns."""
+    return click.option("--columns", metavar="OURS=THEIRS,...", callback=_read_columns, help=help)
+
+
 _PROBLEM_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     file("--prices", "--price", help="Prices and CO2 intensity (CSV) instead of the cluster's."),
-    click.option(
-        "--columns",
-        metavar="OURS=THEIRS,...",
-        callback=read_columns,
-        help="Names of the price file's columns where they differ from ours.",
-    ),
+    columns("Names of the price file's columns where they differ from ours."),
     click.option(
         "--library", metavar="FILE|builtin:NAME", help="Applications instead of the cluster's."
     ),
-    click.option(
-        "--archetype",
-        type=click.Choice(["compute-bound", "mixed", "memory-bound"]),
-        metavar="NAME",
-        help="Jobs given by run time are compute-bound, mixed or memory-bound.",
-    ),
+    archetype("Jobs given by run time are compute-bound, mixed or memory-bound."),
     click.option(
         "--deadline-factor",
         type=float,

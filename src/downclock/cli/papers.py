@@ -49,16 +49,13 @@ def _complete_paper(ctx: click.Context, param: click.Parameter, incomplete: str)
 @click.option("--quick", is_flag=True, help="Leave out what takes more than seconds.")
 @click.option("--sets", type=click.IntRange(1), default=10, show_default=True, help="Per mean.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The first.")
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes. [default: cores]")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(),
+@options.whole("--jobs", 1, help="Processes. [default: cores]")
+@options.output(
+    "Write plot, CSV and side-by-side of every item there; finished ones are kept.",
     metavar="FOLDER",
-    help="Write plot, CSV and side-by-side of every item there; finished ones are kept.",
 )
 @click.option("--fresh", is_flag=True, help="Run again what the folder holds already.")
-@options.file("--page", help="Write all results (.md, and .csv).")
+@options.file("--page", help="Write all results (.md, and .csv).", suffixes=(".md",))
 @options.form
 def command(
     session: options.Session,
@@ -86,7 +83,6 @@ def command(
     from downclock.papers.rows import Settings
     from downclock.papers.run import tasks_of
 
-    options.require_writable(page, (".md",))
     sources = [paper(name) for name in names] or list(papers().values())
     asked = bool(figures or tables or items)
     if asked and (every or len(names) != 1):

@@ -38,7 +38,7 @@ def _complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str
 @click.option("--seed", type=int, help="Seed of policies that draw; the others ignore it.")
 @options.beside
 @options.output("Write the schedule (.json, .parquet or .csv).")
-@options.file("--report", help="Also write the plan as a page (.html).")
+@options.file("--report", help="Also write the plan as a page (.html).", suffixes=options.PAGES)
 @options.form
 def command(
     session: options.Session,
@@ -73,7 +73,6 @@ def command(
     from downclock.study.summary import summarise
 
     options.require_writable(output, (*SUFFIXES, ""))
-    options.require_writable(report, (".html", ".htm"))
     with session.working("reading"):
         problem = source.load()
         given = source.read_beside(problem, beside)

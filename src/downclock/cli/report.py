@@ -12,20 +12,20 @@ Example:
   downclock report cluster.toml jobs.csv schedule.json --output report.html
 """
 
-FIGURES = (".png", ".svg", ".pdf")
-
 
 @options.command("report", EPILOG)
 @options.problem_files("CLUSTER JOBS SCHEDULE | PROBLEM SCHEDULE")
-@options.output("The page (.html).", default="report.html", show_default=True)
+@options.output(
+    "The page (.html).", default="report.html", show_default=True, suffixes=options.PAGES
+)
 @click.option(
     "--baselines",
     metavar="NAMES",
     help="Policies to compare with, or none. [default: the usual ones for the problem]",
 )
-@options.file("--gantt", help="Also a chart (.png .svg .pdf).")
-@options.file("--power", help="Also power over time, likewise.")
-@options.file("--trace", help="Also a Perfetto trace (.json).")
+@options.file("--gantt", help="Also a chart (.png .svg .pdf).", suffixes=options.FIGURES)
+@options.file("--power", help="Also power over time, likewise.", suffixes=options.FIGURES)
+@options.file("--trace", help="Also a Perfetto trace (.json).", suffixes=(".json",))
 @options.beside
 @options.boundary
 def command(
@@ -49,9 +49,6 @@ def command(
     from downclock.report.trace import write_trace
     from downclock.study.summary import judge
 
-    for path, suffixes in ((output, (".html", ".htm")), (gantt, FIGURES), (power, FIGURES)):
-        options.require_writable(path, suffixes)
-    options.require_writable(trace, (".json",))
     with session.working("reading"):
         problem, schedule = source.load_with_schedule()
         given = source.read_beside(problem, beside)

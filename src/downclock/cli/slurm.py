@@ -120,7 +120,11 @@ def status(session: options.Session, site: str, form: options.Form) -> None:
 
 @_sub("learn")
 @_site
-@options.output("Write the library (.json), and its errors beside it (.csv).", required=True)
+@options.output(
+    "Write the library (.json), and its errors beside it (.csv).",
+    required=True,
+    suffixes=(".json",),
+)
 @options.form
 def learn(session: options.Session, site: str, output: str, form: options.Form) -> None:
     """Refine applications by jobs that ended.
@@ -133,7 +137,6 @@ def learn(session: options.Session, site: str, output: str, form: options.Form) 
     from downclock.adapters.slurm.spool import read_spool
     from downclock.report.slurm import learnt_page
 
-    options.require_writable(output, (".json",))
     told = _read(site)
     with session.working("learning"):
         library, found = learn(told, Log(told.log, dry=True), read_spool(told.spool))

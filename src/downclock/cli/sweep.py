@@ -27,14 +27,11 @@ FAILED = 3
 
 @options.command("sweep", EPILOG)
 @click.argument("file", type=click.Path(), metavar="FILE.toml")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(),
+@options.output(
+    "Where results are, and are found again. [default: the file's name without .toml]",
     metavar="FOLDER",
-    help="Where results are, and are found again. [default: the file's name without .toml]",
 )
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes, or Slurm jobs.")
+@options.whole("--jobs", 1, help="Processes, or Slurm jobs.")
 @click.option("--dask", metavar="ADDRESS", help="Run on the workers of this Dask scheduler.")
 @click.option("--slurm", is_flag=True, help="Run on Slurm jobs; the file's [slurm] describes them.")
 @click.option("--fresh", is_flag=True, help="Run again what the folder holds already.")
