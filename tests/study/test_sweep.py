@@ -22,11 +22,11 @@ from downclock.report.sweep import sweep_figure, sweep_page
 from downclock.report.tables import rendered
 from downclock.study.compare import compare
 from downclock.study.executor import pool
+from downclock.study.mean import Mean
 from downclock.study.sweep import store
 from downclock.study.sweep.grid import Grid, read_grid
 from downclock.study.sweep.run import PROVENANCE, _judge, made_problem, run_one
 from downclock.study.sweep.store import Log
-from downclock.study.sweep.summary import Mean
 from downclock.study.sweep.sweep import LOG, TABLE, Sweep, sweep
 from tests.conftest import ROOT
 

@@ -51,7 +51,6 @@ def command(
     beside: str | None,
     plot: str | None,
     output: str | None,
-    form: options.Form,
 ) -> None:
     """Compare policies on one problem or many.
 
@@ -82,13 +81,12 @@ def command(
         found = alone or compare(problems, specs, **how)
     page = comparison_page(*found)
     if plot is not None:
-        from downclock.report.figures import compare_figure, save_figure
+        from downclock.report.figures import compare_figure
 
-        save_figure(compare_figure(found), plot)
-        session.wrote(plot)
+        session.save(compare_figure(found), plot)
     if output is not None:
         _write(session, page, output)
-    session.show(page, form)
+    session.show(page)
 
 
 def _problems(source: options.Source) -> list[options.Problem]:
@@ -121,7 +119,6 @@ def _specs(text: str) -> list[str]:
 
 
 def _write(session: options.Session, page: options.Page, path: str) -> None:
-    from downclock.files import write_text_atomically
     from downclock.report.tables import plain, rendered
 
     suffix = Path(path).suffix.lower()
@@ -131,6 +128,6 @@ def _write(session: options.Session, page: options.Page, path: str) -> None:
         rows = plain(list(page.records))
         names = list(dict.fromkeys(name for row in rows for name in row))
         write_columns({name: [row.get(name) for row in rows] for name in names}, path)
+        session.wrote(path)
     else:
-        write_text_atomically(path, rendered(page, "json" if suffix == ".json" else "csv"))
-    session.wrote(path)
+        session.write(rendered(page, "json" if suffix == ".json" else "csv"), path)

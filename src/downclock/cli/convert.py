@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from downclock.cli import options
-from downclock.cli.trace_options import read_duration, read_told, trace_options
+from downclock.cli.trace_options import read_length, read_told, trace_options
 
 if TYPE_CHECKING:
     from downclock.workloads.task_graph import TaskGraph
@@ -55,7 +55,7 @@ least energy is faster than both; a task that begins again after a failure may b
 @click.option(
     "--slot",
     "slot_s",
-    callback=read_duration,
+    callback=read_length,
     metavar="DURATION",
     help="Time in slots, such as 1h: equal machines with clocks of 0.2 to 1, each its own.",
 )
@@ -76,7 +76,6 @@ def command(
     ran: str | None,
     cores: int | None,
     output: str,
-    form: options.Form,
     **asked: Any,
 ) -> int:
     """Turn a trace of a cluster, or a task graph, into a problem.
@@ -95,13 +94,13 @@ def command(
     """
     if cores is not None:
         make = _on_chip if asked["slot_s"] is None else _in_slots
-        return _graph(session, source, make, output, form, cores=cores, **asked)
+        return _graph(session, source, make, output, cores=cores, **asked)
     if not _is_graph(source):
-        return _trace(session, source, trace, ran, output, form)
+        return _trace(session, source, trace, ran, output)
     if trace["cluster"] is None:
         rule = "a task graph needs it, or the --cluster that runs it"
         raise click.UsageError(f"Missing option '--cores': {rule}")
-    return _graph(session, source, _on_cluster, output, form, trace=trace, **asked)
+    return _graph(session, source, _on_cluster, output, trace=trace, **asked)
 
 
 def _is_graph(source: str) -> bool:
@@ -116,7 +115,6 @@ def _trace(
     told: dict[str, Any],
     ran: str | None,
     output: str,
-    form: options.Form,
 ) -> int:
     from downclock.problem.files.files import write_problem
     from downclock.problem.files.write_problem import SUFFIXES
@@ -128,7 +126,7 @@ def _trace(
     from downclock.workloads.traces.to_problem import converted
 
     if told["map"] is None and is_node_list(source):
-        return _nodes(session, source, told, output, form)
+        return _nodes(session, source, told, output)
     options.require_writable(output, SUFFIXES)
     options.require_writable(ran, SCHEDULES)
     with session.working("reading and writing"):
@@ -139,14 +137,11 @@ def _trace(
         with session.working("writing the trace as it ran"):
             write_schedule(as_it_ran(found), found.problem, ran)
         session.wrote(ran)
-    session.show(converted_page(found), form)
+    session.show(converted_page(found))
     return 0
 
 
-def _nodes(
-    session: options.Session, source: str, told: dict[str, Any], output: str, form: options.Form
-) -> int:
-    from downclock.files import write_text_atomically
+def _nodes(session: options.Session, source: str, told: dict[str, Any], output: str) -> int:
     from downclock.problem.files.read_cluster import read_cluster
     from downclock.report.converted import malformed_notes
     from downclock.report.describe import cluster_page
@@ -158,10 +153,9 @@ def _nodes(
     options.require_writable(output, (".toml",))
     ledger = Ledger(source, told["strict"])
     data = cluster_of_nodes(csv_sheet(source, ledger), ledger, told["card"])
-    write_text_atomically(output, toml_text(data))
-    session.wrote(output)
+    session.write(toml_text(data), output)
     session.tell(malformed_notes(ledger))
-    session.show(cluster_page(read_cluster(output)), form)
+    session.show(cluster_page(read_cluster(output)))
     return 0
 
 
@@ -170,7 +164,6 @@ def _graph(
     source: str,
     make: Callable[..., options.Problem],
     output: str,
-    form: options.Form,
     *,
     planned: bool,
     **asked: Any,
@@ -194,9 +187,9 @@ def _graph(
     if planned:
         from downclock.cli.plan import command as plan
 
-        code: int = click.get_current_context().invoke(plan, files=(output,), form=form)
+        code: int = click.get_current_context().invoke(plan, files=(output,))
         return code
-    session.show(problem_page(problem), form)
+    session.show(problem_page(problem))
     return 0
 
 

@@ -25,8 +25,6 @@ def command(
     session: options.Session,
     source: options.Source,
     plot: str | None,
-    output: str | None,
-    form: options.Form,
 ) -> None:
     """Say why a task has its clock, its processor and its start.
 
@@ -42,8 +40,7 @@ def command(
         problem, schedule = source.of(*files).load_with_schedule()
         explanation = explain(problem, schedule, task)
     if plot is not None:
-        from downclock.report.figures import frontier_figure, save_figure
+        from downclock.report.figures import frontier_figure
 
-        save_figure(frontier_figure(problem, explanation.task, schedule), plot)
-        session.wrote(plot)
-    session.show(explanation.page(), form, output)
+        session.save(frontier_figure(problem, explanation.task, schedule), plot)
+    session.show(explanation.page())

@@ -21,21 +21,12 @@ power_w=average_power
 """
 
 
-def _read_clocks(
-    ctx: click.Context, param: click.Parameter, text: str | None
-) -> tuple[float, float] | None:
+def _clocks(text: str) -> tuple[float, float]:
     """Read ``LOW-HIGH`` in MHz; either end may be left out."""
-    if text is None:
-        return None
     low, dash, high = text.partition("-")
-    try:
-        ends = float(low or "0"), float(high or "inf")
-    except ValueError:
-        ends = 1.0, 0.0
+    ends = float(low or "0"), float(high or "inf")
     if not (dash and ends[0] <= ends[1]):
-        raise click.BadParameter(
-            f"{text!r} is not of the form LOW-HIGH, LOW- or -HIGH.", ctx, param
-        )
+        raise ValueError
     return ends
 
 
@@ -71,7 +62,7 @@ def _read_clocks(
 )
 @click.option(
     "--clocks",
-    callback=_read_clocks,
+    callback=options.reading(_clocks, "is not of the form LOW-HIGH, LOW- or -HIGH"),
     metavar="LOW-HIGH",
     help="Fit core clocks (MHz) from LOW to HIGH only, such as 700-. [default: all, or those where"
     " time rises no faster than 1 / clock]",
@@ -94,7 +85,6 @@ def command(
     source: str,
     output: str | None,
     append: bool,
-    form: options.Form,
     **how: Any,
 ) -> None:
     """Fit job profiles to measurements.
@@ -123,4 +113,4 @@ def command(
         library = replace(fitted.library, source=source)
         write_library(merged([*known, library]), output)
         session.wrote(output)
-    session.show(fit_page(fitted), form)
+    session.show(fit_page(fitted))

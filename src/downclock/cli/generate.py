@@ -22,19 +22,13 @@ Example:
 """
 
 
-def _read_range(
-    ctx: click.Context, param: click.Parameter, text: str | None
-) -> str | tuple[float, float] | None:
+def _range(text: str) -> str | tuple[float, float]:
     """Read ``low,high`` or a name; the generator refuses names it does not know."""
-    if text is None or "," not in text:
+    if "," not in text:
         return text
-    try:
-        low, high = (float(word) for word in text.split(","))
-    except ValueError:
-        low, high = 1.0, 0.0
+    low, high = (float(word) for word in text.split(","))
     if not 0.0 <= low < high <= 1.0:
-        rule = f"{text!r} must be two numbers with 0 <= low < high <= 1."
-        raise click.BadParameter(rule, ctx, param)
+        raise ValueError
     return low, high
 
 
@@ -47,7 +41,7 @@ def _read_range(
 )  # fmt: skip
 @click.option(
     "--task-utilisation",
-    callback=_read_range,
+    callback=options.reading(_range, "must be two numbers with 0 <= low < high <= 1"),
     metavar="text|offline|online|LOW,HIGH",
     help="Run time / time to the deadline. [default: as published]",
 )
@@ -58,9 +52,7 @@ def _read_range(
 )
 @options.output("Write the problem (.json).", required=True, suffixes=(".json",))
 @options.form
-def command(
-    session: options.Session, /, workload: str, output: str, form: options.Form, **wishes: Any
-) -> None:
+def command(session: options.Session, /, workload: str, output: str, **wishes: Any) -> None:
     """Draw a task set of the papers, with its cluster."""
     from downclock.problem.files.files import write_problem
     from downclock.report.describe import problem_page
@@ -73,4 +65,4 @@ def command(
             raise click.UsageError(str(error)) from None
         write_problem(problem, output)
     session.wrote(output)
-    session.show(problem_page(problem), form)
+    session.show(problem_page(problem))

@@ -25,23 +25,19 @@ LIST = "LIST|LOW-HIGH"
 Numbers: TypeAlias = "tuple[bool, list[float]]"
 
 
-def _read_numbers(ctx: click.Context, param: click.Parameter, text: str | None) -> Numbers | None:
+def _read_numbers(text: str) -> Numbers:
     """Read ``600,900,1200``, or the ends of a range, ``600-1200``."""
-    if text is None:
-        return None
     low, dash, high = text.partition("-")
-    try:
-        numbers = [float(word) for word in ((low, high) if dash else text.split(","))]
-    except ValueError:
-        numbers = [0.0]
+    numbers = [float(word) for word in ((low, high) if dash else text.split(","))]
     if not all(0.0 < number < 1e6 for number in numbers) or (dash and numbers[0] > numbers[1]):
-        rule = f"{text!r} is not a list such as 600,900 or a range such as 600-900."
-        raise click.BadParameter(rule, ctx, param)
+        raise ValueError
     return bool(dash), numbers
 
 
 def _numbers(name: str, help: str) -> Callable[[options.F], options.F]:
-    return click.option(name, callback=_read_numbers, metavar=LIST, help=help)
+    rule = "is not a list such as 600,900 or a range such as 600-900"
+    callback = options.reading(_read_numbers, rule)
+    return click.option(name, callback=callback, metavar=LIST, help=help)
 
 
 def _count(name: str, least: int, default: int, help: str) -> Callable[[options.F], options.F]:
@@ -76,7 +72,6 @@ def command(
     application: str | None,
     state: str | None,
     output: str,
-    form: options.Form,
     repeats: int,
     warm_up: int,
     **asked: Any,
@@ -105,7 +100,7 @@ def command(
 
         rows = run_sweep(sweep, devices, state or _folder(), output, tell)
     session.wrote(output)
-    session.show(sweep_page(rows, output), form)
+    session.show(sweep_page(rows, output))
 
 
 def _settings(

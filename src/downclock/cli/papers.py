@@ -71,7 +71,6 @@ def command(
     output: str | None,
     fresh: bool,
     page: str | None,
-    form: options.Form,
 ) -> int:
     """Run the papers' experiments beside the published numbers.
 
@@ -88,7 +87,7 @@ def command(
     if asked and (every or len(names) != 1):
         raise click.UsageError("--figure, --table and --item need one paper, and not --all")
     if not (asked or every or page is not None):
-        session.show(listing(sources), form)
+        session.show(listing(sources))
         return 0
     asked_for = {"figures": figures, "tables": tables, "names": items}
     tasks = [task for each in sources for task in tasks_of(each.name, chosen(each, **asked_for))]
@@ -97,7 +96,7 @@ def command(
     if page is not None:
         _write_page(session, Path(page), done, sources, settings)
         _write_sample(Path(page), tasks, jobs)
-    session.show(rows_page(done), form)
+    session.show(rows_page(done))
     return FAILED if any(each.failed for each in done) else 0
 
 

@@ -51,7 +51,6 @@ def command(
     beside: str | None,
     output: str | None,
     report: str | None,
-    form: options.Form,
 ) -> int:
     """Plan jobs on a cluster and show what the plan costs.
 
@@ -101,5 +100,5 @@ def command(
             words = source.words("plan", policy=chosen.name, **said)
             write_report(summary, report, command=words)
         session.wrote(report)
-    session.show(summary_page(summary), form)
+    session.show(summary_page(summary))
     return 0

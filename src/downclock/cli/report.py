@@ -44,7 +44,7 @@ def command(
     The page needs no network and no other file: summary, chart of the plan, power over time,
     energy against run time of a chosen task, slack, all tasks, what was left out and why.
     """
-    from downclock.report.figures import gantt_figure, power_figure, save_figure
+    from downclock.report.figures import gantt_figure, power_figure
     from downclock.report.page import write_report
     from downclock.report.trace import write_trace
     from downclock.study.summary import judge
@@ -68,11 +68,9 @@ def command(
         raise InvalidInput(str(error), source=source.files[-1]) from None
     session.wrote(output)
     if gantt is not None:
-        save_figure(gantt_figure(problem, schedule), gantt)
-        session.wrote(gantt)
+        session.save(gantt_figure(problem, schedule), gantt)
     if power is not None:
-        save_figure(power_figure(problem, schedule, boundary=boundary), power)
-        session.wrote(power)
+        session.save(power_figure(problem, schedule, boundary=boundary), power)
     if trace is not None:
         write_trace(problem, schedule, trace, boundary=boundary)
         session.wrote(trace)

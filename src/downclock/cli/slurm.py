@@ -57,7 +57,7 @@ def _sub(name: str) -> Callable[[Callable[..., Any]], None]:
 @_sub("plan")
 @_site
 @options.form
-def plan(session: options.Session, site: str, form: options.Form) -> None:
+def plan(session: options.Session, site: str) -> None:
     """Show what would happen, changing nothing.
 
     Prints every job with its node, clock and start, and the exact commands.
@@ -66,20 +66,20 @@ def plan(session: options.Session, site: str, form: options.Form) -> None:
 
     with session.working("asking Slurm and planning"), _planner(site, dry=True) as planner:
         page = plan_page(planner, planner.step(), dry=True)
-    session.show(page, form)
+    session.show(page)
 
 
 @_sub("apply")
 @_site
 @options.form
-def apply(session: options.Session, site: str, form: options.Form) -> int:
+def apply(session: options.Session, site: str) -> int:
     """Plan once and carry it out. Exit code 1: Slurm refused some of it."""
     from downclock.report.slurm import plan_page
 
     with session.working("asking Slurm and planning"), _planner(site, dry=False) as planner:
         step = planner.step()
         page = plan_page(planner, step, dry=False)
-    session.show(page, form)
+    session.show(page)
     return 1 if step.trouble else 0
 
 
@@ -108,14 +108,14 @@ def watch(session: options.Session, site: str, until: float | None) -> None:
 @_sub("status")
 @_site
 @options.form
-def status(session: options.Session, site: str, form: options.Form) -> None:
+def status(session: options.Session, site: str) -> None:
     """Show where every job stands and what energy was measured."""
     from downclock.adapters.slurm.spool import read_spool
     from downclock.report.slurm import status_page
 
     with session.working("asking Slurm"), _planner(site, dry=True) as planner:
         page = status_page(planner, planner.step(), read_spool(planner.site.spool))
-    session.show(page, form)
+    session.show(page)
 
 
 @_sub("learn")
@@ -126,7 +126,7 @@ def status(session: options.Session, site: str, form: options.Form) -> None:
     suffixes=(".json",),
 )
 @options.form
-def learn(session: options.Session, site: str, output: str, form: options.Form) -> None:
+def learn(session: options.Session, site: str, output: str) -> None:
     """Refine applications by jobs that ended.
 
     Time and energy that agents measured become profiles, and what estimates missed widens them:
@@ -142,7 +142,7 @@ def learn(session: options.Session, site: str, output: str, form: options.Form) 
         library, found = learn(told, Log(told.log, dry=True), read_spool(told.spool))
     write_learnt(library, found, output)
     session.wrote(output)
-    session.show(learnt_page(found), form)
+    session.show(learnt_page(found))
 
 
 @_sub("uninstall")
@@ -167,7 +167,7 @@ def uninstall(session: options.Session, site: str, dry_run: bool, on_node: str |
     planner = _planner(site, dry=dry_run)
     step = planner.uninstall(shlex.split(on_node or ""))
     text = "would be put back" if dry_run else "were put back, and the log is gone"
-    session.show(done_page(step, f"{len(step.todo)} jobs {text}"), "table")
+    session.show(done_page(step, f"{len(step.todo)} jobs {text}"))
     for line in step_lines((), step.trouble):
         session.note(line)
     return 1 if step.trouble else 0
@@ -179,5 +179,4 @@ def snippet(session: options.Session) -> None:
     from importlib import resources
 
     file = resources.files("downclock.adapters.slurm").joinpath("job_submit.lua")
-    if not session.quiet:
-        click.echo(file.read_text("utf-8"), nl=False)
+    session.show(file.read_text("utf-8"))

@@ -22,19 +22,20 @@ FORMATS = (
 )
 
 
-def read_duration(ctx: click.Context, param: click.Parameter, text: str | None) -> float | None:
-    """Read a length of time above 0."""
-    if text is None:
-        return None
+def _seconds(text: str) -> float:
     from downclock.problem.calendar import seconds_of
 
-    try:
-        seconds = seconds_of(text)
-    except ValueError as error:
-        raise click.BadParameter(f"{text!r} {error}.", ctx, param) from None
-    if seconds <= 0.0 and param.name != "grace_s":
-        raise click.BadParameter(f"{text!r} is no length of time.", ctx, param)
-    return seconds
+    return seconds_of(text)
+
+
+def _length(text: str) -> float:
+    """Read a length of time above 0."""
+    if _seconds(text) <= 0.0:
+        raise ValueError("is no length of time")
+    return _seconds(text)
+
+
+read_length = options.reading(_length)
 
 
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
@@ -51,7 +52,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--timezone", metavar="NAME", help="Of stamps without an offset. [default: UTC]"),
     click.option("--begin", metavar="WHEN", help="Only jobs submitted from then on."),
     click.option(
-        "--length", "length_s", callback=read_duration, metavar="DURATION",
+        "--length", "length_s", callback=read_length, metavar="DURATION",
         help="Only jobs submitted in so long a time, such as 7d.",
     ),
     options.choice(
@@ -63,7 +64,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="So many times that, after its start.",
     ),
     click.option(
-        "--grace", "grace_s", callback=read_duration, default="10m", show_default=True,
+        "--grace", "grace_s", callback=options.reading(_seconds), default="10m", show_default=True,
         metavar="DURATION", help="A deadline is at least so long after the job's own end.",
     ),
     options.choice(

@@ -46,7 +46,6 @@ def command(
     spec: str,
     seed: int,
     output: str,
-    form: options.Form,
     **prices: Any,
 ) -> None:
     """Say what a trace would have cost otherwise, on one page for a meeting.
@@ -73,7 +72,7 @@ def command(
         )  # fmt: skip
     write_whatif(asked, output, command=["downclock", *sys.argv[1:]])
     session.wrote(output)
-    session.show(whatif_page(asked), form)
+    session.show(whatif_page(asked))
 
 
 def _prices(

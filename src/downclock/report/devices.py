@@ -11,14 +11,12 @@ from downclock.adapters.devices.device import Device, DeviceError
 from downclock.adapters.devices.meter import counter_or_none
 from downclock.quantities import count, percent
 from downclock.report.tables import Page, Table
-from downclock.units import Floats
+from downclock.study.mean import Mean
 
 T = TypeVar("T")
 
 COARSE_S = 2.0
 """Counters of GPUs are renewed every tenth of a second or so: shorter runs are known coarsely."""
-
-CONFIDENCE = 0.95
 
 
 def devices_page(devices: Sequence[Device], notes: Sequence[str]) -> Page:
@@ -122,20 +120,9 @@ def _head(knobs: Sequence[str]) -> tuple[str, ...]:
 def _means(group: Sequence[Mapping[str, str]]) -> dict[str, float]:
     told: dict[str, float] = {}
     for name in _MEASURED:
-        values = np.array([float(row[name]) for row in group])
-        told[name] = float(values.mean())
-        told[f"{name}_half_width"] = _half_width(values)
+        mean = Mean.of(float(row[name]) for row in group)
+        told |= {name: mean.value, f"{name}_half_width": mean.half}
     return told
-
-
-def _half_width(values: Floats) -> float:
-    """Of the confidence interval of the mean (Student's t); NaN of one value."""
-    from scipy.special import stdtrit
-
-    if values.size < 2:
-        return float("nan")
-    quantile = stdtrit(values.size - 1, 0.5 + CONFIDENCE / 2)
-    return float(quantile * values.std(ddof=1) / np.sqrt(values.size))
 
 
 def _mean_row(record: Mapping[str, float], knobs: Sequence[str]) -> tuple[str, ...]:

@@ -9,8 +9,9 @@ import numpy as np
 from downclock.quantities import count, duration, energy, percent
 from downclock.report.figures import new_figure
 from downclock.report.tables import Page, Table
+from downclock.study.mean import CONFIDENCE, Mean
 from downclock.study.sweep.run import DONE
-from downclock.study.sweep.summary import CONFIDENCE, Cell, Mean
+from downclock.study.sweep.summary import Cell
 from downclock.study.sweep.sweep import Sweep
 
 if TYPE_CHECKING:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from downclock.files import write_text_atomically
 from downclock.quantities import count, duration, percent, prefixed
-from downclock.report.converted import coverage_line, malformed_notes, row_records
-from downclock.report.page.write import asset, card_html, energy_bars, filled
+from downclock.report.converted import coverage_line, malformed_notes, row_cells, row_records
+from downclock.report.page.write import (
+    asset,
+    card_html,
+    command_html,
+    energy_bars,
+    filled,
+    table_html,
+)
 from downclock.report.tables import Page, Table
 from downclock.study.as_it_ran import NAME as AS_IT_RAN
 from downclock.study.whatif import CAPPED, RACE, Case, WhatIf
@@ -73,7 +78,8 @@ def whatif_html(asked: WhatIf, *, command: Sequence[str] | None = None) -> str:
         "bars": energy_bars(list(asked.bills.items()), words=_wh) + _unbilled(asked),
         "knobs": "".join(_knob(asked, *each) for each in _tables(asked)),
         "assumptions": "".join(f"<li>{escape(line)}</li>" for line in told),
-        "reproduce": _reproduce(command),
+        "reproduce": command_html(command),
+        "version": escape(version("downclock")),
     }
     return filled("whatif.html", parts)
 
@@ -225,16 +231,5 @@ def _unbilled(asked: WhatIf) -> str:
 
 def _rows(asked: WhatIf) -> str:
     ledger = asked.found.trace.ledger
-    records: list[dict[str, Any]] = row_records(ledger)
-    body = "".join(
-        f'<tr><th scope="row">{escape(str(each["what"]))}</th><td>{each["rows"]:,}</td>'
-        f"<td>{each['gpu_hours']:,.1f}</td></tr>"
-        for each in records
-    )
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("rows that", "number", ledger.hours))
-    return f'<table class="plain rows"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-
-
-def _reproduce(command: Sequence[str] | None) -> str:
-    shown = "" if command is None else f"<pre><code>{escape(shlex.join(command))}</code></pre>"
-    return f'{shown}<p class="note">Downclock {escape(version("downclock"))}</p>'
+    cells = [(what, rest) for what, *rest in row_cells(ledger)]
+    return table_html("plain rows", ("rows that", "number", ledger.hours), cells)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
 from downclock.engine.policy import Policy
 from downclock.errors import InvalidSchedule
 from downclock.planners.catalog import objective_of
+from downclock.planners.portfolio import Progress
 from downclock.problem.objective import Objective
 from downclock.problem.problem import Problem
 from downclock.quantities import percent
@@ -19,9 +19,6 @@ from downclock.schedule.schedule import DONE, Schedule
 from downclock.study.baselines import chosen_policy, named_baselines, usual_baselines
 from downclock.study.objective_value import objective_or_none
 from downclock.study.planned import Judge, Planned
-
-Progress: TypeAlias = Callable[[str, int, int], None]
-"""Told what begins, how many are done, and of how many."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform as machine
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
@@ -166,17 +166,20 @@ def _comparison(summary: Summary) -> str:
     gaps = [percent((each if each.value is None else each.value).gap) for each in summary.plans]
     rows.append(("above its lower bound", gaps))
     rows.append(("server wakes", [f"{bill.wakes:,}" for _, bill in plans]))
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name, _ in plans)
+    return table_html("plain", ["", *(name for name, _ in plans)], rows)
+
+
+def table_html(kind: str, head: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]) -> str:
+    """Return a table of a class; a row is its name and its cells."""
+    unseen = '<span class="unseen">what</span>'
+    top = "".join(f'<th scope="col">{escape(name) or unseen}</th>' for name in head)
     body = "".join(
         f'<tr><th scope="row">{escape(name)}</th>'
         + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
         + "</tr>"
         for name, cells in rows
     )
-    return (
-        f'<table class="plain"><thead><tr><th scope="col"><span class="unseen">what</span></th>'
-        f"{head}</tr></thead><tbody>{body}</tbody></table>"
-    )
+    return f'<table class="{kind}"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def _use(summary: Summary) -> str:
@@ -198,21 +201,18 @@ def _left_out(summary: Summary) -> str:
     rows = left_out(summary)
     if not rows:
         return ""
-    body = "".join(
-        f"<tr><td>{escape(name)}</td><td>{how}</td><td>{escape(why or 'no reason given')}</td>"
-        f"<td>{escape(possible or 'none')}</td></tr>"
+    cells = [
+        (name, (how, why or "no reason given", possible or "none"))
         for name, how, why, possible in rows[:LISTED]
-    )
+    ]
+    head = ("Task", "Outcome", "Why", "Could end by, beside this plan")
     more = len(rows) - LISTED
     note = f'<p class="note">And {more:,} more: see the table of tasks.</p>' if more > 0 else ""
     return (
         '<section aria-labelledby="left-out-title">'
         '<h2 id="left-out-title">What is left out, and why</h2>'
         f"<p>{count(len(rows), 'task')} of {len(summary.problem.tasks):,} will not be done.</p>"
-        '<div class="scroll short"><table class="plain left"><thead><tr><th scope="col">Task</th>'
-        '<th scope="col">Outcome</th><th scope="col">Why</th>'
-        '<th scope="col">Could end by, beside this plan</th></tr></thead>'
-        f"<tbody>{body}</tbody></table></div>{note}</section>"
+        f'<div class="scroll short">{table_html("plain left", head, cells)}</div>{note}</section>'
     )
 
 
@@ -228,8 +228,12 @@ def _reproduce(summary: Summary, command: Sequence[str] | None) -> str:
         ("Energy counted until", _until(summary.plan.bill.boundary)),
     ]
     rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts)
-    shown = "" if command is None else f"<pre><code>{escape(shlex.join(command))}</code></pre>"
-    return f'{shown}<dl class="facts">{rows}</dl>'
+    return f'{command_html(command)}<dl class="facts">{rows}</dl>'
+
+
+def command_html(command: Sequence[str] | None) -> str:
+    """Return a command as a shell would take it."""
+    return "" if command is None else f"<pre><code>{escape(shlex.join(command))}</code></pre>"
 
 
 def _until(boundary: Boundary) -> str:

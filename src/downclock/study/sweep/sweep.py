@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from downclock.errors import InvalidInput
+from downclock.planners.portfolio import Progress
 from downclock.study.executor import completed
 from downclock.study.sweep.grid import Grid, Run
 from downclock.study.sweep.run import FAILED, REFUSED, run_one
@@ -20,7 +21,6 @@ from downclock.study.sweep.summary import SweepSummary, summarised
 LOG, TABLE = "runs.jsonl", "runs.parquet"
 
 Workers: TypeAlias = AbstractContextManager[Executor | None]
-Progress: TypeAlias = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)

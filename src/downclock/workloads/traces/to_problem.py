@@ -207,18 +207,11 @@ def _problem(
         columns["power_w"] = [w if k else None for w, k in zip(trace.power_w, known, strict=True)]
     return load_problem(
         cluster,
-        _table(trace.ledger.source, columns, len(trace)),
+        Table.of(trace.ledger.source, columns),
         epoch=epoch,
         timezone=choices.zone,
         archetype=choices.archetype,
     )
-
-
-def _table(source: str | Path, columns: dict[str, Any], rows: int) -> Table:
-    import pyarrow as pa
-
-    data = {name: pa.chunked_array([pa.array(column)]) for name, column in columns.items()}
-    return Table(source, data, rows)
 
 
 def _applications(trace: Trace, cluster: Cluster) -> Names:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -143,10 +143,9 @@ class Trace:
         return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
 
 
-_COLUMNS = (
-    *("name", "queue", "application", "kind", "hosts", "submit_s", "start_s", "end_s", "run_s"),
-    *("limit_s", "deadline_s", "power_w", "processors", "part", "asked_s", "rows", "started"),
-)
+_COLUMNS = [
+    each.name for each in fields(Trace) if each.type in ("Names", "Floats", "Ints", "Bools")
+]
 
 
 @dataclass(slots=True)
@@ -216,11 +215,8 @@ def _unique(name: str, seen: dict[str, int], format: Format) -> str:
 
 def _nothing(ledger: Ledger, counted: str) -> str:
     why = [f"{reason}: {rows:,}" for reason, (rows, _) in ledger.dropped.items()]
-    hint = (
-        f" (--count says what counts, here {counted})"
-        if f"uses no {counted}" in ledger.dropped
-        else ""
-    )
+    idle = f"uses no {counted}" in ledger.dropped
+    hint = f" (--count says what counts, here {counted})" if idle else ""
     first = f"; {ledger.complaints[0]}" if ledger.complaints else ""
     return f"holds no job that ran{' (' + ', '.join(why) + ')' if why else ''}{hint}{first}"
 
