@@ -94,13 +94,13 @@ def _headline(asked: WhatIf) -> str:
 
 
 def _asleep(asked: WhatIf) -> str:
-    """Say how much of it is sleep: that part needs no slower clock and no other plan."""
+    """Say what sleep alone saves (`race`): that part needs no slower clock."""
     ran, race = asked.usual.figures[:2]
     said = f" As it ran, processors were busy {percent(asked.busy)} of the time"
     saved = 1.0 - race.energy_j / ran.energy_j
     if saved <= 0.0:
         return f"{said}."
-    return f"{said}; letting idle servers sleep saves {percent(saved)} by itself."
+    return f"{said}; full speed with idle servers asleep already saves {percent(saved)}."
 
 
 def _better(asked: WhatIf) -> str:
