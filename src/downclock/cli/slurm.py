@@ -12,7 +12,6 @@ from downclock.cli import options
 
 if TYPE_CHECKING:
     from downclock.adapters.slurm.planner import Planner, Step
-    from downclock.adapters.slurm.site import SlurmSite
 
 EPILOG = """\b
 Example:
@@ -33,16 +32,11 @@ def command() -> None:
     """
 
 
-def _read(path: str) -> SlurmSite:
-    from downclock.adapters.slurm.site import read_site
-
-    return read_site(path)
-
-
 def _planner(path: str, *, dry: bool) -> Planner:
     from downclock.adapters.slurm.planner import Planner
+    from downclock.adapters.slurm.site import read_site
 
-    return Planner(_read(path), dry=dry)
+    return Planner(read_site(path), dry=dry)
 
 
 def _sub(name: str) -> Callable[[Callable[..., Any]], None]:
@@ -62,11 +56,7 @@ def plan(session: options.Session, site: str) -> None:
 
     Prints every job with its node, clock and start, and the exact commands.
     """
-    from downclock.report.slurm import plan_page
-
-    with session.working("asking Slurm and planning"), _planner(site, dry=True) as planner:
-        page = plan_page(planner, planner.step(), dry=True)
-    session.show(page)
+    _step(session, site, dry=True)
 
 
 @_sub("apply")
@@ -74,13 +64,18 @@ def plan(session: options.Session, site: str) -> None:
 @options.form
 def apply(session: options.Session, site: str) -> int:
     """Plan once and carry it out. Exit code 1: Slurm refused some of it."""
+    return 1 if _step(session, site, dry=False).trouble else 0
+
+
+def _step(session: options.Session, site: str, *, dry: bool) -> Step:
+    """Plan once and show it."""
     from downclock.report.slurm import plan_page
 
-    with session.working("asking Slurm and planning"), _planner(site, dry=False) as planner:
+    with session.working("asking Slurm and planning"), _planner(site, dry=dry) as planner:
         step = planner.step()
-        page = plan_page(planner, step, dry=False)
+        page = plan_page(planner, step, dry=dry)
     session.show(page)
-    return 1 if step.trouble else 0
+    return step
 
 
 @_sub("watch")
@@ -134,10 +129,11 @@ def learn(session: options.Session, site: str, output: str) -> None:
     """
     from downclock.adapters.slurm.learn import learn, write_learnt
     from downclock.adapters.slurm.log import Log
+    from downclock.adapters.slurm.site import read_site
     from downclock.adapters.slurm.spool import read_spool
     from downclock.report.slurm import learnt_page
 
-    told = _read(site)
+    told = read_site(site)
     with session.working("learning"):
         library, found = learn(told, Log(told.log, dry=True), read_spool(told.spool))
     write_learnt(library, found, output)
