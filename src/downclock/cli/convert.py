@@ -92,21 +92,17 @@ def command(
     and may pause, what is left of a task's last slot is waste, and the prices become part of the
     problem, which starts at their first row.
     """
+    from downclock.workloads.wfformat import is_wfformat
+
     if cores is not None:
         make = _on_chip if asked["slot_s"] is None else _in_slots
         return _graph(session, source, make, output, cores=cores, **asked)
-    if not _is_graph(source):
+    if not (source.lower().endswith(".stg") or is_wfformat(source)):
         return _trace(session, source, trace, ran, output)
     if trace["cluster"] is None:
         rule = "a task graph needs it, or the --cluster that runs it"
         raise click.UsageError(f"Missing option '--cores': {rule}")
     return _graph(session, source, _on_cluster, output, trace=trace, **asked)
-
-
-def _is_graph(source: str) -> bool:
-    from downclock.workloads.wfformat import is_wfformat
-
-    return source.lower().endswith(".stg") or is_wfformat(source)
 
 
 def _trace(

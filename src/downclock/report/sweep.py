@@ -67,7 +67,7 @@ def _cells_table(sweep: Sweep) -> Table:
         (
             _label(sweep, cell, None),
             f"{cell.value.count:,}",
-            _amount(cell.value.value, shown),
+            energy(cell.value.value) if shown == "energy" else f"{cell.value.value:.5g}",
             _part(cell.value.half / cell.value.value if cell.value.value else np.nan),
             *_difference_cells(cell.difference),
         )
@@ -90,10 +90,6 @@ def _difference_cells(mean: Mean | None) -> tuple[str, str]:
         return "", ""
     sign = "+" if mean.value > 0.0 else ""
     return sign + percent(mean.value), _part(mean.half)
-
-
-def _amount(value: float, shown: str) -> str:
-    return energy(value) if shown == "energy" else f"{value:.5g}"
 
 
 def _part(fraction: float) -> str:

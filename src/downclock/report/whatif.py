@@ -67,12 +67,13 @@ def whatif_html(asked: WhatIf, *, command: Sequence[str] | None = None) -> str:
     """Return the page; the same input gives the same text."""
     ledger = asked.found.trace.ledger
     told = (*asked.assumptions, *malformed_notes(ledger))
+    cells = [(what, rest) for what, *rest in row_cells(ledger)]
     parts = {
         "title": escape(Path(ledger.source).name),
         "subtitle": escape(_subtitle(asked)),
         "style": asset("page.css"),
         "coverage": escape(coverage_line(asked.found) + "."),
-        "rows": _rows(asked),
+        "rows": table_html("plain rows", ("rows that", "number", ledger.hours), cells),
         "headline": escape(_headline(asked)),
         "cards": "".join(card_html(*card) for card in _cards(asked)),
         "bars": energy_bars(list(asked.bills.items()), words=_wh) + _unbilled(asked),
@@ -139,10 +140,11 @@ def _subtitle(asked: WhatIf) -> str:
 
 def _cards(asked: WhatIf) -> list[tuple[str, str, str]]:
     usual, ours = asked.usual, asked.usual.figures[-1]
+    currency = asked.found.problem.prices.currency
     found = []
     told: tuple[tuple[str, str, Callable[[float], str]], ...] = (
         ("Energy saved", "energy_j", _wh),
-        ("Money saved", "money", lambda amount: f"{amount:,.2f} {_currency(asked)}"),
+        ("Money saved", "money", lambda amount: f"{amount:,.2f} {currency}"),
         ("CO2 saved", "carbon_kg", _mass),
     )
     for title, what, words in told:
@@ -167,10 +169,6 @@ def _mass(kg: float) -> str:
 def _wh(energy_j: float) -> str:
     """Energy as those who pay for it say it."""
     return prefixed(1000.0 * energy_j / J_PER_KWH, "Wh")
-
-
-def _currency(asked: WhatIf) -> str:
-    return asked.found.problem.prices.currency
 
 
 def _tables(
@@ -209,16 +207,12 @@ def _knob(
     body = []
     for case, (setting, *cells) in rows:
         kind = ' class="usual"' if case is asked.usual else ""
-        bar = f'<span class="less" style="width:{_bar(case):.1f}px"></span>'
+        pixels = 200.0 * min(0.4, max(0.0, case.saved(CAPPED) or 0.0))
+        bar = f'<span class="less" style="width:{pixels:.1f}px"></span>'
         told = [f"<td>{escape(cell)}{bar if k == 3 else ''}</td>" for k, cell in enumerate(cells)]
         body.append(f'<tr{kind}><th scope="row">{escape(setting)}</th>{"".join(told)}</tr>')
     table = f"<thead><tr>{top}</tr></thead><tbody>{''.join(body)}</tbody>"
     return f'<div class="scroll"><table class="plain knobs">{table}</table></div>'
-
-
-def _bar(case: Case) -> float:
-    """Length of the bar beside a saving over the best static cap, in pixels."""
-    return 200.0 * min(0.4, max(0.0, case.saved(CAPPED) or 0.0))
 
 
 def _unbilled(asked: WhatIf) -> str:
@@ -227,9 +221,3 @@ def _unbilled(asked: WhatIf) -> str:
     said = ", ".join(f"{policy} {jobs:,}" for policy, jobs in left)
     note = f"Without what is charged for jobs left out ({said})."
     return f'<p class="note">{escape(note)}</p>' if left else ""
-
-
-def _rows(asked: WhatIf) -> str:
-    ledger = asked.found.trace.ledger
-    cells = [(what, rest) for what, *rest in row_cells(ledger)]
-    return table_html("plain rows", ("rows that", "number", ledger.hours), cells)
