@@ -41,8 +41,7 @@ class Comparison:
 
     def amount(self, each: Planned) -> float:
         """What is to be least."""
-        value = each.value if self.objective is not None else None
-        return each.bill.total_j if value is None else value.amount
+        return each.bill.total_j if self.objective is None else each.amount
 
     def rank(self, each: Planned) -> tuple[int, float]:
         """Order of plans: those that complete more tasks first, then by what is to be least."""

@@ -65,6 +65,11 @@ class Planned:
         return 0.0 if abs(gap) < TOLERANCE else gap
 
     @property
+    def amount(self) -> float:
+        """What is to be least: energy, or the value under the objective."""
+        return self.bill.total_j if self.value is None else self.value.amount
+
+    @property
     def done(self) -> int:
         """Number of tasks that run."""
         return int(np.sum(self.schedule.outcomes.status == DONE))

@@ -52,10 +52,7 @@ class Summary:
         """
         if not self.plan.runs_the_tasks_of(other):
             return None
-        ours, total = self.plan.bill.total_j, other.bill.total_j
-        if self.plan.value is not None and other.value is not None:
-            ours, total = self.plan.value.amount, other.value.amount
-        return 1.0 - ours / total if total else 0.0
+        return 1.0 - self.plan.amount / other.amount if other.amount else 0.0
 
     def saved_on_both(self, other: Planned) -> tuple[float, int]:
         """Part saved on the tasks that both do, of their running alone, and how many those are.
