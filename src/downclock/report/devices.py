@@ -89,7 +89,7 @@ def _range(clocks: Sequence[int]) -> str:
 
 def sweep_page(rows: Sequence[Mapping[str, str]], output: str) -> Page:
     """Means of a sweep by setting, with the half-widths of their 95 % confidence intervals."""
-    knobs = [k for k in ("core_mhz", "memory_mhz", "power_limit_w") if k in rows[0]]
+    knobs = [knob for knob in _KNOBS if knob in rows[0]]
     groups: dict[tuple[float, ...], list[Mapping[str, str]]] = {}
     for row in rows:
         groups.setdefault(tuple(float(row[knob]) for knob in knobs), []).append(row)
@@ -104,17 +104,14 @@ def sweep_page(rows: Sequence[Mapping[str, str]], output: str) -> Page:
     notes = [f"next: downclock fit {output} --kind NAME{_default(records[0])} -o library.json"]
     if min(each["time_s"] for each in records) < COARSE_S:
         notes.insert(0, f"runs under {COARSE_S:g} s are measured coarsely: give them more work")
-    table = Table(_head(knobs), tuple(_mean_row(each, knobs) for each in records), text=())
+    head = (*(_KNOBS[k] for k in knobs), "runs", "time", "±", "power", "±", "energy", "±")
+    table = Table(head, tuple(_mean_row(each, knobs) for each in records), text=())
     return Page(lines, (table,), tuple(notes), {"application": name, "settings": records}, records)
 
 
+_KNOBS = {"core_mhz": "core", "memory_mhz": "memory", "power_limit_w": "limit"}
 _UNITS = {"core_mhz": "MHz", "memory_mhz": "MHz memory", "power_limit_w": "W"}
 _MEASURED = {"time_s": "s", "power_w": "W", "energy_j": "J"}
-
-
-def _head(knobs: Sequence[str]) -> tuple[str, ...]:
-    words = {"core_mhz": "core", "memory_mhz": "memory", "power_limit_w": "limit"}
-    return (*(words[knob] for knob in knobs), "runs", "time", "±", "power", "±", "energy", "±")
 
 
 def _means(group: Sequence[Mapping[str, str]]) -> dict[str, float]:

@@ -44,10 +44,6 @@ from downclock.units import Bools, Floats, Ints, Names, slack
 from downclock.workloads.traces.to_problem import Choices, Converted, due
 from downclock.workloads.traces.trace import Trace
 
-SLACK = (1.25, 3.0, 5.0)
-SHARES = (0.5, 0.0)
-ERRORS = (0.2, 0.5)
-
 TIME, SLEEP, CLOCKS = "time that jobs have", "servers", "jobs that may be slowed down"
 ESTIMATES, PRICES = "run times", "prices"
 """What is changed, one at a time."""
@@ -75,9 +71,9 @@ class Knobs:
         seed: of the jobs that may not be slowed down, and of run times.
     """
 
-    slack: tuple[float, ...] = SLACK
-    shares: tuple[float, ...] = SHARES
-    errors: tuple[float, ...] = ERRORS
+    slack: tuple[float, ...] = (1.25, 3.0, 5.0)
+    shares: tuple[float, ...] = (0.5, 0.0)
+    errors: tuple[float, ...] = (0.2, 0.5)
     prices: tuple[tuple[str, Prices], ...] = ()
     seed: int = 0
 

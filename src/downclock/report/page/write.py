@@ -131,27 +131,31 @@ def energy_bars(
     longest = max([bill.total_j for _, bill in plans] + [bound_j]) or 1.0
     rows = []
     for name, bill in plans:
-        pieces = "".join(
-            f'<span class="part {part}" style="width:{100.0 * joules / longest:.4f}%"'
-            f' title="{part}: {words(joules)}"></span>'
+        parts = [
+            (part, joules / longest, f"{part}: {words(joules)}")
             for part, joules in bill.energy_j.items()
             if joules > 0.0
-        )
-        rows.append(
-            f'<div class="bar"><span class="name">{escape(name)}</span>'
-            f'<span class="track">{pieces}</span>'
-            f'<span class="value">{words(bill.total_j)}</span></div>'
-        )
+        ]
+        rows.append(_bar(name, parts, words(bill.total_j)))
     if bound_j > 0.0:
-        rows.append(
-            '<div class="bar"><span class="name">lower bound</span><span class="track">'
-            f'<span class="part bound" style="width:{100.0 * bound_j / longest:.4f}%"></span>'
-            f'</span><span class="value">{words(bound_j)}</span></div>'
-        )
+        rows.append(_bar("lower bound", [("bound", bound_j / longest, "")], words(bound_j)))
     used = [part for part in PARTS if any(bill.energy_j[part] > 0.0 for _, bill in plans)]
     legend = "".join(f'<li><span class="part {part}"></span>{part}</li>' for part in used)
     bars = f'<div class="bars" aria-hidden="true">{"".join(rows)}</div>'
     return f'{bars}<ul class="legend">{legend}</ul>'
+
+
+def _bar(name: str, parts: Iterable[tuple[str, float, str]], value: str) -> str:
+    """One bar of parts: what each is, its share of the track, and words that show above it."""
+    pieces = "".join(
+        f'<span class="part {part}" style="width:{100.0 * share:.4f}%"'
+        + (f' title="{words}"></span>' if words else "></span>")
+        for part, share, words in parts
+    )
+    return (
+        f'<div class="bar"><span class="name">{escape(name)}</span>'
+        f'<span class="track">{pieces}</span><span class="value">{value}</span></div>'
+    )
 
 
 def _comparison(summary: Summary) -> str:
@@ -186,14 +190,9 @@ def _use(summary: Summary) -> str:
     """How busy the processors of each kind are, as bars."""
     rows = []
     for each in use_of_kinds(summary.problem, summary.plan.schedule):
-        awake, busy = 100.0 * each.awake, 100.0 * each.busy
+        parts = [("run", each.busy, ""), ("idle", max(0.0, each.awake - each.busy), "")]
         said = f"{percent(each.busy)} busy, {percent(each.awake)} awake"
-        rows.append(
-            f'<div class="bar"><span class="name">{escape(each.kind)}, {each.processors:,}</span>'
-            f'<span class="track"><span class="part run" style="width:{busy:.4f}%"></span>'
-            f'<span class="part idle" style="width:{max(0.0, awake - busy):.4f}%"></span></span>'
-            f'<span class="value">{said}</span></div>'
-        )
+        rows.append(_bar(f"{each.kind}, {each.processors:,}", parts, said))
     return "".join(rows)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -71,7 +71,7 @@ def sweep(
     """
     made_by = version("downclock")
     keys = {run: run.key(made_by) for run in grid.runs}
-    with Log(folder / LOG, fresh=fresh) as log:
+    with closing(Log(folder / LOG, fresh=fresh)) as log:
         left = [run for run in grid.runs if _to_do(log, keys[run])]
         _work_off(_by_problem(left), keys, log, workers, progress)
         rows = tuple(log.rows[keys[run]] for run in grid.runs)
