@@ -212,8 +212,8 @@ def _columns(text: str) -> dict[str, str]:
 
 def columns(help: str) -> Callable[[F], F]:
     """Add ``--columns``: what a file calls our columns."""
-    how = {"metavar": "OURS=THEIRS,...", "callback": reading(_columns)}
-    return click.option("--columns", **how, help=help)
+    read = reading(_columns)
+    return click.option("--columns", metavar="OURS=THEIRS,...", callback=read, help=help)
 
 
 _PROBLEM_OPTIONS: tuple[Callable[[Any], Any], ...] = (

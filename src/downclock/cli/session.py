@@ -103,8 +103,9 @@ class Session:
             text = result if isinstance(result, str) else rendered(result, self.form)
             self.write(text, self.result_file)
         elif not self.quiet:
-            how = {"width": width(), "style": _style()}
-            _print(result if isinstance(result, str) else rendered(result, self.form, **how))
+            if not isinstance(result, str):
+                result = rendered(result, self.form, width=width(), style=_style())
+            _print(result)
 
 
 def width() -> int:

@@ -12,11 +12,10 @@ from downclock.files import write_text_atomically
 from downclock.quantities import count, duration, percent, prefixed
 from downclock.report.converted import coverage_line, malformed_notes, row_cells, row_records
 from downclock.report.page.write import (
-    asset,
     card_html,
     command_html,
     energy_bars,
-    filled,
+    framed,
     table_html,
 )
 from downclock.report.tables import Page, Table
@@ -71,7 +70,6 @@ def whatif_html(asked: WhatIf, *, command: Sequence[str] | None = None) -> str:
     parts = {
         "title": escape(Path(ledger.source).name),
         "subtitle": escape(_subtitle(asked)),
-        "style": asset("page.css"),
         "coverage": escape(coverage_line(asked.found) + "."),
         "rows": table_html("plain rows", ("rows that", "number", ledger.hours), cells),
         "headline": escape(_headline(asked)),
@@ -82,7 +80,7 @@ def whatif_html(asked: WhatIf, *, command: Sequence[str] | None = None) -> str:
         "reproduce": command_html(command),
         "version": escape(version("downclock")),
     }
-    return filled("whatif.html", parts)
+    return framed("whatif.html", parts)
 
 
 def _headline(asked: WhatIf) -> str:

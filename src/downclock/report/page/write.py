@@ -68,17 +68,20 @@ def report_html(summary: Summary, *, command: Sequence[str] | None = None) -> st
         "comparison": _comparison(summary),
         "left-out": _left_out(summary),
         "reproduce": _reproduce(summary, command),
-        "style": asset("page.css"),
         "data": page_data(summary),
         "curves": curve_data(summary.problem),
         "script": "\n".join(asset(f"{name}.js") for name in SCRIPTS),
     }
-    return filled("page.html", parts)
+    return framed("page.html", parts, "script-src 'unsafe-inline'; ")
 
 
-def filled(template: str, parts: Mapping[str, str]) -> str:
-    """Return a template with each ``{{name}}`` replaced by its part."""
-    pieces = asset(template).split("{{")
+def framed(template: str, parts: Mapping[str, str], scripts: str = "") -> str:
+    """Return a page: each ``{{name}}`` of its template is replaced by its part.
+
+    ``scripts`` is what the page may run, in words of a content security policy.
+    """
+    parts = {**parts, "style": asset("page.css"), "scripts": scripts}
+    pieces = asset("frame.html").replace("{{body}}", asset(template)).split("{{")
     text = [pieces[0]]
     for piece in pieces[1:]:
         name, _, rest = piece.partition("}}")
