@@ -24,7 +24,7 @@ TABLES = (".csv", ".json", ".parquet", ".pq")
 
 @options.command("compare", EPILOG)
 @options.problem_files("CLUSTER JOBS | PROBLEM... | FOLDER...", folders=True)
-@click.option(
+@options.policies(
     "--policies",
     metavar="SPEC,...",
     help="Which to compare; parameters after a colon. [default: all that apply]",
@@ -44,7 +44,7 @@ TABLES = (".csv", ".json", ".parquet", ".pq")
 def command(
     session: options.Session,
     source: options.Source,
-    policies: str | None,
+    policies: list[str] | None,
     knowing: Knowing | None,
     objective: str | None,
     boundary: options.Boundary,
@@ -72,13 +72,12 @@ def command(
         if beside is not None and len(problems) > 1:
             raise click.UsageError("--beside is a schedule of one problem: give one")
         given = source.read_beside(problems[0], beside)
-    specs = None if policies is None else _specs(policies)
     with session.progress("planning") as bar:
         by = objective_or_none(objective)
         how: dict[str, Any] = {"boundary": boundary, "progress": bar, "objective": by}
         how["knowing"] = knowing
-        alone = [compare(problems[0], specs, beside=given, **how)] if given else None
-        found = alone or compare(problems, specs, **how)
+        alone = [compare(problems[0], policies, beside=given, **how)] if given else None
+        found = alone or compare(problems, policies, **how)
     page = comparison_page(*found)
     if plot is not None:
         from downclock.report.figures import compare_figure
@@ -105,17 +104,6 @@ def _problems(source: options.Source) -> list[options.Problem]:
         else:
             paths.append(given)
     return [source.of(path).load() for path in paths]
-
-
-def _specs(text: str) -> list[str]:
-    """Split specs at commas; a part without a name of its own belongs to the spec before it."""
-    specs: list[str] = []
-    for part in text.split(","):
-        if "=" in part.partition(":")[0] and specs:
-            specs[-1] += f",{part}"
-        elif part:
-            specs.append(part)
-    return specs
 
 
 def _write(session: options.Session, page: options.Page, path: str) -> None:

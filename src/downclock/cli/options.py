@@ -79,6 +79,22 @@ objective = click.option(
 )
 
 
+def _specs(text: str) -> list[str]:
+    """Split specs at commas; a part without a name of its own belongs to the spec before it."""
+    specs: list[str] = []
+    for part in text.split(","):
+        if "=" in part.partition(":")[0] and specs:
+            specs[-1] += f",{part}"
+        elif part:
+            specs.append(part)
+    return specs
+
+
+def policies(name: str, **settings: Any) -> Callable[[F], F]:
+    """Add an option that lists policies, each with its parameters."""
+    return click.option(name, callback=reading(_specs), **settings)
+
+
 def finite(ctx: click.Context, param: click.Parameter, number: float | None) -> float | None:
     """Refuse what no range refuses: nan, and infinity."""
     if number is not None and not math.isfinite(number):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import click
-
 from downclock.cli import options
 from downclock.errors import InvalidInput, InvalidSchedule
 
@@ -18,7 +16,7 @@ Example:
 @options.output(
     "The page (.html).", default="report.html", show_default=True, suffixes=options.PAGES
 )
-@click.option(
+@options.policies(
     "--baselines",
     metavar="NAMES",
     help="Policies to compare with, or none. [default: the usual ones for the problem]",
@@ -32,7 +30,7 @@ def command(
     session: options.Session,
     source: options.Source,
     output: str,
-    baselines: str | None,
+    baselines: list[str] | None,
     gantt: str | None,
     power: str | None,
     trace: str | None,
@@ -52,9 +50,9 @@ def command(
     with session.working("reading"):
         problem, schedule = source.load_with_schedule()
         given = source.read_beside(problem, beside)
-    names = None if baselines is None else baselines.split(",")
-    named = None if names is None else [name for name in names if name not in ("", "none")]
-    said = {"baselines": baselines, "beside": beside, "boundary": boundary, "output": output}
+    named = None if baselines is None else [name for name in baselines if name != "none"]
+    specs = None if baselines is None else ",".join(baselines)
+    said = {"baselines": specs, "beside": beside, "boundary": boundary, "output": output}
     words = source.words("report", **said)
     try:
         with session.progress("planning the baselines") as progress:
