@@ -151,6 +151,11 @@ def test_prices_are_repeated_and_planned_by(trace):
     assert found.usually["prices"] == "day, by energy"
 
 
+def test_a_policy_that_knows_what_comes_is_refused(trace):
+    with pytest.raises(InvalidInput, match="policy='known' looks at jobs before they arrive"):
+        whatif(trace, converted, Choices(), spec="known")
+
+
 def test_flat_prices_are_no_other_question(trace):
     """Where a joule costs the same at all times, the least energy is the least cost."""
     flat = Prices((("default", ZonePrices(price=Curve.constant(0.2))),))

@@ -20,7 +20,7 @@ from functools import partial
 import numpy as np
 
 from downclock.engine.play import play
-from downclock.engine.policy import Policy
+from downclock.engine.policy import Policy, foresees
 from downclock.errors import InvalidInput
 from downclock.planners.catalog import CATALOG, policy, with_parameter
 from downclock.planners.lists.policy import ListPolicy
@@ -149,7 +149,7 @@ def whatif(
         progress: told of each case.
 
     Raises:
-        InvalidInput: the policy can run no job of the trace.
+        InvalidInput: the policy can run no job of the trace, or is not online.
     """
     knobs = Knobs() if knobs is None else knobs
     tell = progress or (lambda what, done, of: None)
@@ -194,6 +194,9 @@ _NOTES = (
 def _runnable(found: Converted, convert: Callable[[Trace], Converted], spec: str) -> Converted:
     """Leave out the jobs that did not fit as it ran, or that the policy cannot run in time."""
     require_able(found.problem, policy(spec))
+    if foresees(policy(spec)):
+        rule = "looks at jobs before they arrive: name a policy that does not, such as late"
+        raise InvalidInput(rule, field="policy", value=spec)
     schedule = planned(found.problem, policy(spec))[0]
     fits = found.placement.placed & (schedule.outcomes.status == DONE)
     if fits.all():

@@ -125,7 +125,8 @@ def _window(trace: Trace, choices: Choices) -> Trace:
     begin_s = trace.submit_s[0] if choices.begin_s is None else choices.begin_s
     inside = (trace.submit_s >= begin_s) & (trace.submit_s < begin_s + choices.length_s)
     if not inside.any():
-        rule = f"no job was submitted in the {duration(choices.length_s)} from then on"
+        within = "" if np.isinf(choices.length_s) else f" in the {duration(choices.length_s)}"
+        rule = f"no job was submitted{within} from then on"
         raise InvalidInput(rule, source=trace.ledger.source)
     return trace.where(inside, OUTSIDE)
 
