@@ -95,7 +95,7 @@ def policies(name: str, **settings: Any) -> Callable[[F], F]:
     return click.option(name, callback=reading(_specs), **settings)
 
 
-def finite(ctx: click.Context, param: click.Parameter, number: float | None) -> float | None:
+def _finite(ctx: click.Context, param: click.Parameter, number: float | None) -> float | None:
     """Refuse what no range refuses: nan, and infinity."""
     if number is not None and not math.isfinite(number):
         raise click.BadParameter(f"{number} is not a finite number.", ctx, param)
@@ -107,14 +107,12 @@ def number(
 ) -> Callable[[F], F]:
     """Add an option that is a finite number from ``least`` (or ``above`` it) to ``most``."""
     allowed = click.FloatRange(least, most, min_open=above)
-    return click.option(name, type=allowed, callback=finite, **settings)
+    return click.option(name, type=allowed, callback=_finite, **settings)
 
 
-def whole(
-    name: str, least: int, most: int | None = None, *, metavar: str | None = "N", **settings: Any
-) -> Callable[[F], F]:
+def whole(name: str, least: int, most: int | None = None, **settings: Any) -> Callable[[F], F]:
     """Add an option that is a whole number."""
-    return click.option(name, type=click.IntRange(least, most), metavar=metavar, **settings)
+    return click.option(name, type=click.IntRange(least, most), metavar="N", **settings)
 
 
 def choice(*names: str, of: Sequence[str], **settings: Any) -> Callable[[F], F]:
