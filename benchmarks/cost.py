@@ -27,6 +27,7 @@ from pathlib import Path
 import numpy as np
 from tests.planners.slots.tiny import brute_force, tiny_graph
 
+from benchmarks.slot_graphs import near_barrier_graph, structured_graph
 from downclock.planners.slots.budget import sweep_search
 from downclock.planners.slots.model import SlotGraph
 from downclock.planners.slots.printed import solve_program
@@ -41,11 +42,9 @@ from downclock.workloads.gerhards import (
     alternating_prices,
     flat_prices,
     increasing_prices,
-    near_barrier_graph,
     random_graph,
     repeated_prices,
     slotted_workflow,
-    structured_graph,
 )
 from downclock.workloads.task_graph import TaskGraph
 from downclock.workloads.wfformat import read_wfformat

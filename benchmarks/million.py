@@ -30,12 +30,12 @@ LIMIT_GB = 2.0
 PICTURE = Path(__file__).parent.parent / "docs" / "images" / "million.svg"
 
 RATIOS = {
-    "convert": 10.9,
-    "plan": 4.4,
-    "verify": 1.6,
-    "account": 1.7,
-    "simulate": 19.6,
-    "report": 10.4,
+    "convert": 11.5,
+    "plan": 3.3,
+    "verify": 1.4,
+    "account": 1.9,
+    "simulate": 10.6,
+    "report": 9.6,
 }
 """CPU seconds beside the rival's of a million jobs, when last looked at."""
 

@@ -55,6 +55,14 @@ class Table:
     row_count: int
     line: Callable[[int], int | None] = field(default=lambda row: None)
 
+    @classmethod
+    def of(cls, source: str | Path, columns: Mapping[str, Any]) -> Table:
+        """Columns of values that no file holds; ``source`` is named in complaints all the same."""
+        import pyarrow as pa
+
+        data = {name: pa.chunked_array([pa.array(each)]) for name, each in columns.items()}
+        return cls(source, data, len(next(iter(data.values()))))
+
     def __len__(self) -> int:
         return self.row_count
 

@@ -402,3 +402,16 @@ def test_completion_prints_a_script(run, shell):
     ran = run("completion", shell)
     assert ran.code == 0
     assert "_DOWNCLOCK_COMPLETE" in ran.out
+
+
+def test_baselines_of_a_report_may_have_several_parameters(run, files, schedule):
+    page = files.path("report.html")
+    given = ["--baselines", "edl:theta=0.9,rho=120,race", "--output", page]
+    ran = run("report", files.cluster, files.jobs, schedule, *given)
+    assert ran.code == 0, ran.err
+    text = Path(page).read_text()
+    assert "edl:theta=0.9,rho=120, race</dd>" in text
+    assert "--baselines edl:theta=0.9,rho=120,race" in text
+    given[1] = "none"
+    assert run("report", files.cluster, files.jobs, schedule, *given).code == 0
+    assert "<dt>Baselines</dt><dd>none</dd>" in Path(page).read_text()

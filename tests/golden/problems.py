@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import cache
 
 import numpy as np
+from benchmarks.slot_graphs import structured_graph
 
 from downclock import ClockTable, Curve, Platform, Prices, Problem, Schedule, ServerSpec, ZonePrices
 from downclock.engine.policy import Policy
@@ -26,7 +27,6 @@ from downclock.workloads.gerhards import (
     increasing_prices,
     random_graph,
     slotted_problem,
-    structured_graph,
 )
 from tests.generated import random_problem
 

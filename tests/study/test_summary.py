@@ -16,6 +16,7 @@ from downclock.schedule.schedule import REJECTED
 from downclock.study import planned as planned_module
 from downclock.study.baselines import chosen_policy, usual_baselines
 from downclock.study.summary import judge, summarise
+from downclock.workloads import mei
 from tests.laws.test_policies import problem_of
 
 
@@ -36,6 +37,18 @@ def test_a_policy_is_as_good_as_its_spec(day) -> None:
     by_value = summarise(day[0], policy("edl:theta=0.9"), baselines=())
     assert by_spec.plan.policy == by_value.plan.policy == "edl:theta=0.9"
     assert by_spec.plan.bill.total_j == by_value.plan.bill.total_j
+
+
+def test_no_program_is_solved_for_the_bound_of_very_many_tasks(monkeypatch) -> None:
+    def bound_j(**how: bool) -> float:
+        cluster = mei.Cluster(pairs=8, per_server=4)
+        problem = mei.offline(0, utilisation=0.01, cluster=cluster)  # 20 tasks
+        return summarise(problem, "edl", baselines=(), **how).plan.bound_j
+
+    at_once_j = bound_j(prove=False)
+    assert bound_j() > 1.004 * at_once_j
+    monkeypatch.setattr(planned_module, "PROVED", 19)
+    assert bound_j() == at_once_j
 
 
 def test_savings_are_only_said_of_the_same_tasks(day) -> None:

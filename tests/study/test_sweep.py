@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -22,11 +23,11 @@ from downclock.report.sweep import sweep_figure, sweep_page
 from downclock.report.tables import rendered
 from downclock.study.compare import compare
 from downclock.study.executor import pool
+from downclock.study.mean import Mean
 from downclock.study.sweep import store
 from downclock.study.sweep.grid import Grid, read_grid
 from downclock.study.sweep.run import PROVENANCE, _judge, made_problem, run_one
 from downclock.study.sweep.store import Log
-from downclock.study.sweep.summary import Mean
 from downclock.study.sweep.sweep import LOG, TABLE, Sweep, sweep
 from tests.conftest import ROOT
 
@@ -270,13 +271,13 @@ def test_words_and_numbers_in_one_column_are_words(swept, tmp_path):
 
 def test_what_a_killed_process_left_of_a_line_is_dropped(tmp_path):
     path = tmp_path / LOG
-    with Log(path) as log:
+    with closing(Log(path)) as log:
         log.add("a", {"x": 1.5})
         log.add("b", {"x": np.inf})
     whole = path.read_bytes()
     for cut in range(1, 20):
         path.write_bytes(whole[:-cut])
-        with Log(path) as log:
+        with closing(Log(path)) as log:
             assert log.rows == {"a": {"x": 1.5}}
             log.add("b", {"x": np.inf})
         assert path.read_bytes() == whole
@@ -295,13 +296,16 @@ def test_the_log_of_another_version_is_not_gone_on_with(tmp_path, head):
     (tmp_path / LOG).write_text(head + "\n")
     with pytest.raises(InvalidInput, match=r"line 1: is not a log of this version"):
         Log(tmp_path / LOG)
-    with Log(tmp_path / LOG, fresh=True) as log:
+    with closing(Log(tmp_path / LOG, fresh=True)) as log:
         assert not log.rows
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs flock")
 def test_two_sweeps_do_not_write_in_one_folder(tmp_path):
-    with Log(tmp_path / LOG), pytest.raises(InvalidInput, match="another sweep writes there"):
+    with (
+        closing(Log(tmp_path / LOG)),
+        pytest.raises(InvalidInput, match="another sweep writes there"),
+    ):
         Log(tmp_path / LOG)
 
 

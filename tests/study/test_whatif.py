@@ -86,11 +86,11 @@ def test_the_page_says_how_much_of_the_saving_is_sleep(found):
     ran, race = found.usual.figures[:2]
     saved = 100.0 * (1.0 - race.energy_j / ran.energy_j)
     said = whatif_page(found).lines[1]
-    assert f"busy {100 * found.busy:.1f} % of the time; letting idle servers sleep saves" in said
-    assert f"saves {saved:.1f} % by itself" in said
+    assert f"busy {100 * found.busy:.1f} % of the time; full speed with" in said
+    assert f"idle servers asleep already saves {saved:.1f} %" in said
     less = replace(ran, energy_j=race.energy_j)
     awake = replace(found.usual, figures=(less, *found.usual.figures[1:]))
-    assert "sleep saves" not in whatif_page(replace(found, usual=awake)).lines[1]
+    assert "already saves" not in whatif_page(replace(found, usual=awake)).lines[1]
 
 
 def test_a_plan_saves_beside_all_others_and_more_time_saves_more(found):
@@ -149,6 +149,11 @@ def test_prices_are_repeated_and_planned_by(trace):
     longer = priced(found.found.problem, prices).prices.of("default").price
     assert longer.at(np.array([0.0, 30000.0, 57600.0, 90000.0])).tolist() == [0.5, 0.1, 0.5, 0.1]
     assert found.usually["prices"] == "day, by energy"
+
+
+def test_a_policy_that_knows_what_comes_is_refused(trace):
+    with pytest.raises(InvalidInput, match="policy='known' looks at jobs before they arrive"):
+        whatif(trace, converted, Choices(), spec="known")
 
 
 def test_flat_prices_are_no_other_question(trace):

@@ -394,6 +394,7 @@ def test_a_log_cut_in_its_gzip_stream_gives_the_rows_before(read):
     ("text", "rule"),
     [
         ("", "is empty"),
+        (f"timestamp,{'x' * 200_000},duration\n", "is not a CSV header: field larger than"),
         ("a,b\n1,2\n", "is no trace we know by its columns"),
         (PHILLY.replace("timestamp,", "stamp,"), "; philly would have 'timestamp' too: name its"),
         (PHILLY.splitlines()[0] + "\n", "holds no job that ran"),

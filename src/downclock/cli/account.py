@@ -31,8 +31,6 @@ def command(
     source: options.Source,
     boundary: options.Boundary,
     measured: str | None,
-    output: str | None,
-    form: options.Form,
 ) -> None:
     """Bill a schedule: energy, money, CO2.
 
@@ -58,4 +56,4 @@ def command(
         from downclock.report.slurm import beside_measured
 
         page = beside_measured(page, bill, read_spool(Path(measured)))
-    session.show(page, form, output)
+    session.show(page)

@@ -62,8 +62,7 @@ class Commands(click.Group):
         """Import one command."""
         if cmd_name not in COMMANDS:
             return None
-        command = importlib.import_module(f"downclock.cli.{cmd_name}").command
-        assert isinstance(command, click.Command)
+        command: click.Command = importlib.import_module(f"downclock.cli.{cmd_name}").command
         return command
 
     def resolve_command(
@@ -84,24 +83,13 @@ class Commands(click.Group):
         """Complete a command's name without importing any."""
         from click.shell_completion import CompletionItem
 
-        items: list[Any] = [
+        if incomplete.startswith("-"):
+            return click.Command.shell_complete(self, ctx, incomplete)
+        return [
             CompletionItem(name, help=text)
             for name, text in COMMANDS.items()
             if name.startswith(incomplete)
         ]
-        return (
-            items
-            if not incomplete.startswith("-")
-            else click.Command.shell_complete(self, ctx, incomplete)
-        )
-
-
-def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
-        from downclock import __version__
-
-        click.echo(f"downclock {__version__}")
-        ctx.exit()
 
 
 @click.group(
@@ -116,13 +104,8 @@ def _print_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None
     envvar="DOWNCLOCK_DEBUG",
     help="Show where an error happened (or DOWNCLOCK_DEBUG=1).",
 )
-@click.option(
-    "--version",
-    is_flag=True,
-    is_eager=True,
-    expose_value=False,
-    callback=_print_version,
-    help="Show the version.",
+@click.version_option(
+    package_name="downclock", message="downclock %(version)s", help="Show the version."
 )
 @click.pass_context
 def app(ctx: click.Context, debug: bool) -> None:

@@ -24,7 +24,7 @@ TABLES = (".csv", ".json", ".parquet", ".pq")
 
 @options.command("compare", EPILOG)
 @options.problem_files("CLUSTER JOBS | PROBLEM... | FOLDER...", folders=True)
-@click.option(
+@options.policies(
     "--policies",
     metavar="SPEC,...",
     help="Which to compare; parameters after a colon. [default: all that apply]",
@@ -38,20 +38,19 @@ TABLES = (".csv", ".json", ".parquet", ".pq")
 @options.objective
 @options.boundary
 @options.beside
-@options.file("--plot", help="Bars (.png, .svg or .pdf).")
-@options.output("Write the table (.csv, .json or .parquet).")
+@options.file("--plot", help="Bars (.png, .svg or .pdf).", suffixes=options.FIGURES)
+@options.output("Write the table (.csv, .json or .parquet).", suffixes=TABLES)
 @options.form
 def command(
     session: options.Session,
     source: options.Source,
-    policies: str | None,
+    policies: list[str] | None,
     knowing: Knowing | None,
     objective: str | None,
     boundary: options.Boundary,
     beside: str | None,
     plot: str | None,
     output: str | None,
-    form: options.Form,
 ) -> None:
     """Compare policies on one problem or many.
 
@@ -68,29 +67,25 @@ def command(
     from downclock.study.compare import compare
     from downclock.study.objective_value import objective_or_none
 
-    options.require_writable(output, TABLES)
-    options.require_writable(plot, (".png", ".svg", ".pdf"))
     with session.working("reading"):
         problems = _problems(source)
         if beside is not None and len(problems) > 1:
             raise click.UsageError("--beside is a schedule of one problem: give one")
         given = source.read_beside(problems[0], beside)
-    specs = None if policies is None else _specs(policies)
     with session.progress("planning") as bar:
         by = objective_or_none(objective)
         how: dict[str, Any] = {"boundary": boundary, "progress": bar, "objective": by}
         how["knowing"] = knowing
-        alone = [compare(problems[0], specs, beside=given, **how)] if given else None
-        found = alone or compare(problems, specs, **how)
+        alone = [compare(problems[0], policies, beside=given, **how)] if given else None
+        found = alone or compare(problems, policies, **how)
     page = comparison_page(*found)
     if plot is not None:
-        from downclock.report.figures import compare_figure, save_figure
+        from downclock.report.figures import compare_figure
 
-        save_figure(compare_figure(found), plot)
-        session.wrote(plot)
+        session.save(compare_figure(found), plot)
     if output is not None:
         _write(session, page, output)
-    session.show(page, form)
+    session.show(page)
 
 
 def _problems(source: options.Source) -> list[options.Problem]:
@@ -111,19 +106,7 @@ def _problems(source: options.Source) -> list[options.Problem]:
     return [source.of(path).load() for path in paths]
 
 
-def _specs(text: str) -> list[str]:
-    """Split specs at commas; a part without a name of its own belongs to the spec before it."""
-    specs: list[str] = []
-    for part in text.split(","):
-        if "=" in part.partition(":")[0] and specs:
-            specs[-1] += f",{part}"
-        elif part:
-            specs.append(part)
-    return specs
-
-
 def _write(session: options.Session, page: options.Page, path: str) -> None:
-    from downclock.files import write_text_atomically
     from downclock.report.tables import plain, rendered
 
     suffix = Path(path).suffix.lower()
@@ -133,6 +116,6 @@ def _write(session: options.Session, page: options.Page, path: str) -> None:
         rows = plain(list(page.records))
         names = list(dict.fromkeys(name for row in rows for name in row))
         write_columns({name: [row.get(name) for row in rows] for name in names}, path)
+        session.wrote(path)
     else:
-        write_text_atomically(path, rendered(page, "json" if suffix == ".json" else "csv"))
-    session.wrote(path)
+        session.write(rendered(page, "json" if suffix == ".json" else "csv"), path)

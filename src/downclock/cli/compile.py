@@ -47,7 +47,7 @@ def command(session: options.Session, /, policies: tuple[str, ...]) -> None:
     if loops:
         what = f"{count(len(loops), 'loop')} compiled in {duration(took_s)}"
     data = {"ready": list(specs), "compiled": loops, "seconds": took_s}
-    session.show(Page(lines=(f"ready: {', '.join(specs)}; {what}",), data=data), "table")
+    session.show(Page(lines=(f"ready: {', '.join(specs)}; {what}",), data=data))
 
 
 def _compile(spec: str) -> tuple[list[str], float]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from downclock.cli import options
-from downclock.cli.trace_options import read_duration, read_told, trace_options
+from downclock.cli.trace_options import read_length, read_told, trace_options
 
 if TYPE_CHECKING:
     from downclock.workloads.task_graph import TaskGraph
@@ -36,65 +36,33 @@ least energy is faster than both; a task that begins again after a failure may b
 @click.argument("source", metavar="TRACE|GRAPH", type=click.Path())
 @trace_options
 @options.file("--ran", help="Also write the trace as it ran, a schedule (.parquet, .json, .csv).")
-@click.option(
-    "--cores", type=click.IntRange(1, 4096), metavar="N", help="Of a task graph: how many cores."
-)
-@click.option(
-    "--deadline",
-    type=click.FloatRange(0.0, 1e12, min_open=True),
-    callback=options.finite,
-    metavar="SECONDS",
+@options.whole("--cores", 1, 4096, help="Of a task graph: how many cores.")
+@options.number(
+    "--deadline", 0.0, 1e12, above=True, metavar="SECONDS",
     help="Of all tasks. [default: the time of all work on one core at clock 1; in slots, what any"
     " list schedule needs; on a cluster, a wake and --deadline-factor times the longest path"
     " or the work spread over all processors]",
-)
+)  # fmt: skip
 @click.option("--per-core", is_flag=True, help="A clock per core, not one for the chip.")
-@click.option(
-    "--c1",
-    type=click.FloatRange(0.0, 1e9, min_open=True),
-    callback=options.finite,
-    default=1.0,
-    help="Power of a core: c1 f^alpha W. [default: 1]",
+@options.number(
+    "--c1", 0.0, 1e9, above=True, default=1.0, help="Power of a core: c1 f^alpha W. [default: 1]"
 )
-@click.option(
-    "--alpha",
-    type=click.FloatRange(1.0, 10.0, min_open=True),
-    callback=options.finite,
-    default=3.0,
-    help="The alpha of that. [default: 3]",
+@options.number(
+    "--alpha", 1.0, 10.0, above=True, default=3.0, help="The alpha of that. [default: 3]"
 )
-@click.option(
-    "--c2",
-    type=click.FloatRange(0.0, 1e9),
-    callback=options.finite,
-    default=0.0,
-    help="Chip adds c2 f W while it runs. [default: 0]",
-)
-@click.option(
-    "--c3",
-    type=click.FloatRange(0.0, 1e9),
-    callback=options.finite,
-    default=0.0,
-    help="Chip adds c3 W while it runs. [default: 0]",
-)
+@options.number("--c2", 0.0, 1e9, default=0.0, help="Chip adds c2 f W while it runs. [default: 0]")
+@options.number("--c3", 0.0, 1e9, default=0.0, help="Chip adds c3 W while it runs. [default: 0]")
 @click.option(
     "--slot",
     "slot_s",
-    callback=read_duration,
+    callback=read_length,
     metavar="DURATION",
     help="Time in slots, such as 1h: equal machines with clocks of 0.2 to 1, each its own.",
 )
 @options.file(
-    "--prices",
-    "--price",
-    help="Prices and CO2 intensity (CSV), with --slot or --cluster.",
+    "--prices", "--price", help="Prices and CO2 intensity (CSV), with --slot or --cluster."
 )
-@click.option(
-    "--columns",
-    callback=options.read_columns,
-    metavar="OURS=THEIRS,...",
-    help="Names of the price file's columns where they differ from ours.",
-)
+@options.columns("Names of the price file's columns where they differ from ours.")
 @click.option("--plan", "planned", is_flag=True, help="Plan it at once, as `downclock plan` does.")
 @options.output(
     "Write the problem (.json, of a trace also .parquet; of a list of nodes .toml).", required=True
@@ -108,7 +76,6 @@ def command(
     ran: str | None,
     cores: int | None,
     output: str,
-    form: options.Form,
     **asked: Any,
 ) -> int:
     """Turn a trace of a cluster, or a task graph, into a problem.
@@ -125,21 +92,17 @@ def command(
     and may pause, what is left of a task's last slot is waste, and the prices become part of the
     problem, which starts at their first row.
     """
+    from downclock.workloads.wfformat import is_wfformat
+
     if cores is not None:
         make = _on_chip if asked["slot_s"] is None else _in_slots
-        return _graph(session, source, make, output, form, cores=cores, **asked)
-    if not _is_graph(source):
-        return _trace(session, source, trace, ran, output, form)
+        return _graph(session, source, make, output, cores=cores, **asked)
+    if not (source.lower().endswith(".stg") or is_wfformat(source)):
+        return _trace(session, source, trace, ran, output)
     if trace["cluster"] is None:
         rule = "a task graph needs it, or the --cluster that runs it"
         raise click.UsageError(f"Missing option '--cores': {rule}")
-    return _graph(session, source, _on_cluster, output, form, trace=trace, **asked)
-
-
-def _is_graph(source: str) -> bool:
-    from downclock.workloads.wfformat import is_wfformat
-
-    return source.lower().endswith(".stg") or is_wfformat(source)
+    return _graph(session, source, _on_cluster, output, trace=trace, **asked)
 
 
 def _trace(
@@ -148,7 +111,6 @@ def _trace(
     told: dict[str, Any],
     ran: str | None,
     output: str,
-    form: options.Form,
 ) -> int:
     from downclock.problem.files.write_problem import SUFFIXES, write_problem
     from downclock.report.converted import converted_page
@@ -159,7 +121,7 @@ def _trace(
     from downclock.workloads.traces.to_problem import converted
 
     if told["map"] is None and is_node_list(source):
-        return _nodes(session, source, told, output, form)
+        return _nodes(session, source, told, output)
     options.require_writable(output, SUFFIXES)
     options.require_writable(ran, SCHEDULES)
     with session.working("reading and writing"):
@@ -170,14 +132,11 @@ def _trace(
         with session.working("writing the trace as it ran"):
             write_schedule(as_it_ran(found), found.problem, ran)
         session.wrote(ran)
-    session.show(converted_page(found), form)
+    session.show(converted_page(found))
     return 0
 
 
-def _nodes(
-    session: options.Session, source: str, told: dict[str, Any], output: str, form: options.Form
-) -> int:
-    from downclock.files import write_text_atomically
+def _nodes(session: options.Session, source: str, told: dict[str, Any], output: str) -> int:
     from downclock.problem.files.read_cluster import read_cluster
     from downclock.report.converted import malformed_notes
     from downclock.report.describe import cluster_page
@@ -189,10 +148,9 @@ def _nodes(
     options.require_writable(output, (".toml",))
     ledger = Ledger(source, told["strict"])
     data = cluster_of_nodes(csv_sheet(source, ledger), ledger, told["card"])
-    write_text_atomically(output, toml_text(data))
-    session.wrote(output)
+    session.write(toml_text(data), output)
     session.tell(malformed_notes(ledger))
-    session.show(cluster_page(read_cluster(output)), form)
+    session.show(cluster_page(read_cluster(output)))
     return 0
 
 
@@ -201,7 +159,6 @@ def _graph(
     source: str,
     make: Callable[..., options.Problem],
     output: str,
-    form: options.Form,
     *,
     planned: bool,
     **asked: Any,
@@ -225,9 +182,9 @@ def _graph(
     if planned:
         from downclock.cli.plan import command as plan
 
-        code: int = click.get_current_context().invoke(plan, files=(output,), form=form)
+        code: int = click.get_current_context().invoke(plan, files=(output,))
         return code
-    session.show(problem_page(problem), form)
+    session.show(problem_page(problem))
     return 0
 
 

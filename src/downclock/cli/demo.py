@@ -40,9 +40,9 @@ def command(session: options.Session, /, folder: str) -> None:
         summary = summarise(problem, chosen_policy(problem))
         words = ["downclock", "plan", cluster, jobs, "--report", report]
         write_report(summary, report, command=words)
-    session.show(summary_page(summary), "table")
+    session.show(summary_page(summary))
     session.wrote(report)
     with session.working("planning by price"):
         chosen = chosen_policy(problem, objective="cost")
         cheap = summarise(problem, chosen, baselines=("race",), objective=objective_or_none("cost"))
-    session.show(summary_page(cheap), "table")
+    session.show(summary_page(cheap))

@@ -13,7 +13,7 @@ Example:
 @options.command("devices", EPILOG)
 @options.result_file
 @options.form
-def command(session: options.Session, output: str | None, form: options.Form) -> None:
+def command(session: options.Session) -> None:
     """Show this machine's GPUs and CPUs and what may be set.
 
     Clocks that may be locked, power limits, energy counters, and who may set them from here: root,
@@ -24,4 +24,4 @@ def command(session: options.Session, output: str | None, form: options.Form) ->
 
     with session.working("asking the devices"):
         page = devices_page(*devices())
-    session.show(page, form, output)
+    session.show(page)

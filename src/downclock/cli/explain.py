@@ -14,15 +14,17 @@ Example:
 
 @options.command("explain", EPILOG)
 @options.problem_files("CLUSTER JOBS SCHEDULE TASK | PROBLEM SCHEDULE TASK", folders=True)
-@options.file("--plot", help="Also draw energy against run time (.png .svg .pdf).")
+@options.file(
+    "--plot",
+    help="Also draw energy against run time (.png .svg .pdf).",
+    suffixes=options.FIGURES,
+)
 @options.result_file
 @options.form
 def command(
     session: options.Session,
     source: options.Source,
     plot: str | None,
-    output: str | None,
-    form: options.Form,
 ) -> None:
     """Say why a task has its clock, its processor and its start.
 
@@ -34,13 +36,11 @@ def command(
     *files, task = source.files
     if len(files) < 2:
         raise click.UsageError("give the files of the problem, a schedule, and the name of a task")
-    options.require_writable(plot, (".png", ".svg", ".pdf"))
     with session.working("weighing the alternatives"):
         problem, schedule = source.of(*files).load_with_schedule()
         explanation = explain(problem, schedule, task)
     if plot is not None:
-        from downclock.report.figures import frontier_figure, save_figure
+        from downclock.report.figures import frontier_figure
 
-        save_figure(frontier_figure(problem, explanation.task, schedule), plot)
-        session.wrote(plot)
-    session.show(explanation.page(), form, output)
+        session.save(frontier_figure(problem, explanation.task, schedule), plot)
+    session.show(explanation.page())

@@ -30,9 +30,7 @@ Examples:
     help="The file that sbatch runs; {task} is the task's name.",
 )
 @options.result_file
-def command(
-    session: options.Session, source: options.Source, target: str, script: str, output: str | None
-) -> None:
+def command(session: options.Session, source: options.Source, target: str, script: str) -> None:
     """Write a plan as commands, without an agent.
 
     sbatch submits each job with its node, start and clock; scontrol changes waiting jobs of these
@@ -40,12 +38,7 @@ def command(
     Nothing is run.
     """
     from downclock.adapters.export import exported
-    from downclock.files import write_text_atomically
 
     with session.working("reading"):
         text = exported(*source.load_with_schedule(), target, script)
-    if output is not None:
-        write_text_atomically(output, text)
-        session.wrote(output)
-    elif not session.quiet:
-        click.echo(text, nl=False)
+    session.show(text)

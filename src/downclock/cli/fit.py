@@ -21,21 +21,12 @@ power_w=average_power
 """
 
 
-def _read_clocks(
-    ctx: click.Context, param: click.Parameter, text: str | None
-) -> tuple[float, float] | None:
+def _clocks(text: str) -> tuple[float, float]:
     """Read ``LOW-HIGH`` in MHz; either end may be left out."""
-    if text is None:
-        return None
     low, dash, high = text.partition("-")
-    try:
-        ends = float(low or "0"), float(high or "inf")
-    except ValueError:
-        ends = 1.0, 0.0
+    ends = float(low or "0"), float(high or "inf")
     if not (dash and ends[0] <= ends[1]):
-        raise click.BadParameter(
-            f"{text!r} is not of the form LOW-HIGH, LOW- or -HIGH.", ctx, param
-        )
+        raise ValueError
     return ends
 
 
@@ -57,43 +48,31 @@ def _read_clocks(
     metavar="W",
     help="Power limit of ratio 1. [default: the greatest measured]",
 )
-@click.option(
-    "--columns",
-    callback=options.read_columns,
-    metavar="OURS=THEIRS,...",
-    help="Names of the columns where they differ from ours; application=A+B joins two.",
-)
-@click.option(
-    "--model",
-    type=click.Choice(["auto", "gpu", "table"]),
-    default="auto",
-    show_default=True,
+@options.columns("Names of the columns where they differ from ours; application=A+B joins two.")
+@options.choice(
+    "--model", of=("auto", "gpu", "table"), default="auto",
     help="Smooth model, measured table, or whichever is good enough.",
-)
-@click.option(
+)  # fmt: skip
+@options.choice(
     "--law",
-    type=click.Choice(["auto", "mei", "proportional", "fixed"]),
+    of=("auto", "mei", "proportional", "fixed"),
     default="auto",
-    show_default=True,
     help="Voltage that a core clock needs, auto: the one of least held-out error; the library"
     " keeps it.",
 )
 @click.option(
     "--clocks",
-    callback=_read_clocks,
+    callback=options.reading(_clocks, "is not of the form LOW-HIGH, LOW- or -HIGH"),
     metavar="LOW-HIGH",
     help="Fit core clocks (MHz) from LOW to HIGH only, such as 700-. [default: all, or those where"
     " time rises no faster than 1 / clock]",
 )
-@click.option(
-    "--weighting",
-    type=click.Choice(["even", "relative"]),
-    default="even",
-    show_default=True,
+@options.choice(
+    "--weighting", of=("even", "relative"), default="even",
     help="Least squared errors, or relative ones.",
-)
+)  # fmt: skip
 @click.option("--source", default="", metavar="TEXT", help="Where the numbers come from.")
-@options.output("Write the library (.json).")
+@options.output("Write the library (.json).", suffixes=(".json",))
 @click.option("--append", is_flag=True, help="Add to the library that FILE holds.")
 @options.form
 def command(
@@ -106,7 +85,6 @@ def command(
     source: str,
     output: str | None,
     append: bool,
-    form: options.Form,
     **how: Any,
 ) -> None:
     """Fit job profiles to measurements.
@@ -122,7 +100,6 @@ def command(
     from downclock.power.points import LAWS
     from downclock.report.describe import fit_page
 
-    options.require_writable(output, (".json",))
     if append and output is None:
         raise click.UsageError("--append needs the library it adds to: --output FILE")
     known = [read_library(output)] if append and output and os.path.exists(output) else []
@@ -136,4 +113,4 @@ def command(
         library = replace(fitted.library, source=source)
         write_library(merged([*known, library]), output)
         session.wrote(output)
-    session.show(fit_page(fitted), form)
+    session.show(fit_page(fitted))

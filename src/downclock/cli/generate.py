@@ -22,70 +22,42 @@ Example:
 """
 
 
-def _read_range(
-    ctx: click.Context, param: click.Parameter, text: str | None
-) -> str | tuple[float, float] | None:
+def _range(text: str) -> str | tuple[float, float]:
     """Read ``low,high`` or a name; the generator refuses names it does not know."""
-    if text is None or "," not in text:
+    if "," not in text:
         return text
-    try:
-        low, high = (float(word) for word in text.split(","))
-    except ValueError:
-        low, high = 1.0, 0.0
+    low, high = (float(word) for word in text.split(","))
     if not 0.0 <= low < high <= 1.0:
-        rule = f"{text!r} must be two numbers with 0 <= low < high <= 1."
-        raise click.BadParameter(rule, ctx, param)
+        raise ValueError
     return low, high
 
 
 @options.command("generate", EPILOG)
 @click.argument("workload", type=click.Choice(WORKLOADS), metavar="WORKLOAD")
-@click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="[default: 0]")
-@click.option(
-    "--utilisation",
-    type=click.FloatRange(min=0.0, min_open=True),
-    callback=options.finite,
-    default=1.6,
-    metavar="U",
+@options.whole("--seed", 0, default=0, help="[default: 0]")
+@options.number(
+    "--utilisation", 0.0, above=True, default=1.6, metavar="U",
     help="Of the task set; 1 is 2048 tasks. [default: 1.6]",
-)
+)  # fmt: skip
 @click.option(
     "--task-utilisation",
-    callback=_read_range,
+    callback=options.reading(_range, "must be two numbers with 0 <= low < high <= 1"),
     metavar="text|offline|online|LOW,HIGH",
     help="Run time / time to the deadline. [default: as published]",
 )
-@click.option(
-    "--days",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="Length of an online set. [default: 1]",
+@options.whole("--days", 1, help="Length of an online set. [default: 1]")
+@options.whole("--pairs", 1, default=2048, help="Processors in all. [default: 2048]")
+@options.whole(
+    "--per-server", 1, default=16, help="Pairs in a server (the papers' l). [default: 16]"
 )
-@click.option(
-    "--pairs",
-    type=click.IntRange(min=1),
-    default=2048,
-    metavar="N",
-    help="Processors in all. [default: 2048]",
-)
-@click.option(
-    "--per-server",
-    type=click.IntRange(min=1),
-    default=16,
-    metavar="N",
-    help="Pairs in a server (the papers' l). [default: 16]",
-)
-@options.output("Write the problem (.json).", required=True)
+@options.output("Write the problem (.json).", required=True, suffixes=(".json",))
 @options.form
-def command(
-    session: options.Session, /, workload: str, output: str, form: options.Form, **wishes: Any
-) -> None:
+def command(session: options.Session, /, workload: str, output: str, **wishes: Any) -> None:
     """Draw a task set of the papers, with its cluster."""
     from downclock.problem.files.write_problem import write_problem
     from downclock.report.describe import problem_page
     from downclock.workloads.generate import generate
 
-    options.require_writable(output, (".json",))
     with session.working("drawing and writing"):
         try:
             problem = generate(workload, **wishes)
@@ -93,4 +65,4 @@ def command(
             raise click.UsageError(str(error)) from None
         write_problem(problem, output)
     session.wrote(output)
-    session.show(problem_page(problem), form)
+    session.show(problem_page(problem))

@@ -32,4 +32,4 @@ def command(session: options.Session, /, folder: str) -> None:
     ]
     into = [] if folder == "." else [f"cd {folder}"]
     lines = (f"wrote {', '.join(files)}; next:", *(f"  {each}" for each in into + commands))
-    session.show(Page(lines=lines, data={"wrote": list(files), "next": commands}), "table")
+    session.show(Page(lines=lines, data={"wrote": list(files), "next": commands}))

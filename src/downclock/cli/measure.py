@@ -25,30 +25,23 @@ LIST = "LIST|LOW-HIGH"
 Numbers: TypeAlias = "tuple[bool, list[float]]"
 
 
-def _read_numbers(ctx: click.Context, param: click.Parameter, text: str | None) -> Numbers | None:
+def _read_numbers(text: str) -> Numbers:
     """Read ``600,900,1200``, or the ends of a range, ``600-1200``."""
-    if text is None:
-        return None
     low, dash, high = text.partition("-")
-    try:
-        numbers = [float(word) for word in ((low, high) if dash else text.split(","))]
-    except ValueError:
-        numbers = [0.0]
+    numbers = [float(word) for word in ((low, high) if dash else text.split(","))]
     if not all(0.0 < number < 1e6 for number in numbers) or (dash and numbers[0] > numbers[1]):
-        rule = f"{text!r} is not a list such as 600,900 or a range such as 600-900."
-        raise click.BadParameter(rule, ctx, param)
+        raise ValueError
     return bool(dash), numbers
 
 
 def _numbers(name: str, help: str) -> Callable[[options.F], options.F]:
-    return click.option(name, callback=_read_numbers, metavar=LIST, help=help)
+    rule = "is not a list such as 600,900 or a range such as 600-900"
+    callback = options.reading(_read_numbers, rule)
+    return click.option(name, callback=callback, metavar=LIST, help=help)
 
 
 def _count(name: str, least: int, default: int, help: str) -> Callable[[options.F], options.F]:
-    allowed = click.IntRange(least, 1000)
-    return click.option(
-        name, type=allowed, default=default, show_default=True, metavar="N", help=help
-    )
+    return options.whole(name, least, 1000, default=default, show_default=True, help=help)
 
 
 @options.command("measure", EPILOG)
@@ -68,7 +61,9 @@ def _count(name: str, least: int, default: int, help: str) -> Callable[[options.
     metavar="PATH",
     help="Where it is kept what is set. Or DOWNCLOCK_STATE.",
 )
-@options.output("The CSV file of runs; one that is there goes on.", required=True)
+@options.output(
+    "The CSV file of runs; one that is there goes on.", required=True, suffixes=(".csv",)
+)
 @options.form
 def command(
     session: options.Session,
@@ -77,7 +72,6 @@ def command(
     application: str | None,
     state: str | None,
     output: str,
-    form: options.Form,
     repeats: int,
     warm_up: int,
     **asked: Any,
@@ -92,7 +86,6 @@ def command(
     from downclock.adapters.devices.sweep import Sweep, run_sweep
     from downclock.report.devices import sweep_page
 
-    options.require_writable(output, (".csv",))
     devices = chosen(labels.split(",") if labels else [])
     name = application or os.path.basename(words[0])
     seed = asked.pop("seed")
@@ -107,7 +100,7 @@ def command(
 
         rows = run_sweep(sweep, devices, state or _folder(), output, tell)
     session.wrote(output)
-    session.show(sweep_page(rows, output), form)
+    session.show(sweep_page(rows, output))
 
 
 def _settings(

@@ -18,7 +18,6 @@ from downclock.errors import InvalidInput, MissingExtra
 if TYPE_CHECKING:
     from downclock.cli.session import Session as Session
     from downclock.problem.problem import Problem as Problem
-    from downclock.report.tables import Form as Form
     from downclock.report.tables import Page as Page
     from downclock.schedule.account.bill import Boundary as Boundary
     from downclock.schedule.schedule import Schedule
@@ -26,19 +25,27 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _read_boundary(ctx: click.Context, param: click.Parameter, text: str) -> Boundary:
+def reading(read: Callable[[str], Any], rule: str | None = None) -> Callable[..., Any]:
+    """Make a callback of how a text is read: a ValueError is told as the rule, or in its words."""
+
+    def callback(ctx: click.Context, param: click.Parameter, text: str | None) -> Any:
+        try:
+            return None if text is None else read(text)
+        except ValueError as error:
+            raise click.BadParameter(f"{text!r} {rule or error}.", ctx, param) from None
+
+    return callback
+
+
+def _boundary(text: str) -> Boundary:
     """Read ``last-task``, ``makespan`` or a number of seconds."""
     if text == "last-task":
         return "last-task"
     if text == "makespan":
         return "makespan"
-    try:
-        seconds = float(text.removesuffix("s"))
-    except ValueError:
-        seconds = -1.0
+    seconds = float(text.removesuffix("s"))
     if not 0.0 <= seconds < float("inf"):
-        rule = f"{text!r} is not last-task, makespan or a number of seconds."
-        raise click.BadParameter(rule, ctx, param)
+        raise ValueError
     return seconds
 
 
@@ -48,7 +55,7 @@ def _complete_boundary(ctx: click.Context, param: click.Parameter, incomplete: s
 
 boundary = click.option(
     "--boundary",
-    callback=_read_boundary,
+    callback=reading(_boundary, "is not last-task, makespan or a number of seconds"),
     default="last-task",
     show_default=True,
     metavar="last-task|makespan|SECONDS",
@@ -57,10 +64,8 @@ boundary = click.option(
 )
 
 
-def _read_objective(ctx: click.Context, param: click.Parameter, text: str | None) -> str | None:
+def _objective(text: str) -> str:
     """Read an objective and write it the one way the rest of the program does."""
-    if text is None:
-        return None
     from downclock.problem.objective import parse_objective
 
     return str(parse_objective(text))
@@ -68,24 +73,86 @@ def _read_objective(ctx: click.Context, param: click.Parameter, text: str | None
 
 objective = click.option(
     "--objective",
-    callback=_read_objective,
+    callback=reading(_objective),
     metavar="cost|carbon|energy|SUM",
     help="What is to be least; a sum such as 0.7cost+0.3carbon. [default: energy]",
 )
 
-form = click.option(
-    "--format",
-    "form",
-    type=click.Choice(["table", "json", "csv"]),
-    default="table",
-    show_default=True,
-    help="How to print the result.",
-)
+
+def _specs(text: str) -> list[str]:
+    """Split specs at commas; a part without a name of its own belongs to the spec before it."""
+    specs: list[str] = []
+    for part in text.split(","):
+        if "=" in part.partition(":")[0] and specs:
+            specs[-1] += f",{part}"
+        elif part:
+            specs.append(part)
+    return specs
 
 
-def file(*names: str, help: str, **settings: Any) -> Callable[[F], F]:
-    """Add an option that names a file."""
-    return click.option(*names, type=click.Path(), metavar="FILE", help=help, **settings)
+def policies(name: str, **settings: Any) -> Callable[[F], F]:
+    """Add an option that lists policies, each with its parameters."""
+    return click.option(name, callback=reading(_specs), **settings)
+
+
+def _finite(ctx: click.Context, param: click.Parameter, number: float | None) -> float | None:
+    """Refuse what no range refuses: nan, and infinity."""
+    if number is not None and not math.isfinite(number):
+        raise click.BadParameter(f"{number} is not a finite number.", ctx, param)
+    return number
+
+
+def number(
+    name: str, least: float, most: float | None = None, *, above: bool = False, **settings: Any
+) -> Callable[[F], F]:
+    """Add an option that is a finite number from ``least`` (or ``above`` it) to ``most``."""
+    allowed = click.FloatRange(least, most, min_open=above)
+    return click.option(name, type=allowed, callback=_finite, **settings)
+
+
+def whole(name: str, least: int, most: int | None = None, **settings: Any) -> Callable[[F], F]:
+    """Add an option that is a whole number."""
+    return click.option(name, type=click.IntRange(least, most), metavar="N", **settings)
+
+
+def choice(*names: str, of: Sequence[str], **settings: Any) -> Callable[[F], F]:
+    """Add an option that is one of some words; the default is shown where there is one."""
+    shown = settings.get("default") is not None
+    return click.option(*names, type=click.Choice(of), show_default=shown, **settings)
+
+
+def _told(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    if ctx.obj is not None:
+        setattr(ctx.obj, str(param.name), value)
+
+
+_OF_SESSION: dict[str, Any] = {"callback": _told, "expose_value": False}
+"""Of options that the session obeys, whatever the command."""
+
+form = choice(
+    *("--format", "form"), of=("table", "json", "csv"), default="table",
+    help="How to print the result.", **_OF_SESSION,
+)  # fmt: skip
+
+
+def archetype(help: str) -> Callable[[F], F]:
+    """Add ``--archetype``: what jobs are like that are known by their run time only."""
+    known = ("compute-bound", "mixed", "memory-bound")
+    return choice("--archetype", of=known, metavar="NAME", help=help)
+
+
+def file(
+    *names: str, help: str, suffixes: Sequence[str] = (), metavar: str = "FILE", **settings: Any
+) -> Callable[[F], F]:
+    """Add an option that names a file; one to write (by its suffix) is refused before any work."""
+
+    def refuse(ctx: click.Context, param: click.Parameter, path: str | None) -> str | None:
+        require_writable(path, suffixes)
+        return path
+
+    if suffixes:
+        settings["callback"] = refuse
+    return click.option(*names, type=click.Path(), metavar=metavar, help=help, **settings)
 
 
 def output(help: str, **settings: Any) -> Callable[[F], F]:
@@ -93,12 +160,18 @@ def output(help: str, **settings: Any) -> Callable[[F], F]:
     return file("-o", "--output", help=help, **settings)
 
 
+FIGURES = (".png", ".svg", ".pdf")
+PAGES = (".html", ".htm")
+
 beside = file(
     "--beside", help="A schedule to compare with, such as a trace as it ran (convert --ran)."
 )
 
 
-result_file = output("Write the result there instead of printing it.")
+result_file = file(
+    *("-o", "--output", "result_file"), help="Write the result there instead of printing it.",
+    **_OF_SESSION,
+)  # fmt: skip
 
 
 def command(name: str, epilog: str) -> Callable[[Callable[..., Any]], click.Command]:
@@ -106,23 +179,11 @@ def command(name: str, epilog: str) -> Callable[[Callable[..., Any]], click.Comm
 
     def make(function: Callable[..., Any]) -> click.Command:
         made = click.command(name, epilog=epilog)(click.pass_obj(function))
-        made.params.append(
-            click.Option(
-                ["-q", "--quiet"],
-                is_flag=True,
-                expose_value=False,
-                callback=_set_quiet,
-                help="Print nothing but errors.",
-            )
-        )
+        text = "Print nothing but errors."
+        made.params.append(click.Option(["-q", "--quiet"], is_flag=True, help=text, **_OF_SESSION))
         return made
 
     return make
-
-
-def _set_quiet(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if ctx.obj is not None:
-        ctx.obj.quiet = wanted
 
 
 def input_files(metavar: str, *, folders: bool = False) -> Callable[[F], F]:
@@ -146,51 +207,36 @@ def _refuse_folders(
     return files
 
 
-def finite(ctx: click.Context, param: click.Parameter, number: float | None) -> float | None:
-    """Refuse what no range refuses: nan, and infinity."""
-    if number is not None and not math.isfinite(number):
-        raise click.BadParameter(f"{number} is not a finite number.", ctx, param)
-    return number
-
-
 def _positive(ctx: click.Context, param: click.Parameter, number: float | None) -> float | None:
     if number is not None and not 0.0 < number < math.inf:
         raise click.BadParameter(f"{number} must be positive and finite.", ctx, param)
     return number
 
 
-def read_columns(
-    ctx: click.Context, param: click.Parameter, text: str | None
-) -> dict[str, str] | None:
+def _columns(text: str) -> dict[str, str]:
     """Read ``ours=theirs,...``."""
-    if text is None:
-        return None
     names: dict[str, str] = {}
     for part in text.split(","):
-        ours, equals, theirs = (word.strip() for word in part.partition("="))
-        if not (ours and equals and theirs):
-            raise click.BadParameter(f"{part!r} is not of the form ours=theirs.", ctx, param)
+        ours, _, theirs = (word.strip() for word in part.partition("="))
+        if not (ours and theirs):
+            raise ValueError(f"is not of the form ours=theirs,...: {part!r}")
         names[ours] = theirs
     return names
 
 
+def columns(help: str) -> Callable[[F], F]:
+    """Add ``--columns``: what a file calls our columns."""
+    read = reading(_columns)
+    return click.option("--columns", metavar="OURS=THEIRS,...", callback=read, help=help)
+
+
 _PROBLEM_OPTIONS: tuple[Callable[[Any], Any], ...] = (
     file("--prices", "--price", help="Prices and CO2 intensity (CSV) instead of the cluster's."),
-    click.option(
-        "--columns",
-        metavar="OURS=THEIRS,...",
-        callback=read_columns,
-        help="Names of the price file's columns where they differ from ours.",
-    ),
+    columns("Names of the price file's columns where they differ from ours."),
     click.option(
         "--library", metavar="FILE|builtin:NAME", help="Applications instead of the cluster's."
     ),
-    click.option(
-        "--archetype",
-        type=click.Choice(["compute-bound", "mixed", "memory-bound"]),
-        metavar="NAME",
-        help="Jobs given by run time are compute-bound, mixed or memory-bound.",
-    ),
+    archetype("Jobs given by run time are compute-bound, mixed or memory-bound."),
     click.option(
         "--deadline-factor",
         type=float,

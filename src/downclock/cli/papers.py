@@ -49,16 +49,13 @@ def _complete_paper(ctx: click.Context, param: click.Parameter, incomplete: str)
 @click.option("--quick", is_flag=True, help="Leave out what takes more than seconds.")
 @click.option("--sets", type=click.IntRange(1), default=10, show_default=True, help="Per mean.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The first.")
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes. [default: cores]")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(),
+@options.whole("--jobs", 1, help="Processes. [default: cores]")
+@options.output(
+    "Write plot, CSV and side-by-side of every item there; finished ones are kept.",
     metavar="FOLDER",
-    help="Write plot, CSV and side-by-side of every item there; finished ones are kept.",
 )
 @click.option("--fresh", is_flag=True, help="Run again what the folder holds already.")
-@options.file("--page", help="Write all results (.md, and .csv).")
+@options.file("--page", help="Write all results (.md, and .csv).", suffixes=(".md",))
 @options.form
 def command(
     session: options.Session,
@@ -74,7 +71,6 @@ def command(
     output: str | None,
     fresh: bool,
     page: str | None,
-    form: options.Form,
 ) -> int:
     """Run the papers' experiments beside the published numbers.
 
@@ -86,13 +82,12 @@ def command(
     from downclock.papers.rows import Settings
     from downclock.papers.run import tasks_of
 
-    options.require_writable(page, (".md",))
     sources = [paper(name) for name in names] or list(papers().values())
     asked = bool(figures or tables or items)
     if asked and (every or len(names) != 1):
         raise click.UsageError("--figure, --table and --item need one paper, and not --all")
     if not (asked or every or page is not None):
-        session.show(listing(sources), form)
+        session.show(listing(sources))
         return 0
     asked_for = {"figures": figures, "tables": tables, "names": items}
     tasks = [task for each in sources for task in tasks_of(each.name, chosen(each, **asked_for))]
@@ -101,7 +96,7 @@ def command(
     if page is not None:
         _write_page(session, Path(page), done, sources, settings)
         _write_sample(Path(page), tasks, jobs)
-    session.show(rows_page(done), form)
+    session.show(rows_page(done))
     return FAILED if any(each.failed for each in done) else 0
 
 

@@ -38,7 +38,7 @@ def _complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str
 @click.option("--seed", type=int, help="Seed of policies that draw; the others ignore it.")
 @options.beside
 @options.output("Write the schedule (.json, .parquet or .csv).")
-@options.file("--report", help="Also write the plan as a page (.html).")
+@options.file("--report", help="Also write the plan as a page (.html).", suffixes=options.PAGES)
 @options.form
 def command(
     session: options.Session,
@@ -51,7 +51,6 @@ def command(
     beside: str | None,
     output: str | None,
     report: str | None,
-    form: options.Form,
 ) -> int:
     """Plan jobs on a cluster and show what the plan costs.
 
@@ -73,7 +72,6 @@ def command(
     from downclock.study.summary import summarise
 
     options.require_writable(output, (*SUFFIXES, ""))
-    options.require_writable(report, (".html", ".htm"))
     with session.working("reading"):
         problem = source.load()
         given = source.read_beside(problem, beside)
@@ -102,5 +100,5 @@ def command(
             words = source.words("plan", policy=chosen.name, **said)
             write_report(summary, report, command=words)
         session.wrote(report)
-    session.show(summary_page(summary), form)
+    session.show(summary_page(summary))
     return 0

@@ -18,12 +18,10 @@ Examples:
 @click.argument("name", required=False)
 @options.result_file
 @options.form
-def command(
-    session: options.Session, name: str | None, output: str | None, form: options.Form
-) -> None:
+def command(session: options.Session, name: str | None) -> None:
     """List the policies, or say what the parameters of one mean."""
     from downclock.planners.catalog import DEFAULT, load_registered
     from downclock.report.catalogue import policies_page, policy_page
 
     load_registered()
-    session.show(policies_page(DEFAULT) if name is None else policy_page(name), form, output)
+    session.show(policies_page(DEFAULT) if name is None else policy_page(name))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import click
-
 from downclock.cli import options
 from downclock.errors import InvalidInput, InvalidSchedule
 
@@ -12,27 +10,27 @@ Example:
   downclock report cluster.toml jobs.csv schedule.json --output report.html
 """
 
-FIGURES = (".png", ".svg", ".pdf")
-
 
 @options.command("report", EPILOG)
 @options.problem_files("CLUSTER JOBS SCHEDULE | PROBLEM SCHEDULE")
-@options.output("The page (.html).", default="report.html", show_default=True)
-@click.option(
+@options.output(
+    "The page (.html).", default="report.html", show_default=True, suffixes=options.PAGES
+)
+@options.policies(
     "--baselines",
     metavar="NAMES",
     help="Policies to compare with, or none. [default: the usual ones for the problem]",
 )
-@options.file("--gantt", help="Also a chart (.png .svg .pdf).")
-@options.file("--power", help="Also power over time, likewise.")
-@options.file("--trace", help="Also a Perfetto trace (.json).")
+@options.file("--gantt", help="Also a chart (.png .svg .pdf).", suffixes=options.FIGURES)
+@options.file("--power", help="Also power over time, likewise.", suffixes=options.FIGURES)
+@options.file("--trace", help="Also a Perfetto trace (.json).", suffixes=(".json",))
 @options.beside
 @options.boundary
 def command(
     session: options.Session,
     source: options.Source,
     output: str,
-    baselines: str | None,
+    baselines: list[str] | None,
     gantt: str | None,
     power: str | None,
     trace: str | None,
@@ -44,20 +42,17 @@ def command(
     The page needs no network and no other file: summary, chart of the plan, power over time,
     energy against run time of a chosen task, slack, all tasks, what was left out and why.
     """
-    from downclock.report.figures import gantt_figure, power_figure, save_figure
+    from downclock.report.figures import gantt_figure, power_figure
     from downclock.report.page import write_report
     from downclock.report.trace import write_trace
     from downclock.study.summary import judge
 
-    for path, suffixes in ((output, (".html", ".htm")), (gantt, FIGURES), (power, FIGURES)):
-        options.require_writable(path, suffixes)
-    options.require_writable(trace, (".json",))
     with session.working("reading"):
         problem, schedule = source.load_with_schedule()
         given = source.read_beside(problem, beside)
-    names = None if baselines is None else baselines.split(",")
-    named = None if names is None else [name for name in names if name not in ("", "none")]
-    said = {"baselines": baselines, "beside": beside, "boundary": boundary, "output": output}
+    named = None if baselines is None else [name for name in baselines if name != "none"]
+    specs = None if baselines is None else ",".join(baselines)
+    said = {"baselines": specs, "beside": beside, "boundary": boundary, "output": output}
     words = source.words("report", **said)
     try:
         with session.progress("planning the baselines") as progress:
@@ -71,11 +66,9 @@ def command(
         raise InvalidInput(str(error), source=source.files[-1]) from None
     session.wrote(output)
     if gantt is not None:
-        save_figure(gantt_figure(problem, schedule), gantt)
-        session.wrote(gantt)
+        session.save(gantt_figure(problem, schedule), gantt)
     if power is not None:
-        save_figure(power_figure(problem, schedule, boundary=boundary), power)
-        session.wrote(power)
+        session.save(power_figure(problem, schedule, boundary=boundary), power)
     if trace is not None:
         write_trace(problem, schedule, trace, boundary=boundary)
         session.wrote(trace)

@@ -15,16 +15,27 @@ import click
 from downclock.errors import InvalidInput
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from downclock.cli.waiting import Progress
     from downclock.report.tables import Form, Page
 
 
 @dataclass(slots=True)
 class Session:
-    """One run of the command line."""
+    """One run of the command line.
+
+    Attributes:
+        debug, quiet: as the user asked.
+        form, result_file: how results are shown, and where instead of on the screen.
+        saved: files that are complete.
+        told: sentences that were noted once.
+    """
 
     debug: bool = False
     quiet: bool = False
+    form: Form = "table"
+    result_file: str | None = None
     saved: list[str] = field(default_factory=list)
     told: set[str] = field(default_factory=set)
 
@@ -70,16 +81,31 @@ class Session:
         self.saved.append(str(path))
         self.note(f"wrote {path}")
 
-    def show(self, page: Page, form: Form, output: str | None = None) -> None:
-        """Print a result, or write it to a file as a whole."""
+    def write(self, text: str, path: str | Path) -> None:
+        """Write a file as a whole, and say so."""
         from downclock.files import write_text_atomically
+
+        write_text_atomically(path, text)
+        self.wrote(path)
+
+    def save(self, figure: Figure, path: str | Path) -> None:
+        """Write a figure, and say so."""
+        from downclock.report.figures import save_figure
+
+        save_figure(figure, path)
+        self.wrote(path)
+
+    def show(self, result: Page | str) -> None:
+        """Print a result, or write it to the file that was asked for."""
         from downclock.report.tables import rendered
 
-        if output is not None:
-            write_text_atomically(output, rendered(page, form))
-            self.wrote(output)
+        if self.result_file is not None:
+            text = result if isinstance(result, str) else rendered(result, self.form)
+            self.write(text, self.result_file)
         elif not self.quiet:
-            _print(rendered(page, form, width=width(), style=_style()))
+            if not isinstance(result, str):
+                result = rendered(result, self.form, width=width(), style=_style())
+            _print(result)
 
 
 def width() -> int:

@@ -23,8 +23,6 @@ Examples:
 def command(
     session: options.Session,
     source: options.Source,
-    output: str | None,
-    form: options.Form,
 ) -> None:
     """Describe a problem, cluster, library or schedule.
 
@@ -33,7 +31,7 @@ def command(
     """
     with session.working("reading"):
         page = _page(source)
-    session.show(page, form, output)
+    session.show(page)
 
 
 def _page(source: options.Source) -> options.Page:

@@ -60,7 +60,6 @@ def command(
     keep: bool,
     boundary: options.Boundary,
     output: str | None,
-    form: options.Form,
     **fates: Any,
 ) -> None:
     """Simulate a plan: run times vary, jobs and machines fail.
@@ -100,7 +99,7 @@ def command(
                 problem, chosen.name, wanted, chances=chances, seeds=seeds, boundary=boundary,
                 progress=progress,
             )  # fmt: skip
-        session.show(reserve_page(problem, chosen.name, seeds, curve), form)
+        session.show(reserve_page(problem, chosen.name, seeds, curve))
         return
     with session.progress("planning") as progress:
         done = simulate_many(problem, chosen, chances=chances, seeds=seeds, progress=progress)
@@ -110,4 +109,4 @@ def command(
         path = schedule_path(output, problem)
         write_schedule(done[0].realised, problem, path)
         session.wrote(path)
-    session.show(page, form)
+    session.show(page)

@@ -12,7 +12,6 @@ from downclock.cli import options
 
 if TYPE_CHECKING:
     from downclock.adapters.slurm.planner import Planner, Step
-    from downclock.adapters.slurm.site import SlurmSite
 
 EPILOG = """\b
 Example:
@@ -33,16 +32,11 @@ def command() -> None:
     """
 
 
-def _read(path: str) -> SlurmSite:
-    from downclock.adapters.slurm.site import read_site
-
-    return read_site(path)
-
-
 def _planner(path: str, *, dry: bool) -> Planner:
     from downclock.adapters.slurm.planner import Planner
+    from downclock.adapters.slurm.site import read_site
 
-    return Planner(_read(path), dry=dry)
+    return Planner(read_site(path), dry=dry)
 
 
 def _sub(name: str) -> Callable[[Callable[..., Any]], None]:
@@ -57,30 +51,31 @@ def _sub(name: str) -> Callable[[Callable[..., Any]], None]:
 @_sub("plan")
 @_site
 @options.form
-def plan(session: options.Session, site: str, form: options.Form) -> None:
+def plan(session: options.Session, site: str) -> None:
     """Show what would happen, changing nothing.
 
     Prints every job with its node, clock and start, and the exact commands.
     """
-    from downclock.report.slurm import plan_page
-
-    with session.working("asking Slurm and planning"), _planner(site, dry=True) as planner:
-        page = plan_page(planner, planner.step(), dry=True)
-    session.show(page, form)
+    _step(session, site, dry=True)
 
 
 @_sub("apply")
 @_site
 @options.form
-def apply(session: options.Session, site: str, form: options.Form) -> int:
+def apply(session: options.Session, site: str) -> int:
     """Plan once and carry it out. Exit code 1: Slurm refused some of it."""
+    return 1 if _step(session, site, dry=False).trouble else 0
+
+
+def _step(session: options.Session, site: str, *, dry: bool) -> Step:
+    """Plan once and show it."""
     from downclock.report.slurm import plan_page
 
-    with session.working("asking Slurm and planning"), _planner(site, dry=False) as planner:
+    with session.working("asking Slurm and planning"), _planner(site, dry=dry) as planner:
         step = planner.step()
-        page = plan_page(planner, step, dry=False)
-    session.show(page, form)
-    return 1 if step.trouble else 0
+        page = plan_page(planner, step, dry=dry)
+    session.show(page)
+    return step
 
 
 @_sub("watch")
@@ -108,21 +103,25 @@ def watch(session: options.Session, site: str, until: float | None) -> None:
 @_sub("status")
 @_site
 @options.form
-def status(session: options.Session, site: str, form: options.Form) -> None:
+def status(session: options.Session, site: str) -> None:
     """Show where every job stands and what energy was measured."""
     from downclock.adapters.slurm.spool import read_spool
     from downclock.report.slurm import status_page
 
     with session.working("asking Slurm"), _planner(site, dry=True) as planner:
         page = status_page(planner, planner.step(), read_spool(planner.site.spool))
-    session.show(page, form)
+    session.show(page)
 
 
 @_sub("learn")
 @_site
-@options.output("Write the library (.json), and its errors beside it (.csv).", required=True)
+@options.output(
+    "Write the library (.json), and its errors beside it (.csv).",
+    required=True,
+    suffixes=(".json",),
+)
 @options.form
-def learn(session: options.Session, site: str, output: str, form: options.Form) -> None:
+def learn(session: options.Session, site: str, output: str) -> None:
     """Refine applications by jobs that ended.
 
     Time and energy that agents measured become profiles, and what estimates missed widens them:
@@ -130,16 +129,16 @@ def learn(session: options.Session, site: str, output: str, form: options.Form) 
     """
     from downclock.adapters.slurm.learn import learn, write_learnt
     from downclock.adapters.slurm.log import Log
+    from downclock.adapters.slurm.site import read_site
     from downclock.adapters.slurm.spool import read_spool
     from downclock.report.slurm import learnt_page
 
-    options.require_writable(output, (".json",))
-    told = _read(site)
+    told = read_site(site)
     with session.working("learning"):
         library, found = learn(told, Log(told.log, dry=True), read_spool(told.spool))
     write_learnt(library, found, output)
     session.wrote(output)
-    session.show(learnt_page(found), form)
+    session.show(learnt_page(found))
 
 
 @_sub("uninstall")
@@ -164,7 +163,7 @@ def uninstall(session: options.Session, site: str, dry_run: bool, on_node: str |
     planner = _planner(site, dry=dry_run)
     step = planner.uninstall(shlex.split(on_node or ""))
     text = "would be put back" if dry_run else "were put back, and the log is gone"
-    session.show(done_page(step, f"{len(step.todo)} jobs {text}"), "table")
+    session.show(done_page(step, f"{len(step.todo)} jobs {text}"))
     for line in step_lines((), step.trouble):
         session.note(line)
     return 1 if step.trouble else 0
@@ -176,5 +175,4 @@ def snippet(session: options.Session) -> None:
     from importlib import resources
 
     file = resources.files("downclock.adapters.slurm").joinpath("job_submit.lua")
-    if not session.quiet:
-        click.echo(file.read_text("utf-8"), nl=False)
+    session.show(file.read_text("utf-8"))

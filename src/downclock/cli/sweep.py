@@ -27,14 +27,11 @@ FAILED = 3
 
 @options.command("sweep", EPILOG)
 @click.argument("file", type=click.Path(), metavar="FILE.toml")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(),
+@options.output(
+    "Where results are, and are found again. [default: the file's name without .toml]",
     metavar="FOLDER",
-    help="Where results are, and are found again. [default: the file's name without .toml]",
 )
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes, or Slurm jobs.")
+@options.whole("--jobs", 1, help="Processes, or Slurm jobs.")
 @click.option("--dask", metavar="ADDRESS", help="Run on the workers of this Dask scheduler.")
 @click.option("--slurm", is_flag=True, help="Run on Slurm jobs; the file's [slurm] describes them.")
 @click.option("--fresh", is_flag=True, help="Run again what the folder holds already.")
@@ -47,7 +44,6 @@ def command(
     dask: str | None,
     slurm: bool,
     fresh: bool,
-    form: options.Form,
 ) -> int:
     """Run problems × policies × seeds × parameters, and compare.
 
@@ -56,7 +52,6 @@ def command(
     holds runs.parquet (a row a run, with version, seed, machine and seconds), summary.csv (means
     and paired differences with 95 % intervals) and sweep.svg.
     """
-    from downclock.files import write_text_atomically
     from downclock.report.sweep import sweep_page
     from downclock.report.tables import rendered
     from downclock.study.sweep.grid import read_grid
@@ -79,10 +74,9 @@ def command(
         )
     session.wrote(folder / TABLE)
     page = sweep_page(done)
-    write_text_atomically(folder / SUMMARY, rendered(page, "csv"))
-    session.wrote(folder / SUMMARY)
+    session.write(rendered(page, "csv"), folder / SUMMARY)
     _draw(session, done, folder / FIGURE)
-    session.show(page, form)
+    session.show(page)
     return FAILED if any(row["status"] == "failed" for row in done.rows) else 0
 
 
@@ -101,12 +95,9 @@ def _workers(
 
 def _draw(session: options.Session, done: Sweep, path: Path) -> None:
     """Draw the figure, where matplotlib is there."""
-    from downclock.report.figures import save_figure
     from downclock.report.sweep import sweep_figure
 
     try:
-        save_figure(sweep_figure(done), path)
+        session.save(sweep_figure(done), path)
     except MissingExtra as error:
         session.note(f"no figure: {error}")
-    else:
-        session.wrote(path)

@@ -22,58 +22,56 @@ FORMATS = (
 )
 
 
-def read_duration(ctx: click.Context, param: click.Parameter, text: str | None) -> float | None:
-    """Read a length of time above 0."""
-    if text is None:
-        return None
+def _seconds(text: str) -> float:
     from downclock.problem.calendar import seconds_of
 
-    try:
-        seconds = seconds_of(text)
-    except ValueError as error:
-        raise click.BadParameter(f"{text!r} {error}.", ctx, param) from None
-    if seconds <= 0.0 and param.name != "grace_s":
-        raise click.BadParameter(f"{text!r} is no length of time.", ctx, param)
-    return seconds
+    return seconds_of(text)
+
+
+def _length(text: str) -> float:
+    """Read a length of time above 0."""
+    if _seconds(text) <= 0.0:
+        raise ValueError("is no length of time")
+    return _seconds(text)
+
+
+read_length = options.reading(_length)
 
 
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     options.file("--cluster", help="Where it runs. [default: as many servers as hold it]"),
-    click.option(
-        "--trace-format", type=click.Choice(FORMATS), metavar="NAME",
+    options.choice(
+        "--trace-format", of=FORMATS, metavar="NAME",
         help=f"One of {', '.join(FORMATS)}. [default: found by the columns]",
     ),
     options.file("--map", help="Which column is what (.toml), for any CSV or Parquet file."),
-    click.option(
-        "--count", type=click.Choice(["gpus", "nodes", "cpus"]),
+    options.choice(
+        "--count", of=("gpus", "nodes", "cpus"),
         help="What counts as a processor. [default: the first that the file has]",
     ),
     click.option("--timezone", metavar="NAME", help="Of stamps without an offset. [default: UTC]"),
     click.option("--begin", metavar="WHEN", help="Only jobs submitted from then on."),
     click.option(
-        "--length", "length_s", callback=read_duration, metavar="DURATION",
+        "--length", "length_s", callback=read_length, metavar="DURATION",
         help="Only jobs submitted in so long a time, such as 7d.",
     ),
-    click.option(
-        "--deadlines", type=click.Choice(["run", "limit"]), default="run", show_default=True,
+    options.choice(
+        "--deadlines", of=("run", "limit"), default="run",
         help="What a job's deadline follows where the trace has none: run time or time limit.",
     ),
-    click.option(
-        "--deadline-factor", type=click.FloatRange(1.0, 1e6), callback=options.finite,
-        default=2.0, show_default=True, help="So many times that, after its start.",
+    options.number(
+        "--deadline-factor", 1.0, 1e6, default=2.0, show_default=True,
+        help="So many times that, after its start.",
     ),
     click.option(
-        "--grace", "grace_s", callback=read_duration, default="10m", show_default=True,
+        "--grace", "grace_s", callback=options.reading(_seconds), default="10m", show_default=True,
         metavar="DURATION", help="A deadline is at least so long after the job's own end.",
     ),
-    click.option(
-        "--fractions", type=click.Choice(["up", "pack", "drop"]), default="up", show_default=True,
+    options.choice(
+        "--fractions", of=("up", "pack", "drop"), default="up",
         help="Jobs with a part of a GPU: rounded up, packed together or left out.",
     ),
-    click.option(
-        "--archetype", type=click.Choice(["compute-bound", "mixed", "memory-bound"]),
-        metavar="NAME", help="What jobs are like: compute-bound, mixed or memory-bound.",
-    ),
+    options.archetype("What jobs are like: compute-bound, mixed or memory-bound."),
     click.option(
         "--pools/--one-pool", default=None,
         help="Queues have machines of their own, or share them. [default: by the format]",

@@ -28,8 +28,6 @@ def command(
     session: options.Session,
     source: options.Source,
     most: int,
-    output: str | None,
-    form: options.Form,
 ) -> int:
     """Judge a schedule: list every rule it breaks.
 
@@ -42,5 +40,5 @@ def command(
     with session.working("reading and checking"):
         problem, schedule = source.load_with_schedule()
         verdict = verify(problem, schedule, most=most)
-    session.show(verdict_page(problem, verdict), form, output)
+    session.show(verdict_page(problem, verdict))
     return 0 if verdict.ok else 1

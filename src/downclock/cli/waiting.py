@@ -34,7 +34,7 @@ class Line:
     """The line, from its text and counts."""
 
     def __init__(self, text: str) -> None:
-        self._begun_s = self._step_s = time.monotonic()
+        self._begun_s = time.monotonic()
         self._text, self._done, self._of = text, 0, 0
         self._compiling = ""
         self._painted = 0

@@ -30,22 +30,13 @@ Examples:
     help="Prices and CO2 intensity (CSV), laid from the first job on and repeated; the first file"
     " is the usual case, more are cases.",
 )  # fmt: skip
-@click.option(
-    "--columns",
-    callback=options.read_columns,
-    metavar="OURS=THEIRS,...",
-    help="Names of the price files' columns where they differ from ours.",
-)
-@click.option(
-    "--flat-price", type=click.FloatRange(0.0, 1e6), callback=options.finite, metavar="N",
-    help="Money per kWh at any time.",
-)  # fmt: skip
-@click.option(
-    "--flat-carbon", type=click.FloatRange(0.0, 1e6), callback=options.finite, metavar="N",
-    help="Grams of CO2 per kWh at any time.",
-)  # fmt: skip
+@options.columns("Names of the price files' columns where they differ from ours.")
+@options.number("--flat-price", 0.0, 1e6, metavar="N", help="Money per kWh at any time.")
+@options.number("--flat-carbon", 0.0, 1e6, metavar="N", help="Grams of CO2 per kWh at any time.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of draws.")
-@options.output("The page (.html).", default="whatif.html", show_default=True)
+@options.output(
+    "The page (.html).", default="whatif.html", show_default=True, suffixes=options.PAGES
+)
 @options.form
 def command(
     session: options.Session,
@@ -55,7 +46,6 @@ def command(
     spec: str,
     seed: int,
     output: str,
-    form: options.Form,
     **prices: Any,
 ) -> None:
     """Say what a trace would have cost otherwise, on one page for a meeting.
@@ -71,7 +61,6 @@ def command(
     from downclock.study.whatif import Knobs, whatif
     from downclock.workloads.traces.to_problem import converted
 
-    options.require_writable(output, (".html", ".htm"))
     with session.working("reading"):
         read, cluster, choices = read_told(source, trace)
     zones = ("default",) if cluster is None else cluster.platform.zones
@@ -83,7 +72,7 @@ def command(
         )  # fmt: skip
     write_whatif(asked, output, command=["downclock", *sys.argv[1:]])
     session.wrote(output)
-    session.show(whatif_page(asked), form)
+    session.show(whatif_page(asked))
 
 
 def _prices(

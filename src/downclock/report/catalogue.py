@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from downclock.errors import InvalidInput, suggestion
-from downclock.planners.catalog import CATALOG, Entry
+from downclock.planners.catalog import CATALOG
 from downclock.report.tables import Page, Table
 
 MEANING: Mapping[str, str] = {
@@ -83,10 +83,10 @@ def meaning(policy: str, parameter: str) -> str:
 
 def policies_page(default: str) -> Page:
     """The catalogue."""
-    records = [
-        {"policy": entry.name, "summary": entry.summary, "parameters": _defaults(entry)}
-        for entry in CATALOG.values()
-    ]
+    records = []
+    for entry in CATALOG.values():
+        defaults = ",".join(f"{key}={_value(value)}" for key, value in entry.defaults.items())
+        records.append({"policy": entry.name, "summary": entry.summary, "parameters": defaults})
     rows = tuple(tuple(record.values()) for record in records)
     notes = (
         "A spec is a name with parameters, such as edl:theta=0.9,rho=120.",
@@ -121,10 +121,6 @@ def policy_page(name: str) -> Page:
         records,
         ("parameter", "default", "meaning"),
     )
-
-
-def _defaults(entry: Entry) -> str:
-    return ",".join(f"{key}={_value(value)}" for key, value in entry.defaults.items())
 
 
 def _value(default: Any) -> str:

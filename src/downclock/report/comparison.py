@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ import numpy as np
 from downclock.quantities import count, duration, energy, percent
 from downclock.report.summary import broken_rules
 from downclock.report.tables import Page, Table
+from downclock.schedule.account.bill import PARTS
 from downclock.study.compare import Comparison
 from downclock.study.planned import Planned
 
@@ -53,30 +54,43 @@ def _tables(comparison: Comparison) -> tuple[Table, Table]:
     """Return the energies and costs, and what is got for them."""
     plans, problem = comparison.plans, comparison.problem
     prefix, size = _scale(max((each.bill.total_j for each in plans), default=0.0))
-    head = ["policy", f"total {prefix}J", "run", "idle", "other", "gap"]
+
+    def joules(*parts: str) -> Callable[[Planned], str]:
+        return lambda each: f"{sum(each.bill.energy_j[part] for part in parts) / size:.4f}"
+
+    columns: list[tuple[str, Callable[[Planned], str]]] = [
+        ("policy", lambda each: each.policy),
+        (f"total {prefix}J", lambda each: f"{each.bill.total_j / size:.4f}"),
+        ("run", joules("run")),
+        ("idle", joules("idle")),
+        ("other", joules(*(part for part in PARTS if part not in ("run", "idle")))),
+        ("gap", lambda each: percent(comparison.gap(each))),
+    ]
     if plans and plans[0].bill.money is not None:
-        head.append(plans[0].bill.currency)
+        columns.append((plans[0].bill.currency, lambda each: f"{each.bill.money:.4f}"))
     if plans and plans[0].bill.carbon_kg is not None:
-        head.append("kg CO2")
-    mixed = comparison.objective is not None and comparison.objective.mixed
-    if mixed:
-        head.append(str(comparison.objective))
+        columns.append(("kg CO2", lambda each: f"{each.bill.carbon_kg:.4f}"))
+    if comparison.objective is not None and comparison.objective.mixed:
+        named = str(comparison.objective)
+        columns.append((named, lambda each: each.value.words(each.amount) if each.value else ""))
     title = problem.name if plans else f"{problem.name}: no policy has a plan"
-    energies = Table(
-        tuple(head), tuple(_energy_cells(comparison, each, size) for each in plans), title
-    )
-    service = (
-        "policy",
-        "knows",
-        "done",
-        "deadlines met",
-        "servers",
-        "wakes",
-        "makespan",
+    return Table.of(plans, columns, title), Table.of(plans, SERVICE)
+
+
+SERVICE: list[tuple[str, Callable[[Planned], str]]] = [
+    ("policy", lambda each: each.policy),
+    ("knows", lambda each: KNOWS[each.foresees]),
+    ("done", lambda each: f"{each.done:,} of {len(each.problem.tasks):,}"),
+    ("deadlines met", lambda each: f"{each.deadlines_met:,} of {each.deadlines:,}"),
+    ("servers", lambda each: f"{each.bill.servers_used:,}"),
+    ("wakes", lambda each: f"{each.bill.wakes:,}"),
+    ("makespan", lambda each: duration(each.bill.makespan_s)),
+    (
         "planned in",
-    )
-    rows = tuple(_service_cells(each) for each in plans)
-    return energies, Table(service, rows)
+        lambda each: duration(each.planning_s) if np.isfinite(each.planning_s) else "given",
+    ),
+]
+"""What is got for the energy of a plan."""
 
 
 def _scale(joules: float) -> tuple[str, float]:
@@ -84,37 +98,6 @@ def _scale(joules: float) -> tuple[str, float]:
         if joules >= size:
             return prefix, size
     return "", 1.0
-
-
-def _energy_cells(comparison: Comparison, each: Planned, size: float) -> tuple[str, ...]:
-    bill = each.bill
-    parts = bill.energy_j
-    other = bill.total_j - parts["run"] - parts["idle"]
-    numbers = [bill.total_j, parts["run"], parts["idle"], other]
-    cells = [each.policy, *(f"{number / size:.4f}" for number in numbers)]
-    cells.append(percent(comparison.gap(each)))
-    if bill.money is not None:
-        cells.append(f"{bill.money:.4f}")
-    if bill.carbon_kg is not None:
-        cells.append(f"{bill.carbon_kg:.4f}")
-    value = each.value
-    if value is not None and comparison.objective is not None and value.objective.mixed:
-        cells.append(value.words(value.amount))
-    return tuple(cells)
-
-
-def _service_cells(each: Planned) -> tuple[str, ...]:
-    bill = each.bill
-    return (
-        each.policy,
-        KNOWS[each.foresees],
-        f"{each.done:,} of {len(each.problem.tasks):,}",
-        f"{each.deadlines_met:,} of {each.deadlines:,}",
-        f"{bill.servers_used:,}",
-        f"{bill.wakes:,}",
-        duration(bill.makespan_s),
-        duration(each.planning_s) if np.isfinite(each.planning_s) else "given",
-    )
 
 
 def _means(comparisons: Sequence[Comparison]) -> Table:

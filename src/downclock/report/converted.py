@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from downclock.quantities import count, percent
 from downclock.report.tables import Page, Table
@@ -16,11 +17,7 @@ def converted_page(found: Converted) -> Page:
     records = row_records(ledger)
     tables = (
         Table(("field", "column"), trace.used, "Columns used", text=(0, 1)),
-        Table(
-            ("rows", "number", ledger.hours),
-            tuple((what, f"{rows:,}", f"{hours:,.1f}") for what, rows, hours in _rows(ledger)),
-            "Rows",
-        ),
+        Table(("rows", "number", ledger.hours), row_cells(ledger), "Rows"),
     )
     data = {
         "trace": str(ledger.source),
@@ -61,11 +58,18 @@ def malformed_notes(ledger: Ledger) -> tuple[str, ...]:
     return (*named, *([f"malformed: and {more:,} more"] if more > 0 else []))
 
 
-def row_records(ledger: Ledger) -> list[dict[str, object]]:
+def row_records(ledger: Ledger) -> list[dict[str, Any]]:
     """What became of all rows, a record each."""
-    return [{"what": what, "rows": rows, "gpu_hours": hours} for what, rows, hours in _rows(ledger)]
-
-
-def _rows(ledger: Ledger) -> list[tuple[str, int, float]]:
     listed = {"became jobs": ledger.kept, **ledger.dropped}
-    return [(what, rows, gpu_s / 3600.0) for what, (rows, gpu_s) in listed.items()]
+    return [
+        {"what": what, "rows": rows, "gpu_hours": gpu_s / 3600.0}
+        for what, (rows, gpu_s) in listed.items()
+    ]
+
+
+def row_cells(ledger: Ledger) -> tuple[tuple[str, str, str], ...]:
+    """The same for people."""
+    return tuple(
+        (each["what"], f"{each['rows']:,}", f"{each['gpu_hours']:,.1f}")
+        for each in row_records(ledger)
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -13,7 +13,7 @@ from downclock.power.fit import Fit, FitReport
 from downclock.power.library import Basis, Library
 from downclock.power.points import VoltageLaw, law_data
 from downclock.problem.files.read_cluster import Cluster
-from downclock.problem.platform import Platform
+from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.price import Prices
 from downclock.problem.problem import Problem
 from downclock.quantities import count, duration, energy, percent
@@ -119,41 +119,26 @@ def _extrapolated(source: Problem | Cluster) -> list[str]:
 
 def platform_page(platform: Platform, name: str = "cluster") -> Page:
     """The servers and the kinds of processors in them."""
-    kinds = [
-        (
-            kind.name,
-            kind.clocks.describe(),
-            _law(kind.clocks.law),
-            f"{kind.idle_w:g} W",
-            kind.interrupt,
-            kind.clock,
-        )
-        for kind in platform.kinds
+    kinds: list[tuple[str, Callable[[Kind], str]]] = [
+        ("kind", lambda kind: kind.name),
+        ("clocks", lambda kind: kind.clocks.describe()),
+        ("voltage law", lambda kind: _law(kind.clocks.law)),
+        ("idle", lambda kind: f"{kind.idle_w:g} W"),
+        ("interrupt", lambda kind: kind.interrupt),
+        ("clock", lambda kind: kind.clock),
     ]
-    servers = [
-        (
-            spec.name,
-            f"{spec.count:,}",
-            ", ".join(f"{n} x {kind}" for kind, n in spec.processors),
-            f"{spec.host_w:g} W",
-            f"{spec.sleep_w:g} W",
-            f"{energy(spec.wake_j)}, {spec.wake_s:g} s",
-        )
-        for spec in platform.specs
+    servers: list[tuple[str, Callable[[ServerSpec], str]]] = [
+        ("server", lambda spec: spec.name),
+        ("count", lambda spec: f"{spec.count:,}"),
+        ("processors", lambda spec: ", ".join(f"{n} x {kind}" for kind, n in spec.processors)),
+        ("host", lambda spec: f"{spec.host_w:g} W"),
+        ("asleep", lambda spec: f"{spec.sleep_w:g} W"),
+        ("wake", lambda spec: f"{energy(spec.wake_j)}, {spec.wake_s:g} s"),
     ]
+    processors, many = (platform.processor_count, "processor"), (platform.server_count, "server")
     tables = (
-        Table(
-            ("kind", "clocks", "voltage law", "idle", "interrupt", "clock"),
-            tuple(kinds),
-            count(platform.processor_count, "processor"),
-            text=(0, 1, 2, 4, 5),
-        ),
-        Table(
-            ("server", "count", "processors", "host", "asleep", "wake"),
-            tuple(servers),
-            count(platform.server_count, "server"),
-            text=(0, 2),
-        ),
+        Table.of(platform.kinds, kinds, count(*processors), text=(0, 1, 2, 4, 5)),
+        Table.of(platform.specs, servers, count(*many), text=(0, 2)),
     )
     data = {
         "servers": platform.server_count,

@@ -11,14 +11,12 @@ from downclock.adapters.devices.device import Device, DeviceError
 from downclock.adapters.devices.meter import counter_or_none
 from downclock.quantities import count, percent
 from downclock.report.tables import Page, Table
-from downclock.units import Floats
+from downclock.study.mean import Mean
 
 T = TypeVar("T")
 
 COARSE_S = 2.0
 """Counters of GPUs are renewed every tenth of a second or so: shorter runs are known coarsely."""
-
-CONFIDENCE = 0.95
 
 
 def devices_page(devices: Sequence[Device], notes: Sequence[str]) -> Page:
@@ -91,7 +89,7 @@ def _range(clocks: Sequence[int]) -> str:
 
 def sweep_page(rows: Sequence[Mapping[str, str]], output: str) -> Page:
     """Means of a sweep by setting, with the half-widths of their 95 % confidence intervals."""
-    knobs = [k for k in ("core_mhz", "memory_mhz", "power_limit_w") if k in rows[0]]
+    knobs = [knob for knob in _KNOBS if knob in rows[0]]
     groups: dict[tuple[float, ...], list[Mapping[str, str]]] = {}
     for row in rows:
         groups.setdefault(tuple(float(row[knob]) for knob in knobs), []).append(row)
@@ -106,36 +104,22 @@ def sweep_page(rows: Sequence[Mapping[str, str]], output: str) -> Page:
     notes = [f"next: downclock fit {output} --kind NAME{_default(records[0])} -o library.json"]
     if min(each["time_s"] for each in records) < COARSE_S:
         notes.insert(0, f"runs under {COARSE_S:g} s are measured coarsely: give them more work")
-    table = Table(_head(knobs), tuple(_mean_row(each, knobs) for each in records), text=())
+    head = (*(_KNOBS[k] for k in knobs), "runs", "time", "±", "power", "±", "energy", "±")
+    table = Table(head, tuple(_mean_row(each, knobs) for each in records), text=())
     return Page(lines, (table,), tuple(notes), {"application": name, "settings": records}, records)
 
 
+_KNOBS = {"core_mhz": "core", "memory_mhz": "memory", "power_limit_w": "limit"}
 _UNITS = {"core_mhz": "MHz", "memory_mhz": "MHz memory", "power_limit_w": "W"}
 _MEASURED = {"time_s": "s", "power_w": "W", "energy_j": "J"}
-
-
-def _head(knobs: Sequence[str]) -> tuple[str, ...]:
-    words = {"core_mhz": "core", "memory_mhz": "memory", "power_limit_w": "limit"}
-    return (*(words[knob] for knob in knobs), "runs", "time", "±", "power", "±", "energy", "±")
 
 
 def _means(group: Sequence[Mapping[str, str]]) -> dict[str, float]:
     told: dict[str, float] = {}
     for name in _MEASURED:
-        values = np.array([float(row[name]) for row in group])
-        told[name] = float(values.mean())
-        told[f"{name}_half_width"] = _half_width(values)
+        mean = Mean.of(float(row[name]) for row in group)
+        told |= {name: mean.value, f"{name}_half_width": mean.half}
     return told
-
-
-def _half_width(values: Floats) -> float:
-    """Of the confidence interval of the mean (Student's t); NaN of one value."""
-    from scipy.special import stdtrit
-
-    if values.size < 2:
-        return float("nan")
-    quantile = stdtrit(values.size - 1, 0.5 + CONFIDENCE / 2)
-    return float(quantile * values.std(ddof=1) / np.sqrt(values.size))
 
 
 def _mean_row(record: Mapping[str, float], knobs: Sequence[str]) -> tuple[str, ...]:

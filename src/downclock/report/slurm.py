@@ -21,7 +21,8 @@ _HEAD = ("job", "application", "GPUs", "state", "nodes", "clock", "start", "end"
 
 def plan_page(planner: Planner, step: Step, *, dry: bool) -> Page:
     """What the plan says of every job, and the commands that follow from it."""
-    rows = [_job(planner, each) for each in _known(planner)]
+    known = sorted(planner.world.tracked.values(), key=lambda each: each.task.job)
+    rows = [_job(planner, each) for each in known]
     left = planner.untouched(step.seen)
     lines = [
         f"{count(len(rows), 'job')} planned by {planner.site.policy}; "
@@ -47,7 +48,10 @@ def plan_page(planner: Planner, step: Step, *, dry: bool) -> Page:
 
 
 def status_page(planner: Planner, step: Step, measured: Sequence[Measured]) -> Page:
-    """Where every job stands, and the energy that was measured of those that ended."""
+    """Where every job stands, and the energy that was measured of those that ended.
+
+    Energy in all, of planned jobs that are done, and of those at default clocks.
+    """
     page = plan_page(planner, step, dry=True)
     rows = tuple(
         (str(each.job), each.node, f"{each.run_s:.0f} s", energy(each.energy_j), each.source)
@@ -55,7 +59,9 @@ def status_page(planner: Planner, step: Step, measured: Sequence[Measured]) -> P
     )
     head = ("job", "node", "ran", "energy", "measured by")
     tables = [Table(head, rows, "Measured", text=(0, 1, 4))] if rows else []
-    sums = _sums(planner, measured)
+    planned_j, default_j = against_default_clocks(planner.site, planner.log, measured)
+    measured_j = sum(each.energy_j for each in measured)
+    sums = {"measured_j": measured_j, "planned_j": planned_j, "default_j": default_j}
     todo = count(sum(len(action.commands) for action in step.todo), "command")
     return Page(
         (*page.lines, *_saved(len(measured), **sums)),
@@ -65,13 +71,6 @@ def status_page(planner: Planner, step: Step, measured: Sequence[Measured]) -> P
         records=page.records,
         names=page.names,
     )
-
-
-def _sums(planner: Planner, measured: Sequence[Measured]) -> dict[str, float]:
-    """Energy in all, of planned jobs that are done, and of those at default clocks."""
-    planned_j, default_j = against_default_clocks(planner.site, planner.log, measured)
-    measured_j = sum(each.energy_j for each in measured)
-    return {"measured_j": measured_j, "planned_j": planned_j, "default_j": default_j}
 
 
 def _saved(attempts: int, measured_j: float, planned_j: float, default_j: float) -> list[str]:
@@ -148,10 +147,6 @@ def shown(words: Sequence[str]) -> str:
     """A command as a shell would take it, on one line of printable letters."""
     text = shlex.join(words)
     return "".join(letter if letter.isprintable() else "?" for letter in text)
-
-
-def _known(planner: Planner) -> list[Tracked]:
-    return sorted(planner.world.tracked.values(), key=lambda each: each.task.job)
 
 
 def _job(planner: Planner, tracked: Tracked) -> dict[str, Any]:

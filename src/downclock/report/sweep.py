@@ -9,8 +9,9 @@ import numpy as np
 from downclock.quantities import count, duration, energy, percent
 from downclock.report.figures import new_figure
 from downclock.report.tables import Page, Table
+from downclock.study.mean import CONFIDENCE, Mean
 from downclock.study.sweep.run import DONE
-from downclock.study.sweep.summary import CONFIDENCE, Cell, Mean
+from downclock.study.sweep.summary import Cell
 from downclock.study.sweep.sweep import Sweep
 
 if TYPE_CHECKING:
@@ -66,7 +67,7 @@ def _cells_table(sweep: Sweep) -> Table:
         (
             _label(sweep, cell, None),
             f"{cell.value.count:,}",
-            _amount(cell.value.value, shown),
+            energy(cell.value.value) if shown == "energy" else f"{cell.value.value:.5g}",
             _part(cell.value.half / cell.value.value if cell.value.value else np.nan),
             *_difference_cells(cell.difference),
         )
@@ -89,10 +90,6 @@ def _difference_cells(mean: Mean | None) -> tuple[str, str]:
         return "", ""
     sign = "+" if mean.value > 0.0 else ""
     return sign + percent(mean.value), _part(mean.half)
-
-
-def _amount(value: float, shown: str) -> str:
-    return energy(value) if shown == "energy" else f"{value:.5g}"
 
 
 def _part(fraction: float) -> str:

@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from typing import Any, Literal, TypeAlias
@@ -41,6 +41,18 @@ class Table:
     rows: tuple[tuple[str, ...] | None, ...]
     title: str = ""
     text: tuple[int, ...] = (0,)
+
+    @classmethod
+    def of(
+        cls,
+        items: Iterable[Any],
+        columns: Sequence[tuple[str, Callable[[Any], str]]],
+        title: str = "",
+        text: tuple[int, ...] = (0,),
+    ) -> Table:
+        """A row for each item; a column is its heading and how to say it of an item."""
+        rows = tuple(tuple(say(each) for _, say in columns) for each in items)
+        return cls(tuple(name for name, _ in columns), rows, title, text)
 
 
 @dataclass(frozen=True, slots=True)

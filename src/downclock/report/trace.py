@@ -19,7 +19,8 @@ from downclock.problem.problem import Problem
 from downclock.report.power_curve import PowerCurve, power_curve
 from downclock.report.tables import plain
 from downclock.schedule.account.bill import PARTS, Boundary
-from downclock.schedule.schedule import STATES, Schedule
+from downclock.schedule.schedule import STATES, Schedule, Segments
+from downclock.schedule.states import States
 
 POWER_PID = 0
 STATE_TID = 0
@@ -70,38 +71,28 @@ def _segments(problem: Problem, schedule: Schedule) -> Iterator[dict[str, Any]]:
     server, application = platform.server, problem.library.names
     for row in np.argsort(segments.start_s, kind="stable"):
         task, processor = int(segments.task[row]), int(segments.processor[row])
-        lasts_s = float(segments.end_s[row] - segments.start_s[row])
-        yield {
-            "ph": "X",
-            "name": str(tasks.name[task]),
-            "cat": str(application[tasks.application[task]]),
-            "pid": int(server[processor]) + 1,
-            "tid": processor + 1,
-            "ts": 1e6 * float(segments.start_s[row]),
-            "dur": 1e6 * lasts_s,
-            "args": plain(
-                {
-                    **{name: getattr(segments, name)[row] for name in SHOWN},
-                    "power_w": watts[row],
-                    "energy_j": watts[row] * lasts_s,
-                    "slack_s": tasks.deadline_s[task] - segments.end_s[row],
-                }
-            ),
-        }
+        what = str(tasks.name[task]), str(application[tasks.application[task]])
+        bar = _bar(*what, int(server[processor]), processor + 1, segments, row)
+        told = {name: getattr(segments, name)[row] for name in SHOWN}
+        told["power_w"] = watts[row]
+        told["energy_j"] = watts[row] * (segments.end_s[row] - segments.start_s[row])
+        told["slack_s"] = tasks.deadline_s[task] - segments.end_s[row]
+        yield {**bar, "args": plain(told)}
 
 
 def _states(power: PowerCurve) -> Iterator[dict[str, Any]]:
     states = power.states
-    for row in range(states.server.size):
-        yield {
-            "ph": "X",
-            "name": STATES[states.state[row]],
-            "cat": "power state",
-            "pid": int(states.server[row]) + 1,
-            "tid": STATE_TID,
-            "ts": 1e6 * float(states.start_s[row]),
-            "dur": 1e6 * float(states.end_s[row] - states.start_s[row]),
-        }
+    for row, (server, state) in enumerate(zip(states.server, states.state, strict=True)):
+        yield _bar(STATES[state], "power state", int(server), STATE_TID, states, row)
+
+
+def _bar(
+    name: str, category: str, server: int, thread: int, times: Segments | States, row: int
+) -> dict[str, Any]:
+    """One row of segments or states as an event with a beginning and a length."""
+    start_s, end_s = float(times.start_s[row]), float(times.end_s[row])
+    where = {"cat": category, "pid": server + 1, "tid": thread}
+    return {"ph": "X", "name": name, **where, "ts": 1e6 * start_s, "dur": 1e6 * (end_s - start_s)}
 
 
 def _counters(power: PowerCurve) -> Iterator[dict[str, Any]]:

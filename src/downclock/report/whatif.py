@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from html import escape
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
 from downclock.files import write_text_atomically
 from downclock.quantities import count, duration, percent, prefixed
-from downclock.report.converted import coverage_line, malformed_notes, row_records
-from downclock.report.page.write import asset, card_html, energy_bars, filled
+from downclock.report.converted import coverage_line, malformed_notes, row_cells, row_records
+from downclock.report.page.write import (
+    card_html,
+    command_html,
+    energy_bars,
+    framed,
+    table_html,
+)
 from downclock.report.tables import Page, Table
 from downclock.study.as_it_ran import NAME as AS_IT_RAN
 from downclock.study.whatif import CAPPED, RACE, Case, WhatIf
@@ -62,20 +66,21 @@ def whatif_html(asked: WhatIf, *, command: Sequence[str] | None = None) -> str:
     """Return the page; the same input gives the same text."""
     ledger = asked.found.trace.ledger
     told = (*asked.assumptions, *malformed_notes(ledger))
+    cells = [(what, rest) for what, *rest in row_cells(ledger)]
     parts = {
         "title": escape(Path(ledger.source).name),
         "subtitle": escape(_subtitle(asked)),
-        "style": asset("page.css"),
         "coverage": escape(coverage_line(asked.found) + "."),
-        "rows": _rows(asked),
+        "rows": table_html("plain rows", ("rows that", "number", ledger.hours), cells),
         "headline": escape(_headline(asked)),
         "cards": "".join(card_html(*card) for card in _cards(asked)),
         "bars": energy_bars(list(asked.bills.items()), words=_wh) + _unbilled(asked),
         "knobs": "".join(_knob(asked, *each) for each in _tables(asked)),
         "assumptions": "".join(f"<li>{escape(line)}</li>" for line in told),
-        "reproduce": _reproduce(command),
+        "reproduce": command_html(command),
+        "version": escape(version("downclock")),
     }
-    return filled("whatif.html", parts)
+    return framed("whatif.html", parts)
 
 
 def _headline(asked: WhatIf) -> str:
@@ -88,13 +93,13 @@ def _headline(asked: WhatIf) -> str:
 
 
 def _asleep(asked: WhatIf) -> str:
-    """Say how much of it is sleep: that part needs no slower clock and no other plan."""
+    """Say what sleep alone saves (`race`): that part needs no slower clock."""
     ran, race = asked.usual.figures[:2]
     said = f" As it ran, processors were busy {percent(asked.busy)} of the time"
     saved = 1.0 - race.energy_j / ran.energy_j
     if saved <= 0.0:
         return f"{said}."
-    return f"{said}; letting idle servers sleep saves {percent(saved)} by itself."
+    return f"{said}; full speed with idle servers asleep already saves {percent(saved)}."
 
 
 def _better(asked: WhatIf) -> str:
@@ -133,10 +138,11 @@ def _subtitle(asked: WhatIf) -> str:
 
 def _cards(asked: WhatIf) -> list[tuple[str, str, str]]:
     usual, ours = asked.usual, asked.usual.figures[-1]
+    currency = asked.found.problem.prices.currency
     found = []
     told: tuple[tuple[str, str, Callable[[float], str]], ...] = (
         ("Energy saved", "energy_j", _wh),
-        ("Money saved", "money", lambda amount: f"{amount:,.2f} {_currency(asked)}"),
+        ("Money saved", "money", lambda amount: f"{amount:,.2f} {currency}"),
         ("CO2 saved", "carbon_kg", _mass),
     )
     for title, what, words in told:
@@ -161,10 +167,6 @@ def _mass(kg: float) -> str:
 def _wh(energy_j: float) -> str:
     """Energy as those who pay for it say it."""
     return prefixed(1000.0 * energy_j / J_PER_KWH, "Wh")
-
-
-def _currency(asked: WhatIf) -> str:
-    return asked.found.problem.prices.currency
 
 
 def _tables(
@@ -203,16 +205,12 @@ def _knob(
     body = []
     for case, (setting, *cells) in rows:
         kind = ' class="usual"' if case is asked.usual else ""
-        bar = f'<span class="less" style="width:{_bar(case):.1f}px"></span>'
+        pixels = 200.0 * min(0.4, max(0.0, case.saved(CAPPED) or 0.0))
+        bar = f'<span class="less" style="width:{pixels:.1f}px"></span>'
         told = [f"<td>{escape(cell)}{bar if k == 3 else ''}</td>" for k, cell in enumerate(cells)]
         body.append(f'<tr{kind}><th scope="row">{escape(setting)}</th>{"".join(told)}</tr>')
     table = f"<thead><tr>{top}</tr></thead><tbody>{''.join(body)}</tbody>"
     return f'<div class="scroll"><table class="plain knobs">{table}</table></div>'
-
-
-def _bar(case: Case) -> float:
-    """Length of the bar beside a saving over the best static cap, in pixels."""
-    return 200.0 * min(0.4, max(0.0, case.saved(CAPPED) or 0.0))
 
 
 def _unbilled(asked: WhatIf) -> str:
@@ -221,20 +219,3 @@ def _unbilled(asked: WhatIf) -> str:
     said = ", ".join(f"{policy} {jobs:,}" for policy, jobs in left)
     note = f"Without what is charged for jobs left out ({said})."
     return f'<p class="note">{escape(note)}</p>' if left else ""
-
-
-def _rows(asked: WhatIf) -> str:
-    ledger = asked.found.trace.ledger
-    records: list[dict[str, Any]] = row_records(ledger)
-    body = "".join(
-        f'<tr><th scope="row">{escape(str(each["what"]))}</th><td>{each["rows"]:,}</td>'
-        f"<td>{each['gpu_hours']:,.1f}</td></tr>"
-        for each in records
-    )
-    head = "".join(f'<th scope="col">{name}</th>' for name in ("rows that", "number", ledger.hours))
-    return f'<table class="plain rows"><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>'
-
-
-def _reproduce(command: Sequence[str] | None) -> str:
-    shown = "" if command is None else f"<pre><code>{escape(shlex.join(command))}</code></pre>"
-    return f'{shown}<p class="note">Downclock {escape(version("downclock"))}</p>'

@@ -9,13 +9,14 @@ from typing import Any, Literal, TypeAlias, overload
 from downclock.engine.policy import Policy, foresees
 from downclock.errors import InvalidInput
 from downclock.planners.catalog import CATALOG, with_objective
+from downclock.planners.portfolio import Progress
 from downclock.problem.objective import Objective, parse_objective
 from downclock.problem.problem import Problem
 from downclock.schedule.account.bill import Boundary
 from downclock.schedule.schedule import Schedule
 from downclock.study.baselines import as_policy, chosen_policy
 from downclock.study.planned import Judge, Planned
-from downclock.study.summary import Progress, counted, plans_of
+from downclock.study.summary import counted, plans_of
 
 Knowing: TypeAlias = Literal["arrivals", "all"]
 """What policies may know: a job when it arrives, or every job from the start."""
@@ -40,8 +41,7 @@ class Comparison:
 
     def amount(self, each: Planned) -> float:
         """What is to be least."""
-        value = each.value if self.objective is not None else None
-        return each.bill.total_j if value is None else value.amount
+        return each.bill.total_j if self.objective is None else each.amount
 
     def rank(self, each: Planned) -> tuple[int, float]:
         """Order of plans: those that complete more tasks first, then by what is to be least."""

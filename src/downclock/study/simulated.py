@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.planners.catalog import policy, with_parameter
+from downclock.planners.portfolio import Progress
 from downclock.problem.price import Prices
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
@@ -98,7 +99,7 @@ def reserve_curve(
     chances: Chances,
     seeds: tuple[int, ...],
     boundary: Boundary = "last-task",
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> list[ReserveRow]:
     """Simulate a policy with each reserve against the same fates.
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 
 from downclock.engine.policy import Policy
 from downclock.errors import InvalidSchedule
 from downclock.planners.catalog import objective_of
+from downclock.planners.portfolio import Progress
 from downclock.problem.objective import Objective
 from downclock.problem.problem import Problem
 from downclock.quantities import percent
@@ -19,9 +19,6 @@ from downclock.schedule.schedule import DONE, Schedule
 from downclock.study.baselines import chosen_policy, named_baselines, usual_baselines
 from downclock.study.objective_value import objective_or_none
 from downclock.study.planned import Judge, Planned
-
-Progress: TypeAlias = Callable[[str, int, int], None]
-"""Told what begins, how many are done, and of how many."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,10 +52,7 @@ class Summary:
         """
         if not self.plan.runs_the_tasks_of(other):
             return None
-        ours, total = self.plan.bill.total_j, other.bill.total_j
-        if self.plan.value is not None and other.value is not None:
-            ours, total = self.plan.value.amount, other.value.amount
-        return 1.0 - ours / total if total else 0.0
+        return 1.0 - self.plan.amount / other.amount if other.amount else 0.0
 
     def saved_on_both(self, other: Planned) -> tuple[float, int]:
         """Part saved on the tasks that both do, of their running alone, and how many those are.

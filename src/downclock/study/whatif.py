@@ -20,12 +20,12 @@ from functools import partial
 import numpy as np
 
 from downclock.engine.play import play
-from downclock.engine.policy import Policy
+from downclock.engine.policy import Policy, foresees
 from downclock.errors import InvalidInput
 from downclock.planners.catalog import CATALOG, policy, with_parameter
 from downclock.planners.lists.policy import ListPolicy
 from downclock.planners.lists.static_cap import best_cap
-from downclock.planners.portfolio import planned
+from downclock.planners.portfolio import Progress, planned
 from downclock.power.library import Library
 from downclock.power.profiles import MeasuredProfiles
 from downclock.problem.platform import Platform
@@ -40,14 +40,9 @@ from downclock.simulate.drawn import drawn_world
 from downclock.study.as_it_ran import NAME as AS_IT_RAN
 from downclock.study.as_it_ran import as_it_ran, last_submission_s
 from downclock.study.baselines import BASELINES, require_able
-from downclock.study.summary import Progress
 from downclock.units import Bools, Floats, Ints, Names, slack
 from downclock.workloads.traces.to_problem import Choices, Converted, due
 from downclock.workloads.traces.trace import Trace
-
-SLACK = (1.25, 3.0, 5.0)
-SHARES = (0.5, 0.0)
-ERRORS = (0.2, 0.5)
 
 TIME, SLEEP, CLOCKS = "time that jobs have", "servers", "jobs that may be slowed down"
 ESTIMATES, PRICES = "run times", "prices"
@@ -76,9 +71,9 @@ class Knobs:
         seed: of the jobs that may not be slowed down, and of run times.
     """
 
-    slack: tuple[float, ...] = SLACK
-    shares: tuple[float, ...] = SHARES
-    errors: tuple[float, ...] = ERRORS
+    slack: tuple[float, ...] = (1.25, 3.0, 5.0)
+    shares: tuple[float, ...] = (0.5, 0.0)
+    errors: tuple[float, ...] = (0.2, 0.5)
     prices: tuple[tuple[str, Prices], ...] = ()
     seed: int = 0
 
@@ -154,7 +149,7 @@ def whatif(
         progress: told of each case.
 
     Raises:
-        InvalidInput: the policy can run no job of the trace.
+        InvalidInput: the policy can run no job of the trace, or is not online.
     """
     knobs = Knobs() if knobs is None else knobs
     tell = progress or (lambda what, done, of: None)
@@ -163,7 +158,8 @@ def whatif(
     for _, prices in knobs.prices[:1]:
         found = replace(found, problem=priced(found.problem, prices))
     work = _Work(found, as_it_ran(found), spec)
-    bills = {name: work.bill(found.problem, plan) for name, plan in work.all()}
+    plans = work.plans(found.problem, spec)
+    bills = {name: work.bill(found.problem, plan) for name, plan in plans}
     usual = work.case("usual", "", found.problem)
     cases = []
     asked = list(_asked(work, knobs, choices))
@@ -198,6 +194,9 @@ _NOTES = (
 def _runnable(found: Converted, convert: Callable[[Trace], Converted], spec: str) -> Converted:
     """Leave out the jobs that did not fit as it ran, or that the policy cannot run in time."""
     require_able(found.problem, policy(spec))
+    if foresees(policy(spec)):
+        rule = "looks at jobs before they arrive: name a policy that does not, such as late"
+        raise InvalidInput(rule, field="policy", value=spec)
     schedule = planned(found.problem, policy(spec))[0]
     fits = found.placement.placed & (schedule.outcomes.status == DONE)
     if fits.all():
@@ -235,13 +234,9 @@ class _Work:
     ran: Schedule
     spec: str
 
-    def all(self) -> Iterator[tuple[str, Schedule]]:
-        """The usual case as schedules, by name."""
-        yield AS_IT_RAN, self.ran
-        yield from self.plans(self.found.problem, self.spec)
-
     def plans(self, problem: Problem, spec: str) -> Iterator[tuple[str, Schedule]]:
-        """Full speed, the best single clock by our bill, and the policy, each verified."""
+        """As it ran, full speed, the best single clock by our bill, and the policy, verified."""
+        yield AS_IT_RAN, self.ran
         for each in (RACE, CAPPED, policy(spec).name):
             if problem is self.found.problem:  # what other cases are beside: planned once
                 yield each, problem.once(f"plan {each}", partial(self._planned, problem, each))
@@ -268,8 +263,8 @@ class _Work:
 
     def case(self, knob: str, setting: str, problem: Problem, spec: str | None = None) -> Case:
         """Plan a problem every way; ``spec`` plans it instead of the usual policy."""
-        every = [(AS_IT_RAN, self.ran), *self.plans(problem, spec or self.spec)]
-        return Case(knob, setting, tuple(self.figures(problem, plan, name) for name, plan in every))
+        plans = self.plans(problem, spec or self.spec)
+        return Case(knob, setting, tuple(self.figures(problem, plan, name) for name, plan in plans))
 
     def figures(self, problem: Problem, schedule: Schedule, name: str) -> Figures:
         """Bill a schedule; jobs that never ran are charged as they ran in the trace."""
@@ -302,7 +297,7 @@ class _Work:
             world = drawn_world(problem, draw_fate(problem, chances, seed))
             realised = play(problem, policy(spec), world).schedule
             require_valid(problem, realised)
-            others = [self.figures(problem, plan, name) for name, plan in self.all()][:-1]
+            others = self.case(knob, setting, problem).figures[:-1]
             return Case(knob, setting, (*others, self.figures(problem, realised, self.spec)))
 
         return make
@@ -336,11 +331,7 @@ def _asked(
     for factor in knobs.slack if not np.isfinite(trace.deadline_s).all() else ():
         due_s, _ = due(trace, replace(choices, deadline_factor=factor))
         tasks = replace(problem.tasks, deadline_s=due_s - work.found.zero_s)
-        yield (
-            TIME,
-            f"{factor:g} x {choices.deadlines}",
-            of(replace(problem, tasks=tasks)),
-        )
+        yield TIME, f"{factor:g} x {choices.deadlines}", of(replace(problem, tasks=tasks))
     yield SLEEP, "never sleep", of(replace(problem, platform=sleepless(problem.platform)))
     order = np.random.default_rng(knobs.seed).permutation(len(problem.tasks))
     for share in knobs.shares:

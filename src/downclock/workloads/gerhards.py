@@ -2,13 +2,12 @@
 
 The original graphs (a subset of the Hönig/Schiffmann test bench) are not public. This generator
 has the knobs that the test bench names: how many edges there are, how long they reach, and works
-of 1 to 10 slots; the structured families are for stress.
+of 1 to 10 slots.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import pairwise
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -27,7 +26,6 @@ from downclock.workloads.task_graph import TaskGraph
 
 Meshing: TypeAlias = Literal["low", "middle", "high"]
 Reach: TypeAlias = Literal["short", "random", "long"]
-Family: TypeAlias = Literal["fork-join", "layered", "out-tree", "chains", "independent"]
 
 EDGES_PER_TASK = {"low": 1.0, "middle": 1.8, "high": 3.0}
 REACH = {"short": 0.15, "random": 1.0, "long": 0.5}
@@ -44,87 +42,21 @@ def random_graph(
 ) -> TaskGraph:
     """Draw a graph with works of 1..10 slots; the same seed gives the same graph."""
     random = np.random.default_rng(seed)
-    before: list[int] = []
-    after: list[int] = []
+    pairs: list[tuple[int, int]] = []
     for j in range(1, tasks):
         wanted = min(j, int(random.poisson(EDGES_PER_TASK[meshing])))
         near = max(1, int(np.ceil(REACH[reach] * j)))
         low, high = (0, near) if reach == "long" else (j - near, j)
-        for i in np.unique(random.integers(low, high, wanted)):
-            before.append(int(i))
-            after.append(j)
+        pairs += [(i, j) for i in np.unique(random.integers(low, high, wanted)).tolist()]
     work = random.integers(1, 11, tasks).astype(np.float64)
-    return _graph(f"{meshing}-{reach}-{tasks}-{seed}", work, before, after)
+    return graph_of(f"{meshing}-{reach}-{tasks}-{seed}", work, pairs)
 
 
-def structured_graph(family: Family, tasks: int, *, width: int = 8, seed: int = 0) -> TaskGraph:
-    """Draw a graph of a known shape; ``width`` tasks side by side where that has a meaning."""
-    random = np.random.default_rng(seed)
-    work = random.integers(1, 11, tasks).astype(np.float64)
-    pairs: list[tuple[int, int]] = []
-    if family == "fork-join":
-        pairs = _fork_join(tasks, width)
-    elif family == "layered":
-        layers = [range(a, min(a + width, tasks)) for a in range(0, tasks, width)]
-        for upper, lower in pairwise(layers):
-            pairs += [(i, j) for j in lower for i in upper if random.random() < 0.4]
-    elif family == "out-tree":
-        pairs = [
-            (int(random.integers(max(0, (j - 1) // 3), (j + 1) // 2)), j) for j in range(1, tasks)
-        ]
-    elif family == "chains":
-        pairs = [(j - width, j) for j in range(width, tasks)]
-    return _graph(f"{family}-{tasks}-{seed}", work, [p[0] for p in pairs], [p[1] for p in pairs])
-
-
-def _fork_join(tasks: int, width: int) -> list[tuple[int, int]]:
-    """Return edges: every (width + 1)-th task is a barrier between ``width`` parallel ones."""
-    pairs: list[tuple[int, int]] = []
-    for j in range(1, tasks):
-        barrier = j - j % (width + 1)
-        if j == barrier:
-            pairs += [(i, j) for i in range(j - width, j)]
-        else:
-            pairs.append((barrier, j))
-    return pairs
-
-
-def near_barrier_graph(
-    *, stages: int = 4, width: int = 10, beside: int = 4, seed: int = 0
-) -> TaskGraph:
-    """Draw stages of up to ``width`` parallel tasks, each ended by a join, and tasks beside joins.
-
-    Real workflows look so: almost all waits for a join, but some tasks do not. A task beside the
-    join of a stage waits for one task of the stage, or for the join before it; two of three are
-    waited for by the join after the next stage, the others by nobody.
-    """
-    random = np.random.default_rng(seed)
-    pairs: list[tuple[int, int]] = []
-    members: list[list[int]] = []
-    tasks = 0
-    for _ in range(stages):
-        count = int(random.integers(max(2, width // 2), width + 1))
-        members.append(list(range(tasks, tasks + count)))
-        pairs += [(tasks - 1, i) for i in members[-1] if tasks]
-        tasks += count + 1
-        pairs += [(i, tasks - 1) for i in members[-1]]
-    for i in range(tasks, tasks + beside if stages > 1 else tasks):
-        stage = int(random.integers(0, stages - 1))
-        if random.random() < 0.5:
-            pairs.append((int(random.choice(members[stage])), i))
-        elif stage:
-            pairs.append((members[stage][0] - 1, i))
-        if random.random() < 2.0 / 3.0:
-            pairs.append((i, members[stage + 1][-1] + 1))
-    work = random.integers(1, 11, tasks + (beside if stages > 1 else 0)).astype(np.float64)
-    name = f"near-barriers-{work.size}-{seed}"
-    return _graph(name, work, [p[0] for p in pairs], [p[1] for p in pairs])
-
-
-def _graph(name: str, work: Floats, before: list[int], after: list[int]) -> TaskGraph:
+def graph_of(name: str, work: Floats, pairs: list[tuple[int, int]]) -> TaskGraph:
+    """Tasks of so much work, and edges from the first to the second of each pair."""
     names: Names = np.array([f"t{i}" for i in range(work.size)], dtype=object)
-    edges = Edges(np.array(before, dtype=np.int64), np.array(after, dtype=np.int64))
-    return TaskGraph(name, names, work, edges)
+    before, after = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
+    return TaskGraph(name, names, work, Edges(before, after))
 
 
 def flat_prices(slots: int) -> Floats:

@@ -46,7 +46,7 @@ MARGIN = 1.2
 """Worst case / measured time (section 7.1); 1.5 in the second experiment."""
 
 ACTUAL = (0.9, 1.0)
-"""Actual / measured time, uniform: assumed."""
+"""Range of actual / measured time, uniform: assumed; kept as the tasks' spread."""
 
 LIGHTER = 0.5
 """Power of the application whose power the GPU's is scaled from / TDP: assumed."""
@@ -157,7 +157,6 @@ def job_set(
     margin: float = MARGIN,
     arrivals_s: float = 0.0,
     lengths: Lengths = "log-uniform",
-    actual: tuple[float, float] = ACTUAL,
 ) -> Problem:
     """Draw a set: jobs until their loads sum to the cap, the last one shrunk to meet it.
 
@@ -170,7 +169,6 @@ def job_set(
         arrivals_s: jobs arrive uniformly within this time; 0: all at time 0.
         lengths: how GPU times are spread. Log-uniform gives many short jobs, whose deadlines lie
             far apart, so that loads (Def. 3) are lower than those of uniform lengths.
-        actual: range of actual / measured time, kept as the tasks' spread.
     """
     if family not in FAMILIES:
         rule = f"must be one of {', '.join(FAMILIES)}"
@@ -183,7 +181,7 @@ def job_set(
     window_s = np.minimum(cpu_s, gpu_s) / used
     arrival_s = np.sort(rng.uniform(0.0, arrivals_s, n)) if arrivals_s else np.zeros(n)
     chosen = box or Box()
-    least, most = (np.full(n, end / margin) for end in actual)
+    least, most = (np.full(n, end / margin) for end in ACTUAL)
     spread = Spread(np.full(n, UNIFORM), least, most)
     names = np.array([f"{family.lower()}{i + 1}" for i in range(n)], dtype=object)
     tasks = Tasks(

@@ -43,8 +43,6 @@ def workflow_problem(
 
 def _jobs(graph: TaskGraph, deadline_s: float) -> Table:
     """The tasks as a file of jobs would have them."""
-    import pyarrow as pa
-
     after: list[list[str]] = [[] for _ in range(len(graph))]
     for i, j in zip(graph.edges.before, graph.edges.after, strict=True):
         after[j].append(str(graph.task[i]))
@@ -54,5 +52,4 @@ def _jobs(graph: TaskGraph, deadline_s: float) -> Table:
         "deadline_s": np.full(len(graph), deadline_s),
         "after": after,
     }
-    data = {name: pa.chunked_array([pa.array(column)]) for name, column in columns.items()}
-    return Table(graph.name, data, len(graph))
+    return Table.of(graph.name, columns)

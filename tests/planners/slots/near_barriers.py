@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from benchmarks.slot_graphs import near_barrier_graph
 
 from downclock.planners.slots.model import SlotGraph
 from downclock.planners.slots.start import shortest_schedule
-from downclock.workloads.gerhards import near_barrier_graph
 
 UNITS = np.arange(1, 6)
 SQUARE = (UNITS / 5) ** 2

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from benchmarks.slot_graphs import near_barrier_graph
 
 from downclock.planners.slots.barriers import Stages, barriers
 from downclock.planners.slots.model import SlotGraph, SlotGraphIndex
 from downclock.problem.graph import Edges
-from downclock.workloads.gerhards import near_barrier_graph, random_graph
+from downclock.workloads.gerhards import random_graph
 
 
 def indexed(pairs: list[tuple[int, int]], tasks: int) -> SlotGraphIndex:

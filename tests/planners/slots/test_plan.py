@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from benchmarks.slot_graphs import structured_graph
 
 from downclock.errors import InvalidInput
 from downclock.planners.slots.model import SlotGraph, SlotPlan, levels
@@ -24,7 +25,6 @@ from downclock.workloads.gerhards import (
     increasing_prices,
     random_graph,
     slotted_problem,
-    structured_graph,
 )
 from downclock.workloads.task_graph import TaskGraph
 

@@ -27,9 +27,9 @@ class Pack:
         self._bytes: list[bytes] = []
         self._size = 0
 
-    def whole(self, name: str, values: NDArray[Any], top: int | None = None) -> None:
-        """Add whole numbers from 0 in as few bytes as their largest (or ``top``) needs."""
-        largest = int(values.max(initial=0)) if top is None else top
+    def whole(self, name: str, values: NDArray[Any]) -> None:
+        """Add whole numbers from 0 in as few bytes as their largest needs."""
+        largest = int(values.max(initial=0))
         kinds = (np.uint8, np.uint16, np.uint32)
         kind = next(k for k in kinds if largest <= np.iinfo(k).max)
         self._add(name, np.asarray(values, dtype=kind), {})

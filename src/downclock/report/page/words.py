@@ -10,7 +10,7 @@ from downclock.quantities import count
 from downclock.report.rejections import rejections
 from downclock.schedule.account.bill import Bill
 from downclock.schedule.schedule import DONE, FAILED, PENDING, REJECTED
-from downclock.study.objective_value import ENERGY, ObjectiveValue
+from downclock.study.objective_value import ENERGY
 from downclock.study.planned import Planned
 from downclock.study.summary import Summary
 
@@ -64,18 +64,12 @@ def money(amount: float, currency: str) -> str:
 
 def headline(summary: Summary) -> str:
     """One sentence: energy, and what that saves."""
-    total, amount = summary.plan.bill.total_j, f"needs {energy(summary.plan.bill.total_j)}"
-    others = [each for each in summary.baselines if each.bill.total_j > 0.0]
-    said = [_less(1.0 - total / each.bill.total_j, each) for each in others]
-    value = summary.plan.value
+    amount, value = f"needs {energy(summary.plan.bill.total_j)}", summary.plan.value
     if value is not None and value.objective != ENERGY:
         amount = f"is worth {value.words(value.amount)} ({value.objective})"
-        said = [_cheaper(value, each) for each in summary.baselines if each.value is not None]
-    return (
-        f"This plan {amount}: {' and '.join(said)}{_share(summary)}."
-        if said
-        else f"This plan {amount}."
-    )
+    others = [each for each in summary.baselines if each.bill.total_j > 0.0]
+    said = " and ".join(_less(summary.saved(each) or 0.0, each) for each in others)
+    return f"This plan {amount}: {said}{_share(summary)}." if said else f"This plan {amount}."
 
 
 def _share(summary: Summary) -> str:
@@ -120,13 +114,10 @@ def cards(summary: Summary) -> list[tuple[str, str, str]]:
 
 
 def _saved_card(summary: Summary, each: Planned) -> list[tuple[str, str, str]]:
-    ours, theirs, said = summary.plan.bill.total_j, each.bill.total_j, energy(each.bill.total_j)
-    if summary.plan.value is not None and each.value is not None:
-        ours, theirs = summary.plan.value.amount, each.value.amount
-        said = each.value.words(theirs)
-    if not theirs > 0.0:
+    if not each.amount > 0.0:
         return []
-    saved = 1.0 - ours / theirs
+    said = energy(each.amount) if each.value is None else each.value.words(each.amount)
+    saved = summary.saved(each) or 0.0
     word = "Saved against" if saved >= 0.0 else "More than"
     note = f"{each.policy} needs {said}{_share(summary)}"
     return [(f"{word} {each.policy}", percent(abs(saved)), note)]
@@ -165,11 +156,6 @@ def _not_compared(summary: Summary) -> list[str]:
         f"There is no comparison with {' and '.join(names)}: {reason}."
         for reason, names in by_reason.items()
     ]
-
-
-def _cheaper(value: ObjectiveValue, each: Planned) -> str:
-    other = each.value.amount if each.value is not None else 0.0
-    return _less(1.0 - value.amount / other if other > 0.0 else 0.0, each)
 
 
 def _less(saved: float, each: Planned) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform as machine
 import shlex
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from importlib.metadata import version
 from importlib.resources import files
@@ -68,17 +68,20 @@ def report_html(summary: Summary, *, command: Sequence[str] | None = None) -> st
         "comparison": _comparison(summary),
         "left-out": _left_out(summary),
         "reproduce": _reproduce(summary, command),
-        "style": asset("page.css"),
         "data": page_data(summary),
         "curves": curve_data(summary.problem),
         "script": "\n".join(asset(f"{name}.js") for name in SCRIPTS),
     }
-    return filled("page.html", parts)
+    return framed("page.html", parts, "script-src 'unsafe-inline'; ")
 
 
-def filled(template: str, parts: Mapping[str, str]) -> str:
-    """Return a template with each ``{{name}}`` replaced by its part."""
-    pieces = asset(template).split("{{")
+def framed(template: str, parts: Mapping[str, str], scripts: str = "") -> str:
+    """Return a page: each ``{{name}}`` of its template is replaced by its part.
+
+    ``scripts`` is what the page may run, in words of a content security policy.
+    """
+    parts = {**parts, "style": asset("page.css"), "scripts": scripts}
+    pieces = asset("frame.html").replace("{{body}}", asset(template)).split("{{")
     text = [pieces[0]]
     for piece in pieces[1:]:
         name, _, rest = piece.partition("}}")
@@ -131,27 +134,31 @@ def energy_bars(
     longest = max([bill.total_j for _, bill in plans] + [bound_j]) or 1.0
     rows = []
     for name, bill in plans:
-        pieces = "".join(
-            f'<span class="part {part}" style="width:{100.0 * joules / longest:.4f}%"'
-            f' title="{part}: {words(joules)}"></span>'
+        parts = [
+            (part, joules / longest, f"{part}: {words(joules)}")
             for part, joules in bill.energy_j.items()
             if joules > 0.0
-        )
-        rows.append(
-            f'<div class="bar"><span class="name">{escape(name)}</span>'
-            f'<span class="track">{pieces}</span>'
-            f'<span class="value">{words(bill.total_j)}</span></div>'
-        )
+        ]
+        rows.append(_bar(name, parts, words(bill.total_j)))
     if bound_j > 0.0:
-        rows.append(
-            '<div class="bar"><span class="name">lower bound</span><span class="track">'
-            f'<span class="part bound" style="width:{100.0 * bound_j / longest:.4f}%"></span>'
-            f'</span><span class="value">{words(bound_j)}</span></div>'
-        )
+        rows.append(_bar("lower bound", [("bound", bound_j / longest, "")], words(bound_j)))
     used = [part for part in PARTS if any(bill.energy_j[part] > 0.0 for _, bill in plans)]
     legend = "".join(f'<li><span class="part {part}"></span>{part}</li>' for part in used)
     bars = f'<div class="bars" aria-hidden="true">{"".join(rows)}</div>'
     return f'{bars}<ul class="legend">{legend}</ul>'
+
+
+def _bar(name: str, parts: Iterable[tuple[str, float, str]], value: str) -> str:
+    """One bar of parts: what each is, its share of the track, and words that show above it."""
+    pieces = "".join(
+        f'<span class="part {part}" style="width:{100.0 * share:.4f}%"'
+        + (f' title="{words}"></span>' if words else "></span>")
+        for part, share, words in parts
+    )
+    return (
+        f'<div class="bar"><span class="name">{escape(name)}</span>'
+        f'<span class="track">{pieces}</span><span class="value">{value}</span></div>'
+    )
 
 
 def _comparison(summary: Summary) -> str:
@@ -166,31 +173,29 @@ def _comparison(summary: Summary) -> str:
     gaps = [percent((each if each.value is None else each.value).gap) for each in summary.plans]
     rows.append(("above its lower bound", gaps))
     rows.append(("server wakes", [f"{bill.wakes:,}" for _, bill in plans]))
-    head = "".join(f'<th scope="col">{escape(name)}</th>' for name, _ in plans)
+    return table_html("plain", ["", *(name for name, _ in plans)], rows)
+
+
+def table_html(kind: str, head: Sequence[str], rows: Iterable[tuple[str, Sequence[str]]]) -> str:
+    """Return a table of a class; a row is its name and its cells."""
+    unseen = '<span class="unseen">what</span>'
+    top = "".join(f'<th scope="col">{escape(name) or unseen}</th>' for name in head)
     body = "".join(
         f'<tr><th scope="row">{escape(name)}</th>'
         + "".join(f"<td>{escape(cell)}</td>" for cell in cells)
         + "</tr>"
         for name, cells in rows
     )
-    return (
-        f'<table class="plain"><thead><tr><th scope="col"><span class="unseen">what</span></th>'
-        f"{head}</tr></thead><tbody>{body}</tbody></table>"
-    )
+    return f'<table class="{kind}"><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>'
 
 
 def _use(summary: Summary) -> str:
     """How busy the processors of each kind are, as bars."""
     rows = []
     for each in use_of_kinds(summary.problem, summary.plan.schedule):
-        awake, busy = 100.0 * each.awake, 100.0 * each.busy
+        parts = [("run", each.busy, ""), ("idle", max(0.0, each.awake - each.busy), "")]
         said = f"{percent(each.busy)} busy, {percent(each.awake)} awake"
-        rows.append(
-            f'<div class="bar"><span class="name">{escape(each.kind)}, {each.processors:,}</span>'
-            f'<span class="track"><span class="part run" style="width:{busy:.4f}%"></span>'
-            f'<span class="part idle" style="width:{max(0.0, awake - busy):.4f}%"></span></span>'
-            f'<span class="value">{said}</span></div>'
-        )
+        rows.append(_bar(f"{each.kind}, {each.processors:,}", parts, said))
     return "".join(rows)
 
 
@@ -198,21 +203,18 @@ def _left_out(summary: Summary) -> str:
     rows = left_out(summary)
     if not rows:
         return ""
-    body = "".join(
-        f"<tr><td>{escape(name)}</td><td>{how}</td><td>{escape(why or 'no reason given')}</td>"
-        f"<td>{escape(possible or 'none')}</td></tr>"
+    cells = [
+        (name, (how, why or "no reason given", possible or "none"))
         for name, how, why, possible in rows[:LISTED]
-    )
+    ]
+    head = ("Task", "Outcome", "Why", "Could end by, beside this plan")
     more = len(rows) - LISTED
     note = f'<p class="note">And {more:,} more: see the table of tasks.</p>' if more > 0 else ""
     return (
         '<section aria-labelledby="left-out-title">'
         '<h2 id="left-out-title">What is left out, and why</h2>'
         f"<p>{count(len(rows), 'task')} of {len(summary.problem.tasks):,} will not be done.</p>"
-        '<div class="scroll short"><table class="plain left"><thead><tr><th scope="col">Task</th>'
-        '<th scope="col">Outcome</th><th scope="col">Why</th>'
-        '<th scope="col">Could end by, beside this plan</th></tr></thead>'
-        f"<tbody>{body}</tbody></table></div>{note}</section>"
+        f'<div class="scroll short">{table_html("plain left", head, cells)}</div>{note}</section>'
     )
 
 
@@ -228,8 +230,12 @@ def _reproduce(summary: Summary, command: Sequence[str] | None) -> str:
         ("Energy counted until", _until(summary.plan.bill.boundary)),
     ]
     rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts)
-    shown = "" if command is None else f"<pre><code>{escape(shlex.join(command))}</code></pre>"
-    return f'{shown}<dl class="facts">{rows}</dl>'
+    return f'{command_html(command)}<dl class="facts">{rows}</dl>'
+
+
+def command_html(command: Sequence[str] | None) -> str:
+    """Return a command as a shell would take it."""
+    return "" if command is None else f"<pre><code>{escape(shlex.join(command))}</code></pre>"
 
 
 def _until(boundary: Boundary) -> str:

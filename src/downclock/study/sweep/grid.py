@@ -52,14 +52,13 @@ TOP = (
     *("problem", "parameters", "simulate", "slurm"),
 )
 PATHS = ("file", "cluster", "jobs", "library", "prices")
-TEXTS = (*PATHS, "workload", "archetype")
-NUMBERS = ("deadline_factor", "utilisation")
-WHOLES = ("days", "pairs", "per_server")
-PROBLEM = ("name", *TEXTS, *NUMBERS, *WHOLES, "task_utilisation")
-CHANCES = tuple(each.name for each in fields(Chances))
-SPREADS = ("actual", "server_life", "processor_life")
-GENERATED = ("utilisation", "task_utilisation", *WHOLES)
+GENERATED = ("utilisation", "task_utilisation", "days", "pairs", "per_server")
 LOADED = ("library", "prices", "archetype", "deadline_factor")
+PROBLEM = ("name", "file", "workload", "cluster", "jobs", *LOADED, *GENERATED)
+CHANCES = tuple(each.name for each in fields(Chances))
+TEXTS = (*PATHS, "workload", "archetype", "actual", "server_life", "processor_life")
+WHOLES = ("days", "pairs", "per_server", "retries")
+NUMBERS = {"deadline_factor", "utilisation", *CHANCES} - {*TEXTS, *WHOLES}
 RATIOS = "file:"
 """How the spread of actual run times begins where it is a file."""
 
@@ -138,7 +137,7 @@ def read_grid(path: str | Path) -> Grid:
     shared: dict[str, list[Any]] = {
         "policy": _specs(top),
         **_axes(_parameters(top)),
-        **_may_happen(may, Path(path).parent),
+        **_checked_axes(may, Path(path).parent),
         "seed": _seeds(top),
     }
     boundary, read = _boundary(top), cache(_digest)
@@ -177,7 +176,7 @@ def _run(
     """Make the run of one combination."""
     listed = chosen["policy"]
     having = CATALOG[listed.partition(":")[0]].defaults
-    spec = _with_objective(listed, objective)
+    spec = listed if objective is None else with_objective(listed, objective)
     told = {key: value for key, value in chosen.items() if key in having and key != "seed"}
     for key, value in told.items():
         spec = with_parameter(spec, key, _word(value))
@@ -223,7 +222,8 @@ def _problem_axes(
     table: Fields, folder: Path, shared: dict[str, list[Any]]
 ) -> dict[str, list[Any]]:
     """Return all axes of one problem: its own, then the shared ones."""
-    own = _axes(table, without=("name",))
+    own = _checked_axes(table, folder)
+    own.pop("name", None)
     drawn = "workload" in own
     if drawn + ("file" in own) + ("cluster" in own and "jobs" in own) != 1:
         raise table.whole_complaint("needs a workload, or a file, or a cluster and jobs")
@@ -231,60 +231,47 @@ def _problem_axes(
         ("workload", *GENERATED) if drawn
         else ("cluster", "jobs", *LOADED) if "cluster" in own else ("file",)
     )  # fmt: skip
-    for key, values in own.items():
+    for key in own:
         if key not in allowed:
             raise table.complaint("is not for such a problem", key)
         if key in shared:
             raise table.complaint("is given in two tables", key)
-        own[key] = [_checked(table, key, value, folder) for value in values]
     return {**own, **shared}
 
 
-def _checked(table: Fields, key: str, value: Any, folder: Path) -> Any:
-    """Return a value of a problem's table, paths absolute."""
-    if key in TEXTS and not isinstance(value, str):
-        raise table.complaint("must be text", key, value)
-    if key in PATHS:
-        return value if is_built_in(value) else str((folder / value).resolve())
-    if key in WHOLES and (isinstance(value, bool) or not isinstance(value, int)):
-        raise table.complaint("must be a whole number", key, value)
-    if key == "task_utilisation" and not isinstance(value, str):
-        if not isinstance(value, list) or len(value) != 2:
-            raise table.complaint("must be words, or lists of two numbers", key, value)
-        return tuple(table.as_float(key, each) for each in value)
-    return table.as_float(key, value) if key in NUMBERS else value
-
-
-def _axes(table: Fields, without: Sequence[str] = ()) -> dict[str, list[Any]]:
-    """Return the keys of a table, each as a list of values."""
-    found = {}
-    for key in table:
-        if key not in without:
-            value = table.raw(key)
-            found[key] = value if isinstance(value, list) else [value]
-            if not found[key]:
-                raise table.complaint("has no value", key)
-    return found
-
-
-def _may_happen(table: Fields, folder: Path) -> dict[str, list[Any]]:
-    """Return the axes of what may happen, the file of ratios by its whole path."""
+def _checked_axes(table: Fields, folder: Path) -> dict[str, list[Any]]:
+    """Return the axes of a problem, or of what may happen; files by their whole paths."""
     return {
-        key: [_chance(table, key, value, folder) for value in values]
+        key: [_checked(table, key, value, folder) for value in values]
         for key, values in _axes(table).items()
     }
 
 
-def _chance(table: Fields, key: str, value: Any, folder: Path) -> Any:
-    if key not in SPREADS:
-        if key == "retries" and (isinstance(value, bool) or not isinstance(value, int)):
-            raise table.complaint("must be a whole number", key, value)
-        return value if key == "retries" else table.as_float(key, value)
-    if not isinstance(value, str):
+def _checked(table: Fields, key: str, value: Any, folder: Path) -> Any:
+    if key == "task_utilisation" and not isinstance(value, str):
+        if not isinstance(value, list) or len(value) != 2:
+            raise table.complaint("must be words, or lists of two numbers", key, value)
+        return tuple(table.as_float(key, each) for each in value)
+    if key in WHOLES and (isinstance(value, bool) or not isinstance(value, int)):
+        raise table.complaint("must be a whole number", key, value)
+    if key in TEXTS and not isinstance(value, str):
         raise table.complaint("must be text", key, value)
+    if key in PATHS and not is_built_in(value):
+        return str((folder / value).resolve())
     if key == "actual" and value.startswith(RATIOS):
         return RATIOS + str((folder / value.removeprefix(RATIOS)).resolve())
-    return value
+    return table.as_float(key, value) if key in NUMBERS else value
+
+
+def _axes(table: Fields) -> dict[str, list[Any]]:
+    """Return the keys of a table, each as a list of values."""
+    found = {}
+    for key in table:
+        value = table.raw(key)
+        found[key] = value if isinstance(value, list) else [value]
+        if not found[key]:
+            raise table.complaint("has no value", key)
+    return found
 
 
 def _files(given: Mapping[str, Any]) -> list[str]:
@@ -329,10 +316,6 @@ def _objective(top: Fields) -> str | None:
         return str(parse_objective(top.text("objective")))
     except InvalidInput as error:
         raise top.complaint(error.rule, "objective") from None
-
-
-def _with_objective(spec: str, objective: str | None) -> str:
-    return spec if objective is None else with_objective(spec, objective)
 
 
 def _boundary(top: Fields) -> Boundary:

@@ -52,7 +52,7 @@ def run_one(run: Run) -> dict[str, Any]:
         "policy": run.policy,
         "spec": run.spec,
         "seed": run.seed,
-        **{key: _plain(value) for key, value in run.axes},
+        **{k: "-".join(map(str, v)) if isinstance(v, tuple) else v for k, v in run.axes},
         **figures,
         "version": version("downclock"),
         "machine": f"{machines.node()} ({machines.machine()}, Python {machines.python_version()})",
@@ -120,7 +120,3 @@ def _ran(schedule: Schedule) -> str:
 
 def _words(error: BaseException) -> str:
     return " ".join(str(error).split())[:300]
-
-
-def _plain(value: Any) -> Any:
-    return "-".join(map(str, value)) if isinstance(value, tuple) else value

@@ -11,7 +11,6 @@ import os
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from downclock.errors import InvalidInput
@@ -75,15 +74,8 @@ class Log:
     def _write(self, entry: Mapping[str, Any]) -> None:
         os.write(self._file, (json.dumps(entry, ensure_ascii=False) + "\n").encode())
 
-    def __enter__(self) -> Log:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        at: TracebackType | None,
-    ) -> None:
+    def close(self) -> None:
+        """Leave it to others, safe on disk."""
         os.fsync(self._file)
         os.close(self._file)
 

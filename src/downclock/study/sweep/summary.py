@@ -6,43 +6,13 @@ both ran the same tasks. Intervals are Student's, for the mean of runs that diff
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from downclock.study.mean import Mean
 from downclock.study.sweep.grid import Grid
 from downclock.study.sweep.run import DONE
-
-CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True, slots=True)
-class Mean:
-    """A mean with its confidence interval.
-
-    Attributes:
-        value: NaN of no values.
-        half: half the interval's width; NaN of fewer than two values.
-        count: of how many.
-    """
-
-    value: float
-    half: float
-    count: int
-
-    @classmethod
-    def of(cls, values: Iterable[float]) -> Mean:
-        """The mean of values that were drawn independently."""
-        from scipy.special import stdtrit
-
-        drawn = np.fromiter(values, dtype=np.float64)
-        if drawn.size < 2:
-            return cls(float(drawn[0]) if drawn.size else np.nan, np.nan, drawn.size)
-        error = float(drawn.std(ddof=1)) / np.sqrt(drawn.size)
-        quantile = float(stdtrit(drawn.size - 1, 0.5 + CONFIDENCE / 2.0))
-        return cls(float(drawn.mean()), float(quantile * error), drawn.size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +54,8 @@ class SweepSummary:
 def summarised(grid: Grid, rows: Sequence[Mapping[str, Any]]) -> SweepSummary:
     """Sum up the rows of a sweep, those of runs that ended well."""
     metric = "objective_value" if grid.runs[0].objective is not None else "total_j"
-    place = _places(grid)
+    # Of each run what it shares with those it is paired with, but for the seed.
+    place = {run: (run.problem, run.source, run.chances) for run in grid.runs}
     groups: dict[tuple[Any, ...], dict[int, Mapping[str, Any]]] = {}
     for run, row in zip(grid.runs, rows, strict=True):
         if row["status"] == DONE:
@@ -113,11 +84,6 @@ def summarised(grid: Grid, rows: Sequence[Mapping[str, Any]]) -> SweepSummary:
         if spec != grid.baseline
     )
     return SweepSummary(metric, tuple(cells), overall if len(set(place.values())) > 1 else ())
-
-
-def _places(grid: Grid) -> dict[Any, tuple[Any, ...]]:
-    """Return of each run what it shares with those it is paired with, but for the seed."""
-    return {run: (run.problem, run.source, run.chances) for run in grid.runs}
 
 
 def _pairs(

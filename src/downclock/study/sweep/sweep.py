@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, closing
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from downclock.errors import InvalidInput
+from downclock.planners.portfolio import Progress
 from downclock.study.executor import completed
 from downclock.study.sweep.grid import Grid, Run
 from downclock.study.sweep.run import FAILED, REFUSED, run_one
@@ -20,7 +21,6 @@ from downclock.study.sweep.summary import SweepSummary, summarised
 LOG, TABLE = "runs.jsonl", "runs.parquet"
 
 Workers: TypeAlias = AbstractContextManager[Executor | None]
-Progress: TypeAlias = Callable[[str, int, int], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ def sweep(
     """
     made_by = version("downclock")
     keys = {run: run.key(made_by) for run in grid.runs}
-    with Log(folder / LOG, fresh=fresh) as log:
+    with closing(Log(folder / LOG, fresh=fresh)) as log:
         left = [run for run in grid.runs if _to_do(log, keys[run])]
         _work_off(_by_problem(left), keys, log, workers, progress)
         rows = tuple(log.rows[keys[run]] for run in grid.runs)

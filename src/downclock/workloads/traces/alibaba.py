@@ -14,7 +14,7 @@ from downclock.errors import InvalidInput
 from downclock.power.archetypes import CARDS
 from downclock.workloads.traces.cells import quantity, text
 from downclock.workloads.traces.ledger import Ledger
-from downclock.workloads.traces.made_cluster import server_data
+from downclock.workloads.traces.made_cluster import IDLE_W, server_data
 from downclock.workloads.traces.rows import Sheet
 from downclock.workloads.traces.trace import Column, Format, Job
 
@@ -82,7 +82,7 @@ def cluster_of_nodes(sheet: Sheet, ledger: Ledger, card: str) -> dict[str, Any]:
     ]
     return {
         "name": Path(ledger.source).stem,
-        "kind": [{"name": model, "card": _card(model, card), "idle_w": 40.0} for model in models],
+        "kind": [{"name": model, "card": _card(model, card), "idle_w": IDLE_W} for model in models],
         "server": servers,
     }
 

@@ -16,14 +16,6 @@ LISTED = 20
 """Malformed rows that are named; the others are counted."""
 
 
-class BadCell(ValueError):
-    """A cell that says nothing sensible: the row is malformed."""
-
-    def __init__(self, field: str, value: Any, rule: str) -> None:
-        super().__init__(rule)
-        self.field, self.value, self.rule = field, value, rule
-
-
 @dataclass(slots=True)
 class Ledger:
     """Counts the rows of one file.

@@ -83,7 +83,7 @@ def csv_sheet(path: str | Path, ledger: Ledger, delimiter: str | None = None) ->
     """Open a CSV file; the delimiter is the one the header has most of, unless it is given.
 
     Raises:
-        InvalidInput: there is no header.
+        InvalidInput: there is no header, or none that can be read.
     """
     text = lines(path, ledger)
     first = next((line for line in text if line.strip()), "")
@@ -93,7 +93,10 @@ def csv_sheet(path: str | Path, ledger: Ledger, delimiter: str | None = None) ->
     parse = partial(csv.reader, delimiter=mark)
     if mark == "|":  # sacct quotes nothing
         parse = partial(parse, quoting=csv.QUOTE_NONE)
-    names = tuple(name.strip() for name in next(parse([first])))
+    try:
+        names = tuple(name.strip() for name in next(parse([first])))
+    except csv.Error as error:
+        raise InvalidInput(f"is not a CSV header: {error}", source=path, line=1) from None
     source = _Returnable(text)
     return Sheet(names, _csv_rows(parse(source), source, len(names), ledger))
 

@@ -125,7 +125,8 @@ def _window(trace: Trace, choices: Choices) -> Trace:
     begin_s = trace.submit_s[0] if choices.begin_s is None else choices.begin_s
     inside = (trace.submit_s >= begin_s) & (trace.submit_s < begin_s + choices.length_s)
     if not inside.any():
-        rule = f"no job was submitted in the {duration(choices.length_s)} from then on"
+        within = "" if np.isinf(choices.length_s) else f" in the {duration(choices.length_s)}"
+        rule = f"no job was submitted{within} from then on"
         raise InvalidInput(rule, source=trace.ledger.source)
     return trace.where(inside, OUTSIDE)
 
@@ -207,18 +208,11 @@ def _problem(
         columns["power_w"] = [w if k else None for w, k in zip(trace.power_w, known, strict=True)]
     return load_problem(
         cluster,
-        _table(trace.ledger.source, columns, len(trace)),
+        Table.of(trace.ledger.source, columns),
         epoch=epoch,
         timezone=choices.zone,
         archetype=choices.archetype,
     )
-
-
-def _table(source: str | Path, columns: dict[str, Any], rows: int) -> Table:
-    import pyarrow as pa
-
-    data = {name: pa.chunked_array([pa.array(column)]) for name, column in columns.items()}
-    return Table(source, data, rows)
 
 
 def _applications(trace: Trace, cluster: Cluster) -> Names:

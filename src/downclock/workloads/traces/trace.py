@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from array import array
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import tzinfo
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -19,7 +19,7 @@ import numpy as np
 from downclock.errors import InvalidInput, suggestion
 from downclock.units import Bools, Floats, Ints, Names
 from downclock.workloads.traces.cells import CALENDAR, NAN, Read, readers
-from downclock.workloads.traces.ledger import BadCell, Ledger
+from downclock.workloads.traces.ledger import Ledger
 from downclock.workloads.traces.rows import Sheet
 
 TIMES = ("submit", "start", "end", "deadline")
@@ -143,10 +143,9 @@ class Trace:
         return replace(self, **{name: getattr(self, name)[rows] for name in _COLUMNS})
 
 
-_COLUMNS = (
-    *("name", "queue", "application", "kind", "hosts", "submit_s", "start_s", "end_s", "run_s"),
-    *("limit_s", "deadline_s", "power_w", "processors", "part", "asked_s", "rows", "started"),
-)
+_COLUMNS = [
+    each.name for each in fields(Trace) if each.type in ("Names", "Floats", "Ints", "Bools")
+]
 
 
 @dataclass(slots=True)
@@ -189,7 +188,7 @@ def collected(
             job = _job(bound, cells)
             reason = _completed(job, format, counted)
             job["name"] = _unique(job["name"] or f"job{number}", seen, format)
-        except BadCell as error:
+        except InvalidInput as error:
             ledger.malformed(line, error.rule, error.field, error.value)
             continue
         gpu_s = job["run"] * job[counted] * job["part"]
@@ -210,17 +209,14 @@ def _unique(name: str, seen: dict[str, int], format: Format) -> str:
     if again == 1:
         return name
     if not format.repeats:
-        raise BadCell("name", name, "is the name of an earlier row")
+        raise InvalidInput("is the name of an earlier row", field="name", value=name)
     return f"{name}#{again}"
 
 
 def _nothing(ledger: Ledger, counted: str) -> str:
     why = [f"{reason}: {rows:,}" for reason, (rows, _) in ledger.dropped.items()]
-    hint = (
-        f" (--count says what counts, here {counted})"
-        if f"uses no {counted}" in ledger.dropped
-        else ""
-    )
+    idle = f"uses no {counted}" in ledger.dropped
+    hint = f" (--count says what counts, here {counted})" if idle else ""
     first = f"; {ledger.complaints[0]}" if ledger.complaints else ""
     return f"holds no job that ran{' (' + ', '.join(why) + ')' if why else ''}{hint}{first}"
 
@@ -278,7 +274,7 @@ def _job(bound: _Bound, cells: Any) -> Job:
         try:
             job[ours] = read(cells[place])
         except ValueError as error:
-            raise BadCell(ours, cells[place], str(error)) from None
+            raise InvalidInput(str(error), field=ours, value=cells[place]) from None
     return job
 
 
@@ -286,7 +282,7 @@ def _completed(job: Job, format: Format, counted: str) -> str | None:
     """Fill in what follows from the rest; return why a sound row is left out.
 
     Raises:
-        BadCell: the row contradicts itself.
+        InvalidInput: the row contradicts itself.
     """
     reason = None if format.amend is None else format.amend(job)
     job["started"] = not math.isnan(job["start"])
@@ -301,11 +297,13 @@ def _completed(job: Job, format: Format, counted: str) -> str | None:
         job["deadline"] = job["submit"] + job["within"]
     for name in ("run", counted, "part", "limit", "within", "power_w"):
         if job[name] < 0.0:
-            raise BadCell(name, job[name], "is negative")
+            raise InvalidInput("is negative", field=name, value=job[name])
     if job["start"] < job["submit"]:
-        raise BadCell("start", job["start"], f"is before the submission at {job['submit']}")
+        rule = f"is before the submission at {job['submit']}"
+        raise InvalidInput(rule, field="start", value=job["start"])
     if job[counted] == job[counted] and (job[counted] != round(job[counted]) or job[counted] > 1e7):
-        raise BadCell(counted, job[counted], "must be a whole number of processors")
+        rule = "must be a whole number of processors"
+        raise InvalidInput(rule, field=counted, value=job[counted])
     return reason or _unfit(job, counted)
 
 

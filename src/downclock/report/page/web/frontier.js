@@ -38,10 +38,11 @@ function drawFrontier(model, task, box, note, facts) {
   const kind = model.task_segment[task] >= 0 ? model.processor_kind[model.task_where[task]] : firstKind(model, task);
   note.textContent = `${model.task_names[task]} (${model.application_names[model.task_application[task]]})`;
   box.replaceChildren();
-  listFacts(model, task, kind, facts);
+  facts.replaceChildren(...pairsOf(taskFacts(model, task, kind)));
   const curve = kind < 0 ? null : curveOf(model, task, kind);
   if (!curve || !(model.task_work[task] > 0)) {
-    box.append(emptyNote(kind < 0 ? "No processor of this platform can run it." : "A task without work has no frontier."));
+    const why = kind < 0 ? "No processor of this platform can run it." : "A task without work has no frontier.";
+    box.append(element("p", { className: "note", style: "padding: 24px" }, why));
     return;
   }
   const used = usedPoint(model, task);
@@ -50,14 +51,6 @@ function drawFrontier(model, task, box, note, facts) {
 
 function firstKind(model, task) {
   return model.kinds.findIndex((_, kind) => model.curve_of(model.task_application[task], kind) !== undefined);
-}
-
-function emptyNote(text) {
-  const p = document.createElement("p");
-  p.className = "note";
-  p.style.padding = "24px";
-  p.textContent = text;
-  return p;
 }
 
 function frontierShape(curve, used, room, title) {
@@ -110,16 +103,6 @@ function frontierAxes(svg, { x, y, t0, t1, e0, e1, left, right, top, bottom }) {
     svg.append(shape("text", { x: x(tick), y: bottom + 18, "text-anchor": "middle" }, duration(tick)));
   }
   svg.append(shape("text", { x: (left + right) / 2, y: bottom + 38, "text-anchor": "middle" }, "run time"));
-}
-
-function listFacts(model, task, kind, list) {
-  list.replaceChildren();
-  for (const [name, text] of taskFacts(model, task, kind)) {
-    const dt = document.createElement("dt"), dd = document.createElement("dd");
-    dt.textContent = name;
-    dd.textContent = text;
-    list.append(dt, dd);
-  }
 }
 
 function taskFacts(model, task, kind) {

@@ -155,11 +155,7 @@ class Gantt {
 
   segmentsOf(task) {
     const { model } = this;
-    if (!model.by_task) {
-      const order = new Uint32Array(model.segments), first = firsts(model.segment_task, model.tasks), next = first.slice();
-      for (let i = 0; i < model.segments; i++) order[next[model.segment_task[i]]++] = i;
-      model.by_task = { order, first };
-    }
+    model.by_task ??= grouped(model.segment_task, model.tasks);
     return model.by_task.order.subarray(model.by_task.first[task], model.by_task.first[task + 1]);
   }
 
@@ -211,7 +207,7 @@ function ganttLegend(model, gantt, list) {
     const shown = model.application_order.slice(0, 12);
     shown.forEach((application, place) => list.append(swatchItem(APPLICATIONS[place], model.application_names[application])));
     const more = model.application_names.length - shown.length;
-    if (more > 0) list.append(textItem(`and ${more.toLocaleString("en")} more, in the same colours again`));
+    if (more > 0) list.append(element("li", {}, `and ${more.toLocaleString("en")} more, in the same colours again`));
   } else if (gantt.by === "clock") {
     const [low, high] = clockRange(model);
     if (model.segments) list.append(rampItem(CLOCK_RAMP, `core clock ${digits(low, 3)} ×`, `${digits(high, 3)} × default`));
@@ -232,15 +228,6 @@ function swatchItem(colour, text) {
 }
 
 function rampItem(stops, low, high) {
-  const item = textItem(low), bar = document.createElement("span");
-  bar.className = "ramp";
-  bar.style.background = `linear-gradient(90deg, ${stops.join(", ")})`;
-  item.append(bar, high);
-  return item;
-}
-
-function textItem(text) {
-  const item = document.createElement("li");
-  item.append(text);
-  return item;
+  const style = `background: linear-gradient(90deg, ${stops.join(", ")})`;
+  return element("li", {}, low, element("span", { className: "ramp", style }), high);
 }

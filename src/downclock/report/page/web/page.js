@@ -145,17 +145,10 @@ function hide(gantt) {
 }
 
 function fillTip(model, tip, found) {
-  const title = document.createElement("strong"), list = document.createElement("dl");
   const kind = model.processor_kind[found.lane], i = found.segment;
-  title.textContent = i >= 0 ? model.task_names[found.task] : `${processorText(model, found.lane)} ${["is awake and idle", "is waking", "is asleep", "is down"][found.state]}`;
+  const title = i >= 0 ? model.task_names[found.task] : `${processorText(model, found.lane)} ${["is awake and idle", "is waking", "is asleep", "is down"][found.state]}`;
   const rows = i >= 0 ? segmentFacts(model, found, kind) : [["at", instant(model, found.at)], ...(found.state === 0 ? [["draws", `${digits(model.kinds[kind].idle_w)} W`]] : [])];
-  for (const [name, text] of rows) {
-    const dt = document.createElement("dt"), dd = document.createElement("dd");
-    dt.textContent = name;
-    dd.textContent = text;
-    list.append(dt, dd);
-  }
-  tip.replaceChildren(title, list);
+  tip.replaceChildren(element("strong", {}, title), element("dl", {}, ...pairsOf(rows)));
 }
 
 function segmentFacts(model, found, kind) {
@@ -224,9 +217,7 @@ function connectPage(timeline, table, drawOthers) {
 }
 
 start().catch((error) => {
-  const note = document.createElement("p");
-  note.className = "verdict bad";
-  note.textContent = `The charts cannot be drawn in this browser: ${error.message}`;
-  document.querySelector("main").prepend(note);
+  const why = `The charts cannot be drawn in this browser: ${error.message}`;
+  document.querySelector("main").prepend(element("p", { className: "verdict bad" }, why));
   console.error(error);
 });

@@ -73,10 +73,7 @@ function powerChart(model, timeline, canvas, legend) {
 }
 
 function legendItem(kind, text) {
-  const item = document.createElement("li"), swatch = document.createElement("span");
-  swatch.className = kind;
-  item.append(swatch, text);
-  return item;
+  return element("li", {}, element("span", { className: kind }), text);
 }
 
 function peakPower(model) {

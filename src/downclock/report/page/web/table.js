@@ -59,14 +59,9 @@ class TaskTable {
   head() {
     const row = document.createElement("tr");
     this.columns.forEach((column, k) => {
-      const cell = document.createElement("th"), button = document.createElement("button");
-      cell.scope = "col";
-      cell.style.width = `${column.wide}px`;
-      if (column.text) cell.className = "text";
-      button.type = "button";
-      button.addEventListener("click", () => this.sort(k));
-      cell.append(button);
-      row.append(cell);
+      const button = element("button", { type: "button", onclick: () => this.sort(k) });
+      const className = column.text ? "text" : "";
+      row.append(element("th", { scope: "col", className, style: `width: ${column.wide}px` }, button));
     });
     row.setAttribute("aria-rowindex", "1");
     this.table.tHead.replaceChildren(row);
@@ -124,27 +119,18 @@ class TaskTable {
   }
 
   gap(rows) {
-    const line = document.createElement("tr"), cell = document.createElement("td");
-    line.className = "gap";
-    line.setAttribute("aria-hidden", "true");
-    cell.colSpan = this.columns.length;
-    cell.style.height = `${rows * ROW}px`;
-    line.append(cell);
-    return line;
+    const cell = element("td", { colSpan: this.columns.length, style: `height: ${rows * ROW}px` });
+    return element("tr", { className: "gap", ariaHidden: "true" }, cell);
   }
 
   row(task, place) {
-    const line = document.createElement("tr");
-    line.className = task === this.chosen ? "row chosen" : "row";
+    const cells = this.columns.map((column) => {
+      const said = column.say(task);
+      return element("td", column.text ? { className: "text", title: said } : {}, said);
+    });
+    const line = element("tr", { className: task === this.chosen ? "row chosen" : "row", tabIndex: 0 }, ...cells);
     line.dataset.task = task;
-    line.tabIndex = 0;
     line.setAttribute("aria-rowindex", String(place + 2));
-    for (const column of this.columns) {
-      const cell = document.createElement("td");
-      cell.textContent = column.say(task);
-      if (column.text) { cell.className = "text"; cell.title = cell.textContent; }
-      line.append(cell);
-    }
     return line;
   }
 

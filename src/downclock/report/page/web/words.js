@@ -1,4 +1,15 @@
-// Quantities as text, and places and times as people say them.
+// Quantities as text, and places and times as people say them; text as parts of the page.
+
+function element(name, properties, ...inside) {
+  const node = Object.assign(document.createElement(name), properties);
+  node.append(...inside);
+  return node;
+}
+
+// Pairs of a name and a text as what is in a <dl>.
+function pairsOf(facts) {
+  return facts.flatMap(([name, text]) => [element("dt", {}, name), element("dd", {}, text)]);
+}
 
 function digits(value, most = 4) {
   if (value === 0) return "0";
