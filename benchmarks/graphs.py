@@ -13,6 +13,7 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -323,13 +324,14 @@ def shortest(
     return (length, status == cp_model.OPTIMAL), np.array(starts, dtype=float)
 
 
-SEEDED = {"barriers": barriers, "makespan": against_makespan}
-PARTS = {
+SEEDED: dict[str, Callable[[int], None]] = {"barriers": barriers, "makespan": against_makespan}
+PARTS: dict[str, Callable[[], None]] = {
     "lists": lists,
     "local": local,
     "search": searches,
     "apps": applications,
-    **SEEDED,
+    "barriers": barriers,
+    "makespan": against_makespan,
     "large": large,
     "optima": optima,
 }
@@ -341,7 +343,10 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=0, help="of the first graph that is drawn")
     given = parser.parse_args()
     for name in given.parts or PARTS:
-        SEEDED[name](given.seed) if name in SEEDED else PARTS[name]()
+        if name in SEEDED:
+            SEEDED[name](given.seed)
+        else:
+            PARTS[name]()
 
 
 if __name__ == "__main__":
