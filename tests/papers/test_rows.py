@@ -80,7 +80,7 @@ def test_what_is_ours_alone_and_what_is_absent() -> None:
 
 
 def test_every_verdict_has_a_meaning() -> None:
-    assert len(MEANING) == 12
+    assert len(MEANING) == 13
     assert "unexplained" in MEANING
 
 

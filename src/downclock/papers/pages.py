@@ -21,6 +21,7 @@ OPEN: tuple[Verdict, ...] = (
     "unexplained",
     "differs",
     "by chance",
+    "not repeated",
     "contradicts itself",
     "does not hold",
     "undecided",

@@ -20,6 +20,7 @@ Verdict: TypeAlias = Literal[
     "does not hold",
     "differs",
     "by chance",
+    "not repeated",
     "consistent",
     "contradicts itself",
     "unexplained",
@@ -39,6 +40,8 @@ MEANING: dict[Verdict, str] = {
     "by chance": "a printed mean outside its interval, among numbers of the same sets of which no"
     " more lie outside, none farther off, and no algorithm's to one side, than ten of our own sets"
     " do in 5 % of draws; the note gives the three shares",
+    "not repeated": "a printed mean outside its interval, and not by chance, that its authors did"
+    " not get again: their own repeat with other sets, in the note, lies inside our interval",
     "consistent": "a printed number or claim that the paper's own numbers bear out; not run by us",
     "contradicts itself": "a printed number or claim that the paper's own numbers refute",
     "unexplained": "a printed number that is not ours, and no switch that we tried gives it; the"

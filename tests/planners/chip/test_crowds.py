@@ -7,9 +7,10 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from downclock.planners.chip.crowds import busiest, crowded, joined
+from downclock.planners.chip.joins import joined
 from downclock.planners.chip.length import least_length
 from downclock.planners.chip.model import WorkGraph
+from downclock.planners.crowds import busiest, crowded
 from downclock.problem.graph import Edges
 from downclock.units import Floats
 

@@ -27,6 +27,17 @@ def test_three_tasks_between_barriers_on_two_machines_take_two_slots() -> None:
     assert brute_force(graph) == pytest.approx(9.0)
 
 
+def test_a_stage_with_more_long_tasks_than_machines_lasts_for_two_of_them() -> None:
+    """Three tasks of two slots on two machines before a join take four, though 6 / 2 is three."""
+    edges = Edges(np.array([0, 1, 2]), np.array([3, 3, 3]))
+    graph = SlotGraph(
+        np.array([2, 2, 2, 1]), edges, 2, np.arange(1.0, 7.0), np.array([1]), np.array([1.0])
+    )
+    bound = prepared(graph, solve_slots(graph, rounds=5), 0.0)
+    assert bound is not None
+    assert [stage.least for stage in bound.stages] == [4, 1]
+
+
 def bound_of(graph: SlotGraph, found: SlotResult) -> float:
     index = SlotGraphIndex.of(graph).priced(graph.slots)
     assert found.plan is not None

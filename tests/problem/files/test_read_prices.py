@@ -138,6 +138,13 @@ def test_a_file_without_zones_is_for_all_that_are_asked_for(tmp_path: Path) -> N
     assert [zone for zone, _ in prices.zones] == ["a", "b"]
 
 
+def test_only_columns_that_differ_from_ours_need_a_name(tmp_path: Path) -> None:
+    """As ``--columns`` says: a file with our name of the price and another of the time."""
+    text = "when,price_eur_per_mwh,other\n2024-06-10 00:00,80,1\n2024-06-10 01:00,90,2\n"
+    found = read(tmp_path, text, epoch=EPOCH, columns={"timestamp": "when"})
+    assert (found.currency, list(price(found).value)) == ("EUR", [0.08, 0.09])
+
+
 def test_columns_of_others_can_be_mapped(tmp_path: Path) -> None:
     text = "when,euros,other\n2024-06-10 00:00:00,50,x\n2024-06-10 01:00:00,60,y\n"
     columns = {"timestamp": "when", "price_eur_per_mwh": "euros"}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -32,6 +32,7 @@ from downclock.planners.chip.lists import list_schedule
 from downclock.planners.chip.local import local_clocks
 from downclock.planners.chip.model import WorkGraph
 from downclock.units import Floats
+from downclock.workloads.task_graph import TaskGraph
 
 CORES = tuple(range(2, 13))
 _QUICK_CORES = (2, 6, 12)
@@ -62,31 +63,23 @@ def energies(graph: WorkGraph, cores: int) -> tuple[float, float, float]:
     return single, chip, local_clocks(graph, placed, deadline, power).energy
 
 
-def table1(reading: Reading) -> Callable[[Settings], list[Row]]:
+def table1(reading: Reading, settings: Settings) -> list[Row]:
     """Mean, least and greatest ratio for each number of cores and static power."""
-    item = f"table1-{reading.name}"
-
-    def run(settings: Settings) -> list[Row]:
-        folder = data("stg", "rand50")
-        drawn = [] if folder is None else random_graphs(folder)
-        graphs = {each: [each.graph(g) for g in drawn] for each in (PUBLISHED, CORRECTED)}
-        rows: list[Row] = []
-        for cores in _QUICK_CORES if settings.quick else CORES:
-            for label, _ in reading.c3:
-                rows += _cells((PAPER, item), reading, cores, label, graphs)
-        return rows
-
-    return run
+    folder = data("stg", "rand50")
+    drawn = [] if folder is None else random_graphs(folder)
+    graphs = {each: [each.graph(g) for g in drawn] for each in (PUBLISHED, CORRECTED)}
+    rows: list[Row] = []
+    for cores in _QUICK_CORES if settings.quick else CORES:
+        for label, _ in reading.c3:
+            rows += _cells(reading, cores, label, graphs)
+    return rows
 
 
 def _cells(
-    where: tuple[str, str],
-    reading: Reading,
-    cores: int,
-    label: float,
-    graphs: dict[Reading, list[WorkGraph]],
+    reading: Reading, cores: int, label: float, graphs: dict[Reading, list[WorkGraph]]
 ) -> list[Row]:
     """Mean, least and greatest of one cell."""
+    where = (PAPER, f"table1-{reading.name}")
     names = [f"{what}, M={cores}, c3={label:g}" for what in ("mean", "least", "greatest")]
     values = published.TABLE1[cores][label]
     if not graphs[reading]:
@@ -121,43 +114,33 @@ def _summary(found: Floats) -> tuple[float, float, float]:
     return float(found.mean()), float(found.min()), float(found.max())
 
 
-def table2(reading: Reading) -> Callable[[Settings], list[Row]]:
+def table2(reading: Reading, settings: Settings) -> list[Row]:
     """Energies of the three applications."""
-    item = f"table2-{reading.name}"
-
-    def run(settings: Settings) -> list[Row]:
-        folder = data("stg", "apps")
-        rows: list[Row] = []
-        for name in APPLICATIONS:
-            for cores in _QUICK_CORES if settings.quick else CORES:
-                ours = reasons = None
-                if folder is not None:
-                    graph = application(folder, name)
-                    ours = energies(reading.graph(graph), cores)
-                    if reading is CORRECTED:
-                        reasons = energies(PUBLISHED.graph(graph), cores)
-                rows += _energy_cells((PAPER, item), name, cores, ours, reasons)
-        return rows
-
-    return run
-
-
-def _energy_cells(
-    where: tuple[str, str],
-    name: str,
-    cores: int,
-    ours: tuple[float, float, float] | None,
-    shifted: tuple[float, float, float] | None,
-) -> list[Row]:
-    rows = []
-    for k, what in enumerate(("one clock", "chip-wide", "per core")):
-        quantity, value = f"{what}, {name}, M={cores}", published.TABLE2[name][cores][k]
-        if ours is None:
-            rows.append(not_run(where, quantity, value, "J", absent("stg/apps")))
-            continue
-        reason = None if shifted is None else Reason(SHIFTED, shifted[k])
-        rows.append(printed(where, quantity, value, ours[k], "J", reason=reason))
+    folder = data("stg", "apps")
+    rows: list[Row] = []
+    for name in APPLICATIONS:
+        graph = None if folder is None else application(folder, name)
+        for cores in _QUICK_CORES if settings.quick else CORES:
+            rows += _energy_cells(reading, name, cores, graph)
     return rows
+
+
+def _energy_cells(reading: Reading, name: str, cores: int, graph: TaskGraph | None) -> list[Row]:
+    """Energies of one application on so many cores."""
+    where, values = (PAPER, f"table2-{reading.name}"), published.TABLE2[name][cores]
+    names = [f"{what}, {name}, M={cores}" for what in ("one clock", "chip-wide", "per core")]
+    if graph is None:
+        why = absent("stg/apps")
+        return [not_run(where, n, v, "J", why) for n, v in zip(names, values, strict=True)]
+    reasons: list[Reason | None] = [None] * 3
+    if reading is CORRECTED:
+        reasons = [Reason(SHIFTED, each) for each in energies(PUBLISHED.graph(graph), cores)]
+    return [
+        printed(where, quantity, value, ours, "J", reason=why)
+        for quantity, value, ours, why in zip(
+            names, values, energies(reading.graph(graph), cores), reasons, strict=True
+        )
+    ]
 
 
 def claims(_: Settings) -> list[Row]:
@@ -207,10 +190,12 @@ def fairness(settings: Settings) -> list[Row]:
 
 
 ITEMS = (
-    Item("table1-published", "Table 1, the reading its numbers need", table1(PUBLISHED)),
-    Item("table1-corrected", "Table 1, graphs and static power as stated", table1(CORRECTED)),
-    Item("table2-published", "Table 2, the reading its numbers need", table2(PUBLISHED)),
-    Item("table2-corrected", "Table 2, graphs as they are", table2(CORRECTED)),
+    Item("table1-published", "Table 1, the reading its numbers need", partial(table1, PUBLISHED)),
+    Item(
+        "table1-corrected", "Table 1, graphs and static power as stated", partial(table1, CORRECTED)
+    ),
+    Item("table2-published", "Table 2, the reading its numbers need", partial(table2, PUBLISHED)),
+    Item("table2-corrected", "Table 2, graphs as they are", partial(table2, CORRECTED)),
     Item("claims", "Savings of abstract and text: 28, 30 and 72 %", claims),
     Item("fairness", "Table 1 against one clock that knows about static power", fairness),
 )

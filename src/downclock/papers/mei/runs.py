@@ -47,8 +47,7 @@ class Case:
         utilisation: task set utilisation (of the online tasks).
         per_server: pairs in a server (l).
         cluster: ``mei2021`` or ``mei2017``.
-        task_utilisation: a name of `mei.TASK_UTILISATION`, or least and greatest; empty: the one
-            that reproduces.
+        task_utilisation: a name of `mei.TASK_UTILISATION`; empty: the one that reproduces.
     """
 
     mode: str
@@ -56,7 +55,7 @@ class Case:
     utilisation: float = 1.6
     per_server: int = 16
     cluster: str = "mei2021"
-    task_utilisation: str | tuple[float, float] = ""
+    task_utilisation: str = ""
 
     def problem(self) -> Problem:
         """Generate it; turn-on is charged per server, as the published numbers have it."""

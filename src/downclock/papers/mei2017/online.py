@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from downclock.papers.mei.runs import GRID, RHO, Case, Outcome, outcome
 from downclock.papers.mei2017 import PAPER, published
-from downclock.papers.mei2021.published import Setting, authors
+from downclock.papers.mei2021.published import THETAS, Setting, authors
 from downclock.papers.rows import (
     Item,
     Row,
@@ -30,11 +30,10 @@ NOT_PUBLIC = (
 STAND_IN = "tasks drawn from the ranges of mei2021"
 SPECS = {
     "edl without DVFS": f"edl:dvfs=off,rho={RHO},start=stream",
-    "edl theta=1": f"edl:rho={RHO},start=stream,{GRID}",
-    "edl theta=0.95": f"edl:theta=0.95,rho={RHO},start=stream,{GRID}",
-    "edl theta=0.9": f"edl:theta=0.9,rho={RHO},start=stream,{GRID}",
-    "edl theta=0.85": f"edl:theta=0.85,rho={RHO},start=stream,{GRID}",
-    "edl theta=0.8": f"edl:theta=0.8,rho={RHO},start=stream,{GRID}",
+    **{
+        f"edl theta={theta:g}": f"edl:theta={theta:g},rho={RHO},start=stream,{GRID}"
+        for theta in THETAS
+    },
     "bin": f"bin:rho={RHO},start=peak,{GRID}",
     "bin without DVFS": f"bin:dvfs=off,rho={RHO},start=peak",
 }

@@ -2,7 +2,9 @@
 
 ``authors.csv`` holds the data behind the figures, from the history of the authors' repository
 (HKBU-HPML/GPU-DVFS-Job-Schedule, csvs/offline.csv, online.csv and turnon.csv): means over 10 sets,
-energies in MW·min (printed as MJ), servers turned on = turn-on energy / 200 W·min.
+energies in MW·min (printed as MJ), servers turned on = turn-on energy / 200 W·min. Its rows
+``repeat`` are the highest load of a later state of offline.csv (commit f370e271): twenty sets drawn
+anew by the same generator, without DVFS under the same rules.
 """
 
 from __future__ import annotations
@@ -20,6 +22,9 @@ SIZES = (1, 2, 4, 8, 16)
 THETAS = (1.0, 0.95, 0.9, 0.85, 0.8)
 RIVALS = ("edf-bf", "edf-wf", "lpt-ff")
 """Task set utilisations, pairs in a server, readjustment and rivals of EDL in the figures."""
+
+REPEAT_SETS = 20
+"""Sets behind the authors' repeat."""
 
 TURN_ON = 200e-6
 """MW·min that turning a server on costs in the authors' files; the text says 90."""
@@ -50,7 +55,7 @@ class Numbers(NamedTuple):
 
 @cache
 def authors() -> dict[Setting, Numbers]:
-    """The authors' files: 448 offline rows, 40 online rows."""
+    """The authors' files: 448 offline rows, 40 online rows, 60 of their repeat."""
     text = files(__package__).joinpath("authors.csv").read_text(encoding="utf-8")
     found = {}
     for row in csv.DictReader(text.splitlines()):

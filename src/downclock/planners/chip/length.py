@@ -17,9 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from downclock.planners.chip.crowds import crowded, joined, some
+from downclock.planners.chip.joins import joined
 from downclock.planners.chip.model import WorkGraph
 from downclock.planners.chip.stages import Stages, stages_of
+from downclock.planners.crowds import crowded, some
 from downclock.units import Floats
 
 _STEPS = 5e6

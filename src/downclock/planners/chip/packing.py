@@ -23,10 +23,10 @@ from typing import Any
 
 import numpy as np
 
-from downclock.planners.chip.crowds import busiest
 from downclock.planners.chip.lists import by_most
 from downclock.planners.chip.model import WorkGraph
 from downclock.planners.chip.stages import Stages
+from downclock.planners.crowds import busiest
 from downclock.units import Bools, Floats, Ints
 
 _SPACINGS = 60

@@ -20,6 +20,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from downclock.planners.crowds import crowded
 from downclock.planners.slots.barriers import Stages, barriers
 from downclock.planners.slots.fluid import SAFE, Fluid
 from downclock.planners.slots.kernels.stages import (
@@ -105,12 +106,13 @@ class _Stage:
         kind = np.column_stack([index.row, head, tail, index.graph.release, index.graph.due])[tasks]
         rows, count = np.unique(kind, axis=0, return_counts=True)
         path = int((head + length + tail)[tasks].max())
+        counted = crowded(*(each[tasks].astype(float) for each in (head, length, tail)), machines)
         row, head, tail, release, due = np.ascontiguousarray(rows.T)
-        crowded = -(-int(length[tasks].sum()) // machines)
+        filled = -(-int(length[tasks].sum()) // machines)
         return cls(
             StageTasks(row, head, tail, release, due, count),
             float(fluid.work[tasks].sum()),
-            max(path, crowded),
+            max(path, filled, round(counted)),
             min(machines, tasks.size),
             min(machines, crowd),
         )

@@ -74,8 +74,8 @@ def read_prices(
         slot_s: length of a slot; needed for slots.
         end_s: end of the last value.
         zones: the zones a file without a zone column is for.
-        columns: our column names to the file's, for files of others; columns it does not name
-            are then not read.
+        columns: our column names to the file's, for files of others. Where it names no column of
+            times, of zones or of values, those with names of ours are read; others are not.
         gaps: what to do where rows are missing between otherwise regular steps.
         currency: overrides what the column names say.
 
@@ -154,13 +154,22 @@ def _renamed(table: Table, columns: Mapping[str, str] | None) -> Table:
         examples = ("price_per_kwh", "price_eur_per_mwh", "carbon_g_per_kwh")
         refuse_unknown_columns(table, list(dict.fromkeys([*TIME_COLUMNS, "zone", *own, *examples])))
         return table
+    named = {_kind(ours) for ours in columns}
     for ours in columns:
-        if ours not in (*TIME_COLUMNS, "zone") and not _VALUE.fullmatch(ours):
+        if not _kind(ours):
             rule = "is no column of prices, such as timestamp or price_eur_per_mwh"
             raise InvalidInput(rule, item=f"column '{ours}'", source=table.source)
     table.require(list(columns.values()))
-    data = {ours: table.data[theirs] for ours, theirs in columns.items()}
+    own = {name: name for name in table.columns if _kind(name) and _kind(name) not in named}
+    data = {ours: table.data[theirs] for ours, theirs in {**own, **columns}.items()}
     return Table(table.source, data, len(table), table.line)
+
+
+def _kind(name: str) -> str:
+    """Say what a column of ours holds; empty where it is none."""
+    if name in TIME_COLUMNS:
+        return "time"
+    return "zone" if name == "zone" else "value" if _VALUE.fullmatch(name) else ""
 
 
 def _value_columns(table: Table) -> list[_ValueColumn]:

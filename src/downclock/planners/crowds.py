@@ -11,15 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from downclock.planners.chip.model import WorkGraph
-from downclock.planners.chip.stages import before_in
 from downclock.units import Floats
 
 _TIMES = 12
 """Heads and tails tried as least ones of a crowd, evenly over their order."""
-
-_MOST_TASKS = 2_000
-"""Tasks up to which every join is asked what its predecessors need."""
 
 
 def busiest(work: Floats, cores: int) -> Floats:
@@ -56,35 +51,6 @@ def _longest_core(work: Floats, cores: int) -> float:
         pairs = work[cores - r : cores] + work[cores : cores + r][::-1]
         best = max(best, min(float(pairs.max()), float(work[cores + r - 3 : cores + r].sum())))
     return float(best)
-
-
-def joined(graph: WorkGraph, cores: int, head: Floats) -> Floats:
-    """Raise heads (n,): a task starts only after all that precede it, on M cores, can be done."""
-    n = len(graph)
-    if not cores < n <= _MOST_TASKS:
-        return head
-    head, known = head.copy(), dict[bytes, float]()
-    reach = graph.reach()
-    for i in graph.order:
-        before = graph.pred[graph.pred_at[i] : graph.pred_at[i + 1]]
-        if before.size:
-            head[i] = max(head[i], float((head + graph.work)[before].max()))
-        if before.size > 1:
-            earlier = before_in(reach, int(i))
-            key = earlier.tobytes()
-            if key not in known:
-                known[key] = _least_end(head[earlier], graph.work[earlier], cores, graph.pieces)
-            head[i] = max(head[i], known[key])
-    return head
-
-
-def _least_end(head: Floats, work: Floats, cores: int, pieces: bool) -> float:
-    """Least end of tasks with heads: the latest heads and all work behind them, or a crowd."""
-    late = np.argsort(-head, kind="stable")
-    filled = float((head[late] + np.cumsum(work[late]) / cores).max(initial=0.0))
-    real = work > 0.0
-    none = np.zeros(int(real.sum()))
-    return filled if pieces else max(filled, crowded(head[real], work[real], none, cores))
 
 
 def some(times: Floats, most: int) -> Floats:
