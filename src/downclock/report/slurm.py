@@ -175,7 +175,7 @@ def _job(planner: Planner, tracked: Tracked) -> dict[str, Any]:
     if row is None:
         return record | _late(tracked, tracked.ended_s)
     kind = int(planner.site.cluster.platform.kind[row.processors[0]])
-    clock = " ".join(f"{k}={v}" for k, v in planner.site.settings(kind, row.point).items())
+    clock = " ".join(f"{k}={v}" for k, v in planner.site.setting(kind, row.point).words().items())
     begin_s = row.start_s if page.running is None and not page.log else row.began_s
     end_s = row.ended_s if row.ended_s < float("inf") else begin_s + row.end_s - row.start_s
     return record | {

@@ -126,17 +126,17 @@ def _started(
     """A job that runs by the plan, or is promised a start: nodes, clocks, start, limit."""
     assert world.scheduler is not None
     kind = int(world.site.cluster.platform.kind[row.processors[0]])
-    clocks = world.site.settings(kind, row.point)
+    setting = world.site.setting(kind, row.point)
     nodes = world.nodes_of(row.processors)
     start_s = world.epoch_s + min(row.began_s, row.start_s)
-    words = {**clocks, "start": f"{start_s:.0f}", "nodes": ",".join(nodes)}
+    words = {**setting.words(), "start": f"{start_s:.0f}", "nodes": ",".join(nodes)}
     reason = f"{_missed(tracked)}{world.scheduler.policy.name} ends by {_stamp(tracked.deadline_s)}"
     needed_s = (row.end_s - row.start_s) * world.site.unreserved + MINUTE_S
     changes = [
         f"StartTime={_start(start_s, now_s)}",
         f"ReqNodeList={','.join(nodes)}",
         *([f"NumNodes={len(nodes)}"] if len(nodes) != job.node_count else []),
-        *_tres_freq(clocks),
+        *([f"TresFreq=gpu:{setting.frequency}"] if setting.frequency else []),
         *_limit(job, max(start_s, now_s), needed_s),
     ]
     return _changed(tracked, job, words, reason, changes)
@@ -258,14 +258,6 @@ def _limit(job: Job, start_s: float, needed_s: float) -> list[str]:
     if limit_s == job.limit_s:
         return []
     return [f"TimeLimit={max(1, round(limit_s / MINUTE_S))}"]
-
-
-def _tres_freq(clocks: dict[str, str]) -> list[str]:
-    """Clocks as Slurm writes them, where it has words for them."""
-    if "core_mhz" not in clocks:
-        return []
-    memory = f",memory={clocks['memory_mhz']}" if "memory_mhz" in clocks else ""
-    return [f"TresFreq=gpu:{clocks['core_mhz']}{memory}"]
 
 
 def _start(start_s: float, now_s: float) -> str:
