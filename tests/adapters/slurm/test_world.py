@@ -623,6 +623,47 @@ def test_a_job_that_a_new_controller_launched_twice_is_not_held_by_an_administra
 # --- whose job it is ---------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("restarts", [0, 1])
+def test_a_hold_after_a_boot_is_kept_where_the_job_was_seen_free_since(
+    live: Live, restarts: int, killed: bool
+) -> None:
+    """The controller was started just after we let the job go, and forgot nothing."""
+    live.shown.submit(1, run="600s", deadline="+1h")
+    live.step()
+    live.shown.change(1, eligible_s=live.shown.now_s + 600.0)
+    live.shown.boot_s = live.shown.now_s + 1.0
+    if restarts:
+        again_s = live.shown.boot_s + 1.0
+        live.shown.change(1, held=True, restarts=1, reason="JobHeldAdmin", submit_s=again_s)
+        live.step(9.0)  # launched twice: let go again
+    live.step(2.0)
+    assert not live.shown.jobs[1].held
+    live.shown.change(1, held=True, reason="JobHeldAdmin" if restarts else "JobHeldUser")
+    if killed:
+        live.kill()
+    live.step(9.0)
+    assert live.left(1) == "its owner holds it"
+    assert live.shown.jobs[1].held
+
+
+@pytest.mark.parametrize("released", [False, True])
+def test_an_administrators_hold_is_kept_whenever_the_controller_was_started(
+    live: Live, released: bool
+) -> None:
+    """Slurm calls the hold of sbatch -H the user's, before and after it is killed."""
+    live.shown.submit(1, deadline="+1h", reason="JobHeldUser")
+    if released:
+        live.step()
+        live.shown.boot_s = live.shown.now_s + 1.0
+    else:
+        live.world.step(live.shown.seen())  # planned, and nothing carried out yet
+    live.shown.change(1, held=True, reason="JobHeldAdmin")
+    live.step(9.0)
+    assert live.left(1) == "its owner holds it"
+    assert live.shown.jobs[1].held
+
+
 def test_a_hold_on_a_job_that_was_never_held_for_us_is_kept(live: Live) -> None:
     """Jobs that the submit plugin delays are not held: whoever holds them means it."""
     live.shown.submit(1, deadline="+2h", held=False)

@@ -37,7 +37,8 @@ class Task:
             but what the policy reserves.
         deadline_s: latest end that its owner asks for, in seconds since 1970.
         gpus: that it needs at once.
-        comment, limit_s, held, node_count: as its owner submitted it.
+        comment, limit_s, held, node_count: as its owner submitted it, and ``hold`` what Slurm then
+            gave for the reason that it is held.
         identity: what its application is called when it is learnt, and ``units`` its work: runs of
             it, or what its owner says of its run time.
         granted_s, missed: the end it is planned for where it cannot end by its own deadline, and
@@ -62,6 +63,7 @@ class Task:
     node_count: int = 1
     granted_s: float | None = None
     missed: str = ""
+    hold: str = ""
 
     @property
     def planned_s(self) -> float:
@@ -140,7 +142,7 @@ class JobReader:
         learnt_as = self._learnt_as(job, wish, name, unit_s)
         return Task(job.number, job.key, job.name, row, name, whole_s / unit_s, whole_s, deadline_s,
                     job.gpus, job.comment, limit_s, job.submit_s, *learnt_as, job.held,
-                    job.node_count)  # fmt: skip
+                    job.node_count, hold=job.reason if job.held else "")  # fmt: skip
 
     @staticmethod
     def _later(job: Job, now_s: float) -> bool:
