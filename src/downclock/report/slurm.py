@@ -23,11 +23,7 @@ def plan_page(planner: Planner, step: Step, *, dry: bool) -> Page:
     """What the plan says of every job, and the commands that follow from it."""
     rows = [_job(planner, each) for each in _known(planner)]
     left = planner.untouched(step.seen)
-    lines = [
-        f"{count(len(rows), 'job')} planned by {planner.site.policy}; "
-        f"{count(len(left), 'waiting job')} not touched",
-        *_late_line(rows),
-    ]
+    lines = [_first_line(planner, len(rows), len(left)), *_late_line(rows)]
     verb = "would be run" if dry else "were run"
     commands = [command for action in step.todo for command in action.commands]
     tables = [_table(rows)] if rows else []
@@ -44,6 +40,16 @@ def plan_page(planner: Planner, step: Step, *, dry: bool) -> Page:
         records=rows,
         names=("job",),
     )  # fmt: skip
+
+
+def _first_line(planner: Planner, known: int, untouched: int) -> str:
+    """How many jobs are planned, left to Slurm, and not touched."""
+    if not known and not untouched:
+        return "no job waits for a plan"
+    given_up = sum(bool(each.left) for each in _known(planner))
+    line = f"{count(known - given_up, 'job')} planned by {planner.site.policy}"
+    line += f", {given_up} left to Slurm" if given_up else ""
+    return line + (f"; {count(untouched, 'waiting job')} not touched" if untouched else "")
 
 
 def status_page(planner: Planner, step: Step, measured: Sequence[Measured]) -> Page:

@@ -689,6 +689,30 @@ def test_a_hold_on_a_job_that_was_left_to_slurm_is_kept(live: Live, held: bool) 
     assert live.shown.jobs[1].held
 
 
+def test_a_start_that_slurm_refused_to_change_is_put_back_all_the_same(live: Live) -> None:
+    """The job waits with a last start; it is to start now, Slurm refuses, and we are taken out."""
+    for number in range(1, 10):
+        live.shown.submit(number, run="600s", deadline="+1h")
+    live.step()
+    later = next(job for job in live.shown.jobs.values() if job.eligible_s > live.shown.now_s)
+    entry = {"at_s": live.shown.now_s, "item": "x", "key": later.key, "why": "x", "ok": False,
+             "commands": [("scontrol", "update", f"JobId={later.number}", "StartTime=now",
+                           "ReqNodeList=node1")]}  # fmt: skip
+    live.world.note_carried(entry)
+    task = live.world.as_submitted(later)
+    changed = live.world.records.changed(task, later)
+    assert {"StartTime", "ReqNodeList"} <= set(changed)
+
+
+def test_a_node_is_not_planned_to_have_more_gpus_than_any(live: Live) -> None:
+    """--gres=gpu:8 asks for eight on each node, and nodes have four; --gpus=8 is for two nodes."""
+    live.shown.submit(1, gpus=8, gpus_by_node=True)
+    live.shown.submit(2, gpus=8)
+    live.step()
+    assert live.left(1) == "it asks for more GPUs of a node than any has"
+    assert live.left(2) == ""
+
+
 def test_uninstall_releases_only_what_is_held_for_us(tmp_path: Path) -> None:
     live = Live(_site(tmp_path), Shown())
     live.shown.submit(1, deadline="+2h")

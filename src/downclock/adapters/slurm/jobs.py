@@ -130,6 +130,10 @@ class JobReader:
             (run_s is None, "it has no time limit, and nobody says how long it runs"),
             (math.isinf(deadline_s), "it has no deadline"),
             (deadline_s <= now_s and math.isfinite(job.deadline_s), "its deadline has passed"),
+            (
+                job.gpus_by_node and job.gpus > self._most_gpus * job.node_count,
+                "it asks for more GPUs of a node than any has",
+            ),
             (not self._fits(job), "GPUs on part of several nodes are not planned"),
         )
         why = next((words for broken, words in rules if broken), "")
@@ -214,11 +218,13 @@ class JobReader:
 
     def _fits(self, job: Job) -> bool:
         """One node, or whole nodes."""
-        if job.node_count == 1:
-            return True
-        per_node = job.gpus // job.node_count
-        return per_node == max(sum(spec for _, spec in each.processors) for each in
-                               self.site.cluster.platform.specs)  # fmt: skip
+        return job.node_count == 1 or job.gpus // job.node_count == self._most_gpus
+
+    @property
+    def _most_gpus(self) -> int:
+        """Of one node."""
+        specs = self.site.cluster.platform.specs
+        return max(sum(count for _, count in each.processors) for each in specs)
 
 
 def identity(rule: str, user: str, name: str, script: str) -> str:

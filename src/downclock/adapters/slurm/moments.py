@@ -80,7 +80,10 @@ class Carried:
         for _, verb, _, *words in (each for each in entry["commands"] if len(each) > 3):
             told = dict(word.partition("=")[::2] for word in words if verb == "update")
             for name, value in told.items():
-                (self.changed.discard if value in ("", "now") else self.changed.add)(name)
+                if value not in ("", "now"):
+                    self.changed.add(name)
+                elif entry["ok"]:
+                    self.changed.discard(name)
             if entry["ok"] and not is_ours(told.get("Comment", MARK + " ")):
                 self.changed.clear()  # it was put back
 

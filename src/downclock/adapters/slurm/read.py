@@ -154,6 +154,7 @@ def _job(row: dict[str, Any]) -> Job:
         limit_s=60.0 * _number(row, "time_limit", math.inf),
         gpus=gpus,
         gpu_type=kind,
+        gpus_by_node=bool(gpu_counts(_text(row, "tres_per_node"))),
         node_count=count,
         nodes=nodes,
         required_nodes=_text(row, "required_nodes"),
