@@ -91,7 +91,8 @@ def _medians(values: Floats, place: Ints, count: Ints) -> Floats:
     """
     ordered = values[np.lexsort((values, place))]
     first = np.cumsum(count) - count
-    return 0.5 * (ordered[first + (count - 1) // 2] + ordered[first + count // 2])
+    middle: Floats = 0.5 * (ordered[first + (count - 1) // 2] + ordered[first + count // 2])
+    return middle
 
 
 def least_core_of(runs: tuple[Runs, ...]) -> float:
