@@ -591,6 +591,29 @@ def test_a_start_that_was_forgotten_is_planned_anew(live: Live) -> None:
     assert live.left(1) == ""
 
 
+@pytest.mark.parametrize("run_s", [0.0, 8.0])
+def test_a_job_that_slurm_failed_to_launch_again_is_requeued(live: Live, run_s: float) -> None:
+    """Seen on 22.05: the start was forgotten, the run cut, and the next one refused by the node."""
+    live.shown.submit(1, run="600s", deadline="+1h")
+    live.step()
+    assert live.shown.start() == [1]
+    live.step(5.0)
+    live.shown.boot_s = live.shown.now_s + 1.0
+    start_s = live.shown.boot_s + 2.0
+    live.shown.change(1, states=frozenset(["FAILED"]), nodes={}, start_s=start_s,
+                      end_s=start_s + run_s)  # fmt: skip
+    todo = live.step(12.0)
+    again = ("scontrol", "requeue", "1")
+    assert [action.commands for action in todo] == ([] if run_s else [(again,)])
+    if not run_s:  # Slurm has requeued it
+        live.shown.change(1, states=PENDING, restarts=1, submit_s=live.shown.now_s, start_s=0.0)
+        live.step(2.0)
+        live.step(2.0)
+        assert live.shown.start() == [1]
+        live.step()
+        assert live.left(1) == ""
+
+
 def test_a_job_that_slurm_could_not_launch_is_let_go_a_few_times(live: Live) -> None:
     live.shown.submit(1)
     live.step()

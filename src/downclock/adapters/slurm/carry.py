@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from downclock.adapters.slurm.compare import has_run, settles
+from downclock.adapters.slurm.compare import has_run, not_launched, settles
 from downclock.adapters.slurm.jobs import Task
 from downclock.adapters.slurm.log import CARRIED
 from downclock.adapters.slurm.moments import RESTORE, Tracked
@@ -68,6 +68,10 @@ def actions(world: SlurmWorld, seen: Observed) -> Iterator[Action]:
         if job is not None and has_run(world, tracked, job, seen):
             if (action := _kept_from_running(world, tracked, job)) is not None:
                 yield action
+        elif job is not None and not tracked.ended and not_launched(world, tracked, job, seen):
+            why = "Slurm failed to launch it again after it had forgotten its start"
+            words = ("scontrol", "requeue", str(job.number))
+            yield Action(str(job.number), tracked.task.key, why, (words,))
         elif job is not None and job.waits and not settles(world, tracked, seen):
             owners = world.records.owner_holds(
                 tracked.task, job, seen
