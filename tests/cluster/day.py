@@ -292,7 +292,7 @@ class Day:
 
     def broken(self) -> dict[str, list[str]]:
         """What must not be: jobs not done, late or run twice, and clocks still locked."""
-        lost = [number for number in self.numbers if self._end_s(number) == float("inf")]
+        lost = [self._told(n) for n in self.numbers if self._end_s(n) == math.inf]
         all_of_it = {
             "lost": lost,
             "late": self.late(),
@@ -301,6 +301,12 @@ class Day:
             "locked": self.locked(),
         }
         return {what: found for what, found in all_of_it.items() if found}
+
+    def _told(self, number: str) -> str:
+        """A job as Slurm shows it at the end, its runs, and what nodes said of it."""
+        job, runs = self.job(number), self.runs(number)
+        said = [path.read_text() for path in (self.folder / "energy").glob(f"{number}-*.json")]
+        return f"{number} {sorted(job.states)} {job.reason} {job.comment} {runs} {said}"
 
     def locked(self) -> list[str]:
         """GPUs whose clocks are still locked, and records that agents keep of any."""

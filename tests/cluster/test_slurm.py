@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import sys
 import time
 
 import pytest
@@ -207,7 +208,7 @@ def test_uninstall_puts_jobs_back_and_leaves_nothing(site: Site) -> None:
 def test_a_deadline_that_slurm_enforces_is_met_with_a_limit_that_fits(site: Site) -> None:
     """Slurm drops a job whose limit is longer than what is left to its deadline.
 
-    Later ones do not even take it.
+    Later ones do not even take it: there the limit is that of a start within 22 s.
     """
     site.watch()
     for _ in range(5):
@@ -219,13 +220,33 @@ def test_a_deadline_that_slurm_enforces_is_met_with_a_limit_that_fits(site: Site
 
 def _with_a_deadline(site: Site) -> tuple[str, str, str]:
     """Submit a job with a deadline; return it, how it ended, and its comment."""
-    limit = "60" if site.cluster.version < (23, 11) else "4"
+    limit, due = ("60", 242) if site.cluster.version < (23, 11) else ("4", 262)
     job = site.cluster.submit(
-        "-H", "--gres=gpu:1", "-t", limit, "--deadline=now+242", "--comment=downclock=run:20s",
+        "-H", "--gres=gpu:1", "-t", limit, f"--deadline=now+{due}", "--comment=downclock=run:20s",
         script="sleep 10",
     )  # fmt: skip
     wait_for(lambda: site.cluster.job(job, "JobState") not in ("PENDING", "RUNNING"), 120, "waits")
     return job, site.cluster.job(job, "JobState"), site.cluster.job(job, "Comment")
+
+
+def test_an_exported_plan_asks_slurm_for_its_gpus_and_order(site: Site) -> None:
+    """Three GPUs on two nodes of two are 2 + 1, and what comes after waits."""
+    jobs = "name,run,gpus,after,deadline\ngang,20s,3,,+1h\nlast,20s,1,gang,+1h\n"
+    (site.folder / "jobs.csv").write_text(jobs)
+    for name in ("gang", "last"):
+        (site.folder / f"{name}.sh").write_text(f"#!{site.cluster.shell}\nsleep 5\n")
+    files = [str(site.folder / name) for name in ("cluster.toml", "jobs.csv", "plan.json")]
+    ours = (sys.executable, "-m", "downclock")
+    site.cluster.run(*ours, "plan", *files[:2], "--output", files[2])
+    script = site.cluster.run(
+        *ours, "export", *files, "--to", "sbatch", "--script", f"{site.folder}/{{task}}.sh"
+    )
+    site.cluster.run("sh", "-euc", f"cd {site.folder}\n{script}")  # sbatch writes there
+    seen = observe(_run(site)).jobs
+    assert (seen[1].gpus, seen[2].odd) == (3, "it waits for another job")
+    wait_for(lambda: site.cluster.job("1", "JobState") == "RUNNING", 60, "it does not start")
+    assert sorted(observe(_run(site)).jobs[1].nodes.values()) == [1, 2]
+    assert site.cluster.job("2", "JobState") == "PENDING"
 
 
 def test_a_killed_watch_goes_on_where_it_was(site: Site) -> None:

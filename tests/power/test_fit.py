@@ -178,7 +178,7 @@ def test_another_law_may_be_given() -> None:
     assert parameters_of(fitted) == pytest.approx([50, 0, 80, 1, 1, 0], abs=1e-9)
 
 
-def test_repeated_runs_are_averaged_and_the_report_says_so() -> None:
+def test_of_repeated_runs_the_median_counts_and_the_report_says_so() -> None:
     core = np.array([900.0, 1800.0, 1800.0])
     fitted = fit(
         Measurements(np.full(3, "x", dtype=object), core, np.nan, [2.0, 0.9, 1.1], [60, 90, 110]),
@@ -192,7 +192,23 @@ def test_repeated_runs_are_averaged_and_the_report_says_so() -> None:
     assert table.time_s == pytest.approx([2.0, 1.0])
     assert table.power_w == pytest.approx([60.0, 100.0])
     assert fitted.reports[0].points == 2
-    assert fitted.reports[0].note == "repeated runs averaged at 1 clocks"
+    assert fitted.reports[0].note == "median of repeated runs at 1 clocks"
+
+
+def test_a_run_that_others_disturbed_does_not_move_its_clock() -> None:
+    """Of 1.00, 1.02 and 1.50 s at one clock and 2.0, 2.2 at the other: 1.02 and 2.1 s."""
+    core = np.array([1800.0, 900.0, 1800.0, 1800.0, 900.0])
+    times, powers = [1.5, 2.0, 1.0, 1.02, 2.2], [70.0, 60.0, 101.0, 100.0, 58.0]
+    fitted = fit(
+        Measurements(np.full(5, "x", dtype=object), core, np.nan, times, powers),
+        kind="gpu",
+        default_core_mhz=1800.0,
+        model="table",
+    )
+    (table,) = fitted.library.groups
+    assert isinstance(table, MeasuredProfiles)
+    assert table.time_s == pytest.approx([2.1, 1.02])
+    assert table.power_w == pytest.approx([59.0, 100.0])
 
 
 def test_auto_keeps_the_table_where_the_model_is_far_off() -> None:

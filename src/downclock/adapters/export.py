@@ -15,8 +15,9 @@ from datetime import UTC, datetime, timedelta
 
 import numpy as np
 
+from downclock.adapters.devices.device import KNOBS, Setting
+from downclock.adapters.settings import setting_at
 from downclock.errors import InvalidInput
-from downclock.power.points import CORE, MEMORY, PowerLimits
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import Schedule
 
@@ -32,31 +33,56 @@ class Run:
     """One task where and how it runs.
 
     Attributes:
+        number: of the task in its problem.
         servers: names, and ``gpus`` the processors of each, from 0.
-        start, end: as people write it: an instant, or ``now+SECONDS`` where there is no calendar;
-            ``begin`` is the start as Slurm reads it in any time zone.
+        kind: of the GPUs, and ``mixed`` whether one of the servers has others too.
         core, memory: clocks as ratios to the default ones.
-        core_mhz, memory_mhz, power_limit_w: what is set; None: nothing, or nobody knows in MHz.
+        setting: what is set; nothing where nobody knows it in MHz.
+        default_limit_w: power limit to go back to; None: it is left alone.
+        after: runs that must have ended.
+        epoch: the instant that times count from; None: there is no calendar.
     """
 
+    number: int
     task: str
     servers: tuple[str, ...]
     gpus: tuple[tuple[int, ...], ...]
+    kind: str
+    mixed: bool
     start_s: float
     end_s: float
-    start: str
-    end: str
     core: float
     memory: float
-    core_mhz: int | None
-    memory_mhz: int | None
-    power_limit_w: int | None
-    begin: str
+    setting: Setting
+    default_limit_w: float | None
+    after: tuple[Run, ...] = ()
+    epoch: datetime | None = None
 
     @property
-    def count(self) -> int:
-        """GPUs on each of its servers."""
-        return max(len(each) for each in self.gpus)
+    def start(self) -> str:
+        """As people write it: an instant, or ``now+SECONDS``."""
+        return _when(self.epoch, self.start_s)
+
+    @property
+    def end(self) -> str:
+        """As people write it."""
+        return _when(self.epoch, self.end_s)
+
+    @property
+    def begin(self) -> str:
+        """The start as Slurm reads it in any time zone."""
+        if self.epoch is None or self.epoch.tzinfo is None:
+            return self.start
+        return f"uts{self.epoch.timestamp() + self.start_s:.0f}"
+
+    @property
+    def request(self) -> str:
+        """Its GPUs, as an option of sbatch: so many on each server, or in all where they differ."""
+        kind = f"{self.kind}:" if self.mixed else ""
+        counts = {len(each) for each in self.gpus}
+        if len(counts) == 1:
+            return f"--gres=gpu:{kind}{counts.pop()}"
+        return f"--gpus={kind}{sum(map(len, self.gpus))}"
 
     @property
     def minutes(self) -> int:
@@ -64,15 +90,9 @@ class Run:
         limit_s = (self.end_s - self.start_s) * (1.0 + RESERVE) + RESERVE_S
         return math.ceil(round(limit_s, 3) / 60.0)
 
-    @property
-    def frequency(self) -> str:
-        """Clocks as Slurm writes them; empty: none."""
-        memory = "" if self.memory_mhz is None else f",memory={self.memory_mhz}"
-        return "" if self.core_mhz is None else f"{self.core_mhz}{memory}"
-
 
 def runs_of(problem: Problem, schedule: Schedule) -> list[Run]:
-    """Rows of a plan, by start.
+    """Rows of a plan, by start, and what waits behind what it waits for.
 
     Raises:
         InvalidInput: a task runs in several parts, which no command says.
@@ -80,11 +100,22 @@ def runs_of(problem: Problem, schedule: Schedule) -> list[Run]:
     rows: dict[int, list[int]] = {}
     for row, task in enumerate(schedule.segments.task.tolist()):
         rows.setdefault(task, []).append(row)
-    runs = [_run(problem, schedule, task, mine) for task, mine in rows.items()]
-    return sorted(runs, key=lambda run: (run.start_s, run.task))
+    before: dict[int, list[int]] = {}
+    for first, then in zip(
+        problem.edges.before.tolist(), problem.edges.after.tolist(), strict=True
+    ):
+        before.setdefault(then, []).append(first)
+    runs: dict[int, Run] = {}
+    for task in problem.edges.order(len(problem.tasks)).tolist():
+        if task in rows:
+            after = tuple(runs[each] for each in before.get(task, ()))
+            runs[task] = _run(problem, schedule, task, rows[task], after)
+    return sorted(runs.values(), key=lambda run: run.start_s)
 
 
-def _run(problem: Problem, schedule: Schedule, task: int, rows: list[int]) -> Run:
+def _run(
+    problem: Problem, schedule: Schedule, task: int, rows: list[int], after: tuple[Run, ...]
+) -> Run:
     segments, platform = schedule.segments, problem.platform
     name = str(problem.tasks.name[task])
     starts = np.unique(segments.start_s[rows])
@@ -92,102 +123,109 @@ def _run(problem: Problem, schedule: Schedule, task: int, rows: list[int]) -> Ru
         rule = "runs in several parts or attempts: no command says that"
         raise InvalidInput(rule, item=f"task '{name}'")
     processors = segments.processor[rows]
-    servers = platform.server[processors]
-    gpus = tuple(
-        tuple(sorted((processors[servers == s] - platform.first_processor[s]).tolist()))
-        for s in np.unique(servers)
-    )
-    start_s, end_s = float(starts[0]), float(segments.end_s[rows].max())
+    kind, of = int(platform.kind[processors[0]]), platform.server[processors]
+    servers, clocks = np.unique(of).tolist(), platform.kinds[kind].clocks
     return Run(
+        task,
         name,
-        tuple(str(platform.server_name[s]) for s in np.unique(servers)),
-        gpus,
-        start_s,
-        end_s,
-        _when(problem.epoch, start_s),
-        _when(problem.epoch, end_s),
+        tuple(str(platform.server_name[server]) for server in servers),
+        tuple(
+            tuple(sorted((processors[of == server] - platform.first_processor[server]).tolist()))
+            for server in servers
+        ),
+        platform.kinds[kind].name,
+        bool(np.any(platform.kind[np.isin(platform.server, servers)] != kind)),
+        float(starts[0]),
+        float(segments.end_s[rows].max()),
         float(segments.core[rows[0]]),
         float(segments.memory[rows[0]]),
-        *_settings(problem, int(platform.kind[processors[0]]), segments.points[rows[0]]),
-        _begin(problem.epoch, start_s),
+        setting_at(clocks, segments.points[rows[0]]),
+        setting_at(clocks, (1.0, 1.0, 1.0)).power_limit_w,
+        after,
+        problem.epoch,
     )
-
-
-def _settings(
-    problem: Problem, kind: int, point: Sequence[float]
-) -> tuple[int | None, int | None, int | None]:
-    clocks = problem.platform.kinds[kind].clocks
-    if isinstance(clocks, PowerLimits):
-        return None, None, round(point[CORE] * clocks.default_limit_w)
-    if clocks.default_mhz is None:
-        return None, None, None
-    core_mhz, memory_mhz = clocks.default_mhz
-    memory = round(point[MEMORY] * memory_mhz) if clocks.scales_memory else None
-    return round(point[CORE] * core_mhz), memory, None
 
 
 def _when(epoch: datetime | None, at_s: float) -> str:
     if epoch is None:
-        return f"now+{at_s:.0f}"
+        return f"now+{round(at_s)}"  # never now+-0, which Slurm refuses
     at = epoch + timedelta(seconds=at_s) if epoch.tzinfo is None else (
         epoch.astimezone(UTC) + timedelta(seconds=at_s)
     ).astimezone(epoch.tzinfo)  # fmt: skip
     return at.isoformat(timespec="seconds")
 
 
-def _begin(epoch: datetime | None, at_s: float) -> str:
-    if epoch is None or epoch.tzinfo is None:
-        return _when(epoch, at_s)
-    return f"uts{epoch.timestamp() + at_s:.0f}"
+def sbatch(runs: Sequence[Run], script: str = "{task}.sh") -> list[str]:
+    """Submit tasks as they were planned; the number of one that others wait for is kept."""
+    waited_for = {each.number for run in runs for each in run.after}
+    lines = []
+    for run in runs:
+        words = ["sbatch", f"--job-name={run.task}", f"--begin={run.begin}",
+                 f"--nodelist={','.join(run.servers)}", f"--nodes={len(run.servers)}",
+                 run.request, f"--time={run.minutes}"]  # fmt: skip
+        words += [f"--gpu-freq={run.setting.frequency}"] if run.setting.frequency else []
+        if run.number in waited_for:
+            words.append("--parsable")
+        file = script.replace("{task}", run.task)
+        file = shlex.quote(f"./{file}" if file.startswith("-") else file)
+        numbers = "".join(f":${{job_{each.number}%;*}}" for each in run.after)
+        depends = f" --dependency=afterok{numbers} --kill-on-invalid-dep=yes" if numbers else ""
+        line = f"{shlex.join(words)}{depends} {file}"
+        lines += [*_head(run), f"job_{run.number}=$({line})" if "--parsable" in words else line]
+    return lines
+
+
+def scontrol(runs: Sequence[Run]) -> list[str]:
+    """Change jobs of these names that wait, and let them go."""
+    lines = []
+    for run in runs:
+        words = ["scontrol", "update", f"JobName={run.task}", f"StartTime={run.begin}",
+                 f"ReqNodeList={','.join(run.servers)}"]  # fmt: skip
+        words += [f"NumNodes={len(run.servers)}"] if len(run.servers) > 1 else []
+        words += [f"TresFreq=gpu:{run.setting.frequency}"] if run.setting.frequency else []
+        numbers = "".join(f":$({_number_of(each)})" for each in run.after)
+        depends = f' "Dependency=afterok{numbers}"' if numbers else ""
+        lines += [*_head(run), *([f"# as submitted: {run.request}"] if run.mixed else []),
+                  shlex.join(words) + depends,
+                  shlex.join(["scontrol", "release", f"jobname={run.task}"])]  # fmt: skip
+    return lines
 
 
 def _head(run: Run) -> list[str]:
     """Say the start as people do, where the command does not."""
-    if run.begin == run.start:
-        return []
-    return [f"# {run.start}: {_plain(run.task)}"]
+    return [] if run.begin == run.start else [f"# {run.start}: {_plain(run.task)}"]
 
 
-def sbatch(run: Run, script: str = "{task}.sh") -> list[str]:
-    """Submit a task as it was planned."""
-    words = ["sbatch", f"--job-name={run.task}", f"--begin={run.begin}",
-             f"--nodelist={','.join(run.servers)}", f"--nodes={len(run.servers)}",
-             f"--gres=gpu:{run.count}", f"--time={run.minutes}"]  # fmt: skip
-    words += [f"--gpu-freq={run.frequency}"] if run.frequency else []
-    file = script.replace("{task}", run.task)
-    return [*_head(run), shlex.join([*words, f"./{file}" if file.startswith("-") else file])]
-
-
-def scontrol(run: Run) -> list[str]:
-    """Change a job of this name that waits, and let it go."""
-    words = ["scontrol", "update", f"JobName={run.task}", f"StartTime={run.begin}",
-             f"ReqNodeList={','.join(run.servers)}"]  # fmt: skip
-    words += [f"TresFreq=gpu:{run.frequency}"] if run.frequency else []
-    release = shlex.join(["scontrol", "release", f"jobname={run.task}"])
-    return [*_head(run), shlex.join(words), release]
+def _number_of(run: Run) -> str:
+    """The command that prints a waiting job's number."""
+    if "," in run.task:
+        rule = "is waited for, and squeue takes a comma in a name for two names"
+        raise InvalidInput(rule, item=f"task '{run.task}'", field="name", value=run.task)
+    return shlex.join(["squeue", "--noheader", "--format=%A", f"--name={run.task}"])
 
 
 def nvidia_smi(runs: Sequence[Run]) -> list[str]:
     """What to set on which server, and to reset, by time."""
     moments: list[tuple[float, int, str, list[str]]] = []
     for run in runs:
+        waits = f" after {', '.join(_plain(each.task) for each in run.after)}" if run.after else ""
         for server, gpus in zip(run.servers, run.gpus, strict=True):
             card = f"nvidia-smi -i {','.join(map(str, gpus))}"
-            on, off = _switched(run)
-            begin = [f"# {run.start} on {server}: {_plain(run.task)} starts"]
+            on, off = _switched(run.setting, run.default_limit_w)
+            begin = [f"# {run.start} on {server}: {_plain(run.task)} starts{waits}"]
             end = [f"# {run.end} on {server}: {_plain(run.task)} ends"]
             moments.append((run.start_s, 1, server, begin + [f"{card} {words}" for words in on]))
             moments.append((run.end_s, 0, server, end + [f"{card} {words}" for words in off]))
     return [line for *_, lines in sorted(moments) for line in lines]
 
 
-def _switched(run: Run) -> tuple[list[str], list[str]]:
+def _switched(setting: Setting, default_limit_w: float | None) -> tuple[list[str], list[str]]:
     """Options that set and that reset."""
-    if run.power_limit_w is not None:
-        return [f"-pl {run.power_limit_w}"], ["-pl default"]
-    on, off = [f"-lgc {run.core_mhz},{run.core_mhz}"], ["-rgc"]
-    if run.memory_mhz is not None:
-        on.append(f"-lmc {run.memory_mhz},{run.memory_mhz}")
+    if default_limit_w is not None:
+        return [f"-pl {setting.power_limit_w:g}"], [f"-pl {default_limit_w:g}"]
+    on, off = [f"-lgc {setting.core_mhz},{setting.core_mhz}"], ["-rgc"]
+    if setting.memory_mhz is not None:
+        on.append(f"-lmc {setting.memory_mhz},{setting.memory_mhz}")
         off.append("-rmc")
     return on, off
 
@@ -202,12 +240,12 @@ def exported(problem: Problem, schedule: Schedule, target: str, script: str) -> 
     runs = runs_of(problem, schedule)
     if target == "csv":
         return _csv(runs)
-    if any(run.core_mhz is None and run.power_limit_w is None for run in runs):
+    if not all(run.setting for run in runs):
         rule = "has clocks that are ratios, which nobody can set: give core_mhz in its kinds"
         raise InvalidInput(rule, item="the cluster")
     lines: dict[str, Callable[[], list[str]]] = {
-        "sbatch": lambda: [line for run in runs for line in sbatch(run, script)],
-        "scontrol": lambda: [line for run in runs for line in scontrol(run)],
+        "sbatch": lambda: sbatch(runs, script),
+        "scontrol": lambda: scontrol(runs),
         "nvidia-smi": lambda: nvidia_smi(runs),
     }
     return "".join(f"{line}\n" for line in lines[target]())
@@ -219,11 +257,12 @@ def _csv(runs: Sequence[Run]) -> str:
 
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
-    names = ("task", "servers", "gpus", "start", "end", "core", "memory", "core_mhz", "memory_mhz",
-             "power_limit_w")  # fmt: skip
+    names = ("task", "servers", "gpus", "kind", "start", "end", "core", "memory", *KNOBS, "after")
     writer.writerow(names)
     for run in runs:
         gpus = ";".join(",".join(map(str, each)) for each in run.gpus)
-        values = [run.task, ";".join(run.servers), gpus, run.start, run.end, run.core, run.memory]
-        writer.writerow([*values, run.core_mhz, run.memory_mhz, run.power_limit_w])
+        after = ";".join(each.task for each in run.after)
+        values = [run.task, ";".join(run.servers), gpus, run.kind, run.start, run.end]
+        knobs = [getattr(run.setting, name) for name in KNOBS]
+        writer.writerow([*values, run.core, run.memory, *knobs, after])
     return out.getvalue()

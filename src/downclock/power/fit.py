@@ -111,7 +111,7 @@ def fit(
     """Fit a profile to every application measured on one kind of processor.
 
     Args:
-        measurements: the runs; repeated runs at one setting are averaged.
+        measurements: the runs; of repeated runs at one setting the median counts.
         kind: name of the processor kind.
         default_core_mhz: the clock that a ratio of 1 stands for; needed where clocks were set.
         default_memory_mhz: the same for memory; may be left out where it never varies.
@@ -192,7 +192,7 @@ def _table_report(runs: Runs, why: str) -> FitReport:
 
 
 def _noted(runs: Runs, *notes: str) -> str:
-    said = [f"repeated runs averaged at {runs.repeated} clocks"] if runs.repeated else []
+    said = [f"median of repeated runs at {runs.repeated} clocks"] if runs.repeated else []
     return "; ".join([note for note in notes if note] + said)
 
 

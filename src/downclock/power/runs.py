@@ -10,7 +10,7 @@ import numpy as np
 from downclock.errors import InvalidInput
 from downclock.power.measurements import Measurements
 from downclock.power.points import CORE, MEMORY, ClockTable, PowerLimits
-from downclock.units import Bools, Floats
+from downclock.units import Bools, Floats, Ints
 
 RISES = 0.05
 """Time x clock may be this much above what it is at a higher clock: measurements vary."""
@@ -21,7 +21,7 @@ HOLDS_FOR = 0.9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Runs:
-    """One application's measurements; repeated ones are averaged, ``repeated`` says how many."""
+    """One application's measurements, medians of repeated ones; ``repeated`` says of how many."""
 
     name: str
     source: str
@@ -64,7 +64,7 @@ class Runs:
 
 
 def runs_of(measurements: Measurements, table: ClockTable | PowerLimits) -> Iterator[Runs]:
-    """Yield the applications in order of appearance, repeated settings averaged."""
+    """Yield the applications in order of appearance; of repeated settings the median counts."""
     setting = _ratios(measurements, table)
     order: dict[str, list[int]] = {}
     for row, name in enumerate(measurements.application):
@@ -78,10 +78,21 @@ def runs_of(measurements: Measurements, table: ClockTable | PowerLimits) -> Iter
             name,
             measurements.source_of(rows),
             np.column_stack([distinct, table.volt(distinct[:, CORE])]),
-            np.bincount(place, measurements.time_s[rows]) / count,
-            np.bincount(place, measurements.power_w[rows]) / count,
+            _medians(measurements.time_s[rows], place, count),
+            _medians(measurements.power_w[rows], place, count),
             int(np.sum(count > 1)),
         )
+
+
+def _medians(values: Floats, place: Ints, count: Ints) -> Floats:
+    """Medians (m,) of values (n,) by their place, each of which has so many (m,).
+
+    A run that others disturbed moves them little.
+    """
+    ordered = values[np.lexsort((values, place))]
+    first = np.cumsum(count) - count
+    middle: Floats = 0.5 * (ordered[first + (count - 1) // 2] + ordered[first + count // 2])
+    return middle
 
 
 def least_core_of(runs: tuple[Runs, ...]) -> float:

@@ -18,6 +18,9 @@ T = TypeVar("T")
 COARSE_S = 2.0
 """Counters of GPUs are renewed every tenth of a second or so: shorter runs are known coarsely."""
 
+APART = 0.05
+"""Runs at one setting whose times differ by more were disturbed."""
+
 
 def devices_page(devices: Sequence[Device], notes: Sequence[str]) -> Page:
     """What this machine has, and what may be set."""
@@ -104,6 +107,10 @@ def sweep_page(rows: Sequence[Mapping[str, str]], output: str) -> Page:
     notes = [f"next: downclock fit {output} --kind NAME{_default(records[0])} -o library.json"]
     if min(each["time_s"] for each in records) < COARSE_S:
         notes.insert(0, f"runs under {COARSE_S:g} s are measured coarsely: give them more work")
+    apart = max(_apart(group) for group in groups.values())
+    if apart > APART:
+        rule = "other programs may disturb them; fit takes the median of three runs or more"
+        notes.insert(0, f"runs at one setting differ by {percent(apart)} in time: {rule}")
     head = (*(_KNOBS[k] for k in knobs), "runs", "time", "±", "power", "±", "energy", "±")
     table = Table(head, tuple(_mean_row(each, knobs) for each in records), text=())
     return Page(lines, (table,), tuple(notes), {"application": name, "settings": records}, records)
@@ -120,6 +127,12 @@ def _means(group: Sequence[Mapping[str, str]]) -> dict[str, float]:
         mean = Mean.of(float(row[name]) for row in group)
         told |= {name: mean.value, f"{name}_half_width": mean.half}
     return told
+
+
+def _apart(group: Sequence[Mapping[str, str]]) -> float:
+    """How much longer the slowest run at a setting took than the fastest."""
+    times = [float(row["time_s"]) for row in group]
+    return max(times) / min(times) - 1.0
 
 
 def _mean_row(record: Mapping[str, float], knobs: Sequence[str]) -> tuple[str, ...]:

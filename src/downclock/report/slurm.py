@@ -24,11 +24,7 @@ def plan_page(planner: Planner, step: Step, *, dry: bool) -> Page:
     known = sorted(planner.world.tracked.values(), key=lambda each: each.task.job)
     rows = [_job(planner, each) for each in known]
     left = planner.untouched(step.seen)
-    lines = [
-        f"{count(len(rows), 'job')} planned by {planner.site.policy}; "
-        f"{count(len(left), 'waiting job')} not touched",
-        *_late_line(rows),
-    ]
+    lines = [_first_line(planner, len(rows), len(left)), *_late_line(rows)]
     verb = "would be run" if dry else "were run"
     commands = [command for action in step.todo for command in action.commands]
     tables = [_table(rows)] if rows else []
@@ -45,6 +41,16 @@ def plan_page(planner: Planner, step: Step, *, dry: bool) -> Page:
         records=rows,
         names=("job",),
     )  # fmt: skip
+
+
+def _first_line(planner: Planner, known: int, untouched: int) -> str:
+    """How many jobs are planned, left to Slurm, and not touched."""
+    if not known and not untouched:
+        return "no job waits for a plan"
+    given_up = sum(bool(each.left) for each in _known(planner))
+    line = f"{count(known - given_up, 'job')} planned by {planner.site.policy}"
+    line += f", {given_up} left to Slurm" if given_up else ""
+    return line + (f"; {count(untouched, 'waiting job')} not touched" if untouched else "")
 
 
 def status_page(planner: Planner, step: Step, measured: Sequence[Measured]) -> Page:
@@ -170,7 +176,7 @@ def _job(planner: Planner, tracked: Tracked) -> dict[str, Any]:
     if row is None:
         return record | _late(tracked, tracked.ended_s)
     kind = int(planner.site.cluster.platform.kind[row.processors[0]])
-    clock = " ".join(f"{k}={v}" for k, v in planner.site.settings(kind, row.point).items())
+    clock = " ".join(f"{k}={v}" for k, v in planner.site.setting(kind, row.point).words().items())
     begin_s = row.start_s if page.running is None and not page.log else row.began_s
     end_s = row.ended_s if row.ended_s < float("inf") else begin_s + row.end_s - row.start_s
     return record | {

@@ -160,7 +160,7 @@ def test_a_job_does_not_wait_while_others_are_looked_after() -> None:
     slow = (
         "import time\nfrom downclock.adapters.devices import agent\n"
         "agent.prolog = lambda *_: None\nagent.check_others = lambda *_: time.sleep(20)\n"
-        "agent.main(['prolog', '', '', ''])"
+        "agent.main(['prolog', '', '', '', '0', '[0, 0, true]'])"
     )
     worker = subprocess.Popen(
         [sys.executable, "-c", slow], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -187,6 +187,51 @@ def test_a_prolog_that_comes_after_its_epilog_sets_nothing(node: Node) -> None:
     node.gpus.configure()
     assert node.gpus.log() == []
     assert not list(node.state.glob("gpu-*"))
+
+
+def test_an_epilog_that_comes_while_its_prolog_works_tells_of_one_run(node: Node) -> None:
+    """Counters that take long are read between the look at the announcement and the record."""
+    node.job(7, PLAN)
+    node.gpus.configure("delay nvmlDeviceGetTotalEnergyConsumption 1500")
+    node.agent("prolog", 7, "0")
+    node.job(7, PLAN, state="COMPLETING")
+    node.agent("epilog", 7, "0")
+    until(lambda: node.ended(7)["completed"])
+    assert [path.name for path in (node.state / "spool").iterdir()] == ["7-n1-0.json"]
+    assert node.spooled(7)["energy_j"] > 0.0
+    assert node.locked == [FREE] * 4
+
+
+def test_an_epilog_that_takes_long_leaves_the_next_attempt_alone(node: Node) -> None:
+    state, job = State.opened(node.state), agent.job_of(node.env(7, "0"))
+    node.job(7, PLAN)
+    node.agent("prolog", 7, "0")
+    until(lambda: begun(node))
+    first = agent._withdraw(state, job)
+    node.job(7, PLAN.replace("1005", "705"), restarts=1)
+    node.agent("prolog", 7, "0")
+    until(lambda: begun(node))
+    assert first is not None
+    _worker(node, "epilog", 7, "0", first).wait(30)
+    assert node.locked[0][0] == 705
+    assert [record.attempt for record in state.records()] == [1]
+    node.job(7, PLAN, state="COMPLETING", restarts=1)
+    node.agent("epilog", 7, "0")
+    until(lambda: not list(node.state.glob("gpu-*")))
+    assert node.locked == [FREE] * 4
+    assert [len(node.spooled(7, attempt)["gpus"]) for attempt in (0, 1)] == [1, 1]
+
+
+def test_a_prolog_that_takes_long_is_not_taken_for_that_of_the_next_attempt(node: Node) -> None:
+    state, job = State.opened(node.state), agent.job_of(node.env(7, "0"))
+    node.job(7, PLAN)
+    first = _announced(node, 7, "0")
+    agent._withdraw(state, job)
+    second = _announced(node, 7, "0")
+    _worker(node, "prolog", 7, "0", first).wait(30)
+    assert not state.records()
+    _worker(node, "prolog", 7, "0", second).wait(30)
+    assert node.locked[0][0] == 1005
 
 
 def test_without_a_counter_power_is_sampled(node: Node) -> None:
@@ -297,13 +342,20 @@ def test_a_prolog_that_is_stopped_resets_what_it_had_set(node: Node, name: str) 
     assert node.locked == [FREE] * 4
 
 
-def _worker(node: Node, verb: str, job: int, gpus: str) -> subprocess.Popen[bytes]:
+def _announced(node: Node, job: int, gpus: str) -> agent.Begun:
+    """A run that `call` has announced."""
+    found = agent._announce(State.opened(node.state), agent.job_of(node.env(job, gpus)))
+    assert found is not None
+    return found
+
+
+def _worker(
+    node: Node, verb: str, job: int, gpus: str, run: agent.Begun | None = None
+) -> subprocess.Popen[bytes]:
     """The process that does the work, without the one that waits for it."""
-    node.state.mkdir(exist_ok=True)
-    (node.state / f"job-{job}").touch()
+    run = run or _announced(node, job, gpus)
     where = [str(node.state), str(node.state / "spool"), str(node.folder / "slurm" / "scontrol")]
-    words = [sys.executable, "-m", "downclock.adapters.devices.agent", verb, *where,
-             repr(time.time()), "[0, 1.0, true]"]  # fmt: skip
+    words = [sys.executable, "-m", agent.MODULE, verb, *where, repr(time.time()), json.dumps(run)]
     return subprocess.Popen(words, env=node.env(job, gpus), stdout=subprocess.DEVNULL)
 
 

@@ -122,6 +122,29 @@ def test_a_slurm_without_json_is_read_as_text() -> None:
     assert jobs_of_text("", "<mark>") == []
 
 
+@pytest.mark.parametrize("version", ["22.05", "24.11"])
+def test_text_of_both_versions_has_its_numbers(version: str) -> None:
+    """A hostile name, clocks of an owner, an array, six GPUs on two nodes, a job that failed."""
+    recorded = json.loads(_recorded(f"text-{version}.json"))
+    mark = "<0123456789abcdef01234567>"
+
+    def run(words: Sequence[str]) -> str:
+        drawn = words[-1][-len(mark) :] if words[-1].startswith("--format=") else mark
+        return str(recorded[" ".join(words).replace(drawn, mark)]).replace(mark, drawn)
+
+    seen = observe(run, text=True)
+    evil, chosen, array, gang, failed = (seen.jobs[number] for number in range(1, 6))
+    assert evil.name == 'ev"il\nname $(touch here) JobId=99 UserId=root(0) \ufffd'
+    assert (evil.gpus, evil.limit_s, evil.deadline_s - evil.submit_s) == (2, 93840.0, 200000.0)
+    assert (evil.held, evil.reason, evil.waits) == (True, "JobHeldUser", True)
+    assert evil.comment == "downclock=run:60s,deadline:+6h mine"
+    assert (chosen.gpu_freq, array.odd) == ("gpu:900,memory=low", "it is a job array")
+    assert (gang.gpus, gang.active, gang.nodes) == (6, True, {"node1": 4, "node2": 2})
+    assert (failed.states, failed.waits) == ({"FAILED"}, False)
+    usable = {name: node.usable for name, node in seen.nodes.items()}
+    assert usable == {"node1": True, "node2": False}
+
+
 def test_lists_of_nodes_gpus_and_states() -> None:
     assert hosts_of("gpu[01-03,7],fat1") == ["gpu01", "gpu02", "gpu03", "gpu7", "fat1"]
     assert hosts_of("r[1-2]n[1-2]") == ["r1n1", "r1n2", "r2n1", "r2n2"]

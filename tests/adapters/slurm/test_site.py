@@ -117,7 +117,7 @@ nvidia = "a100"
 
 
 def test_clocks_as_words_for_the_node(tmp_path: Path) -> None:
-    assert _site(tmp_path).settings(0, (990 / 1410, 1.0, 1.0)) == {"core_mhz": "990"}
+    assert _site(tmp_path).setting(0, (990 / 1410, 1.0, 1.0)).words() == {"core_mhz": "990"}
     limits = CLUSTER.replace("builtin:a100", "library.json")
     limits = limits.replace('name = "a100"', 'name = "a100"\npower_limit_w = [200, 300]', 1)
     (tmp_path / "library.json").write_text(
@@ -127,7 +127,7 @@ def test_clocks_as_words_for_the_node(tmp_path: Path) -> None:
         '{"power_limit_w": 300, "time_s": 1.5, "power_w": 290}]}}}]}'
     )
     site = _site(tmp_path, cluster=limits)
-    assert site.settings(0, (2 / 3, 1.0, 1.0)) == {"power_limit_w": "200"}
+    assert site.setting(0, (2 / 3, 1.0, 1.0)).words() == {"power_limit_w": "200"}
 
 
 @pytest.mark.parametrize(

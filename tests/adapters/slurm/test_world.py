@@ -591,6 +591,29 @@ def test_a_start_that_was_forgotten_is_planned_anew(live: Live) -> None:
     assert live.left(1) == ""
 
 
+@pytest.mark.parametrize("run_s", [0.0, 8.0])
+def test_a_job_that_slurm_failed_to_launch_again_is_requeued(live: Live, run_s: float) -> None:
+    """Seen on 22.05: the start was forgotten, the run cut, and the next one refused by the node."""
+    live.shown.submit(1, run="600s", deadline="+1h")
+    live.step()
+    assert live.shown.start() == [1]
+    live.step(5.0)
+    live.shown.boot_s = live.shown.now_s + 1.0
+    start_s = live.shown.boot_s + 2.0
+    live.shown.change(1, states=frozenset(["FAILED"]), nodes={}, start_s=start_s,
+                      end_s=start_s + run_s)  # fmt: skip
+    todo = live.step(12.0)
+    again = ("scontrol", "requeue", "1")
+    assert [action.commands for action in todo] == ([] if run_s else [(again,)])
+    if not run_s:  # Slurm has requeued it
+        live.shown.change(1, states=PENDING, restarts=1, submit_s=live.shown.now_s, start_s=0.0)
+        live.step(2.0)
+        live.step(2.0)
+        assert live.shown.start() == [1]
+        live.step()
+        assert live.left(1) == ""
+
+
 def test_a_job_that_slurm_could_not_launch_is_let_go_a_few_times(live: Live) -> None:
     live.shown.submit(1)
     live.step()
@@ -623,6 +646,47 @@ def test_a_job_that_a_new_controller_launched_twice_is_not_held_by_an_administra
 # --- whose job it is ---------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("killed", [False, True])
+@pytest.mark.parametrize("restarts", [0, 1])
+def test_a_hold_after_a_boot_is_kept_where_the_job_was_seen_free_since(
+    live: Live, restarts: int, killed: bool
+) -> None:
+    """The controller was started just after we let the job go, and forgot nothing."""
+    live.shown.submit(1, run="600s", deadline="+1h")
+    live.step()
+    live.shown.change(1, eligible_s=live.shown.now_s + 600.0)
+    live.shown.boot_s = live.shown.now_s + 1.0
+    if restarts:
+        again_s = live.shown.boot_s + 1.0
+        live.shown.change(1, held=True, restarts=1, reason="JobHeldAdmin", submit_s=again_s)
+        live.step(9.0)  # launched twice: let go again
+    live.step(2.0)
+    assert not live.shown.jobs[1].held
+    live.shown.change(1, held=True, reason="JobHeldAdmin" if restarts else "JobHeldUser")
+    if killed:
+        live.kill()
+    live.step(9.0)
+    assert live.left(1) == "its owner holds it"
+    assert live.shown.jobs[1].held
+
+
+@pytest.mark.parametrize("released", [False, True])
+def test_an_administrators_hold_is_kept_whenever_the_controller_was_started(
+    live: Live, released: bool
+) -> None:
+    """Slurm calls the hold of sbatch -H the user's, before and after it is killed."""
+    live.shown.submit(1, deadline="+1h", reason="JobHeldUser")
+    if released:
+        live.step()
+        live.shown.boot_s = live.shown.now_s + 1.0
+    else:
+        live.world.step(live.shown.seen())  # planned, and nothing carried out yet
+    live.shown.change(1, held=True, reason="JobHeldAdmin")
+    live.step(9.0)
+    assert live.left(1) == "its owner holds it"
+    assert live.shown.jobs[1].held
+
+
 def test_a_hold_on_a_job_that_was_never_held_for_us_is_kept(live: Live) -> None:
     """Jobs that the submit plugin delays are not held: whoever holds them means it."""
     live.shown.submit(1, deadline="+2h", held=False)
@@ -646,6 +710,30 @@ def test_a_hold_on_a_job_that_was_left_to_slurm_is_kept(live: Live, held: bool) 
     live.kill()
     assert live.step(3600.0) == []
     assert live.shown.jobs[1].held
+
+
+def test_a_start_that_slurm_refused_to_change_is_put_back_all_the_same(live: Live) -> None:
+    """The job waits with a last start; it is to start now, Slurm refuses, and we are taken out."""
+    for number in range(1, 10):
+        live.shown.submit(number, run="600s", deadline="+1h")
+    live.step()
+    later = next(job for job in live.shown.jobs.values() if job.eligible_s > live.shown.now_s)
+    entry = {"at_s": live.shown.now_s, "item": "x", "key": later.key, "why": "x", "ok": False,
+             "commands": [("scontrol", "update", f"JobId={later.number}", "StartTime=now",
+                           "ReqNodeList=node1")]}  # fmt: skip
+    live.world.note_carried(entry)
+    task = live.world.as_submitted(later)
+    changed = live.world.records.changed(task, later)
+    assert {"StartTime", "ReqNodeList"} <= set(changed)
+
+
+def test_a_node_is_not_planned_to_have_more_gpus_than_any(live: Live) -> None:
+    """--gres=gpu:8 asks for eight on each node, and nodes have four; --gpus=8 is for two nodes."""
+    live.shown.submit(1, gpus=8, gpus_by_node=True)
+    live.shown.submit(2, gpus=8)
+    live.step()
+    assert live.left(1) == "it asks for more GPUs of a node than any has"
+    assert live.left(2) == ""
 
 
 def test_uninstall_releases_only_what_is_held_for_us(tmp_path: Path) -> None:

@@ -96,10 +96,13 @@ def _born_s() -> float:
 
 
 class Begun(NamedTuple):
-    """A job's run as its Prolog left it; not `sure`: that was killed before it could say which."""
+    """A job's run as its Prolog left it; not `sure`: that was killed before it could say which.
+
+    No two runs of a job begin at once (``begun_s``, since 1970), though they may be one attempt.
+    """
 
     attempt: int
-    started_s: float
+    begun_s: float
     sure: bool
 
     @property
@@ -112,20 +115,23 @@ def _announce(state: State, job: SlurmJob) -> Begun | None:
     """Say that a job starts; None: there is nothing to do for it."""
     if not job.gpus:
         return None
-    state.announced(job.job).write_text("" if job.attempt is None else str(job.attempt))
-    return Begun(job.attempt or 0, time.time(), job.attempt is not None)
+    begun = Begun(job.attempt or 0, time.time(), job.attempt is not None)
+    state.announced(job.job, begun.begun_s).write_text(str(begun.attempt) if begun.sure else "")
+    return begun
 
 
 def _withdraw(state: State, job: SlurmJob) -> Begun | None:
     """Say that a job ended: a prolog that comes late finds nothing to do. Return its run."""
-    announced, begun = state.announced(job.job), None
-    with suppress(OSError):
-        attempt, started_s = announced.read_text(), announced.stat().st_mtime
-        begun = Begun(int(attempt or job.attempt or 0), started_s, attempt.isdecimal())
-    announced.unlink(missing_ok=True)
+    begun = None
+    for path, begun_s in state.announcements(job.job):
+        with suppress(OSError):
+            attempt = path.read_text()
+            begun = Begun(int(attempt or job.attempt or 0), begun_s, attempt.isdecimal())
+        path.unlink(missing_ok=True)
     mine = [each for each in state.records() if each.job == job.job and not each.spooled]
-    if mine:
-        begun = Begun(mine[0].attempt, mine[0].started_s, True)
+    last = max(mine, key=lambda each: each.begun_s, default=None)
+    if last is not None and (begun is None or begun.begun_s == last.begun_s):
+        return Begun(last.attempt, last.begun_s, True)
     return begun or (Begun(job.attempt or 0, time.time(), False) if job.gpus else None)
 
 
@@ -141,7 +147,9 @@ def _heard(pipe: int, for_s: float) -> tuple[str, bool]:
     return said.decode("utf-8", "replace"), False
 
 
-def prolog(site: Site, environment: Mapping[str, str], say: Callable[[str], None]) -> None:
+def prolog(
+    site: Site, environment: Mapping[str, str], say: Callable[[str], None], begun: Begun
+) -> None:
     """Lock the clocks of a job's GPUs as its record asks, and read their meters."""
     job, state = job_of(environment), State.opened(site.state)
     asked, gpus = job_record(site.scontrol, job.job), _present(say)
@@ -149,27 +157,33 @@ def prolog(site: Site, environment: Mapping[str, str], say: Callable[[str], None
     mine = {gpu.uuid: gpu for gpu in named if gpu.label.startswith("gpu")}
     if len(mine) < len(job.gpus):
         say(f"job {job.job}: of its GPUs {', '.join(job.gpus)} {len(mine)} were found")
+    announced = state.announced(job.job, begun.begun_s)
     with state.held():
-        if state.announced(job.job).exists():
+        if announced.exists():
             left = [r for r in state.records() if r.uuid in mine or r.job == job.job]
             if any(record.job == MEASURE and _running(site, state, record) for record in left):
                 say(f"job {job.job}: a sweep of downclock measure has its GPUs: left alone")
             else:
                 _end(site, state, left, gpus, say)
-                _begin(state, job, asked, list(mine.values()), say)
-            state.announced(job.job).unlink(missing_ok=True)
+                first = _first_record(job, asked, begun)
+                _begin(state, first, asked, list(mine.values()), say)
+            announced.unlink(missing_ok=True)
 
 
 def _begin(
     state: State,
-    job: SlurmJob,
+    first: Record,
     asked: JobRecord,
     mine: Sequence[Device],
     say: Callable[[str], None],
 ) -> None:
     """Keep a record of each GPU, set what is asked, and see that all are measured."""
     setting, why = asked.asked()
-    begun = [_first_record(gpu, job, asked, why) for gpu in mine]
+    begun = [
+        replace(first, uuid=gpu.uuid, index=gpu.index, started_s=time.time(), why=why,
+                counter_j=counter_or_none(gpu))
+        for gpu in mine
+    ]  # fmt: skip
     for record in begun:
         state.keep(record)
     if setting:
@@ -177,20 +191,10 @@ def _begin(
     start_sampler(state, [record.uuid for record in begun if record.counter_j is None])
 
 
-def _first_record(gpu: Device, job: SlurmJob, asked: JobRecord, why: str) -> Record:
-    return Record(
-        gpu.uuid,
-        gpu.index,
-        job.job,
-        job.node,
-        asked.attempt,
-        job.user,
-        asked.name,
-        started_s=time.time(),
-        counter_j=counter_or_none(gpu),
-        boot=this_boot(),
-        why=why,
-    )
+def _first_record(job: SlurmJob, asked: JobRecord, begun: Begun) -> Record:
+    """What is the same for all GPUs of a run."""
+    whose = (job.job, job.node, asked.attempt, job.user, asked.name)
+    return Record("", -1, *whose, begun_s=begun.begun_s, boot=this_boot())
 
 
 def _set_all(
@@ -252,10 +256,11 @@ def epilog(
     known = any(each.job == job.job for each in state.records())
     gpus = _present(say) if known else None
     with state.held():
-        records = [record for record in state.records() if record.job == job.job]
+        mine = [record for record in state.records() if record.job == job.job]
+        records = [record for record in mine if record.begun_s <= begun.begun_s]
         if records:
             _end(site, state, records, _present(say) if gpus is None else gpus, say, ended_s)
-    path = _spooled(site, job, begun.attempt, begun.started_s)
+    path = _spooled(site, job, begun.attempt, begun.begun_s)
     completed = ended_well(job, asked.result(), begun.known)
     if completed is not None and path.exists():
         told = {**json.loads(path.read_text()), "completed": completed}
@@ -323,10 +328,11 @@ def _end(
     """Read meters, reset, spool, forget; what cannot be reset is remembered for the next agent."""
     measured = [_measured(state, record, gpus.get(record.uuid)) for record in records]
     stuck = {record.uuid for record in records if not _reset(record, gpus.get(record.uuid), say)}
-    jobs: dict[tuple[str, int], list[tuple[Record, tuple[float | None, str]]]] = {}
+    jobs: dict[tuple[str, int, float], list[tuple[Record, tuple[float | None, str]]]] = {}
     for record, energy in zip(records, measured, strict=True):
         if not record.spooled and record.job != MEASURE:
-            jobs.setdefault((record.job, record.attempt), []).append((record, energy))
+            run = (record.job, record.attempt, record.begun_s)
+            jobs.setdefault(run, []).append((record, energy))
     for rows in jobs.values():
         _spool(site, rows, ended_s)
     for record in records:
@@ -366,20 +372,20 @@ def _measured(state: State, record: Record, gpu: Device | None) -> tuple[float |
     return (used_j, "") if used_j >= 0.0 else (None, "the energy counter was reset meanwhile")
 
 
-def _spooled(site: Site, job: SlurmJob | Record, attempt: int, started_s: float) -> Path:
-    """The file of a job attempt on this node; a forgotten start and the next have one number."""
+def _spooled(site: Site, job: SlurmJob | Record, attempt: int, begun_s: float) -> Path:
+    """The file of a run on this node; a forgotten start and the next are one attempt."""
     path = Path(site.spool) / f"{job.job}-{job.node}-{attempt}.json"
-    if path.exists() and f'"started_s": {started_s!r},' not in path.read_text():
-        return path.with_name(f"{path.stem}-{started_s:.0f}.json")
+    if path.exists() and f'"begun_s": {begun_s!r},' not in path.read_text():
+        return path.with_name(f"{path.stem}-{begun_s:.0f}.json")
     return path
 
 
 def _note_end(site: Site, job: SlurmJob, begun: Begun, ended_s: float) -> None:
     """Say that a run has ended before anything is asked: whoever is killed now, it is known."""
-    path = _spooled(site, job, begun.attempt, begun.started_s)
+    path = _spooled(site, job, begun.attempt, begun.begun_s)
     if not path.exists():
         told = {
-            **_run(job, begun.attempt, begun.started_s, ended_s),
+            **_run(job, begun, begun.begun_s, ended_s),
             "by": "epilog",
             "gpus": [],
             "energy_j": None,
@@ -391,15 +397,16 @@ def _note_end(site: Site, job: SlurmJob, begun: Begun, ended_s: float) -> None:
 
 
 def _run(
-    job: SlurmJob | Record, attempt: int, started_s: float, ended_s: float, name: str = ""
+    job: SlurmJob | Record, run: Begun | Record, started_s: float, ended_s: float, name: str = ""
 ) -> dict[str, Any]:
     """Whose run it was, where, and when."""
     return {
         "job": job.job,
         "node": job.node,
-        "attempt": attempt,
+        "attempt": run.attempt,
         "user": job.user,
         "job_name": name,
+        "begun_s": run.begun_s,
         "started_s": started_s,
         "ended_s": max(ended_s, started_s),
     }
@@ -410,7 +417,7 @@ def _spool(
 ) -> None:
     """Write what a job attempt used on this node, unless that was written before."""
     first = rows[0][0]
-    path = _spooled(site, first, first.attempt, first.started_s)
+    path = _spooled(site, first, first.attempt, first.begun_s)
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     noted = json.loads(path.read_text()) if path.exists() else {"gpus": []}
     if noted.get("gpus") != []:
@@ -420,7 +427,7 @@ def _spool(
     source: Source = "trapezoid" if trapezoid else "counter"
     end_s = time.time() if ended_s is None else ended_s
     told = {
-        **_run(first, first.attempt, first.started_s, end_s, first.job_name),
+        **_run(first, first, first.started_s, end_s, first.job_name),
         "by": "recover" if ended_s is None else "epilog",
         "gpus": [_told(record, *energy) for record, energy in rows],
         "energy_j": None if None in joules else sum(joule or 0.0 for joule in joules),
@@ -468,7 +475,7 @@ def _stop(number: int, _: Any) -> NoReturn:
 
 def main(arguments: Sequence[str]) -> int:
     """Work for `call`: the verb and where things are; what goes wrong is said, and no failure."""
-    verb, site = arguments[0], Site(*arguments[1:4])
+    verb, site, begun = arguments[0], Site(*arguments[1:4]), Begun(*json.loads(arguments[5]))
     signal.pthread_sigmask(signal.SIG_SETMASK, [])  # Slurm may start programs with some blocked
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         # A prolog that is stopped resets what it has set; an epilog is about to do just that.
@@ -476,9 +483,9 @@ def main(arguments: Sequence[str]) -> int:
     signal.alarm(LONGEST_S)
     try:
         if verb == "prolog":
-            prolog(site, os.environ, _say)
+            prolog(site, os.environ, _say, begun)
         else:
-            epilog(site, os.environ, _say, float(arguments[4]), Begun(*json.loads(arguments[5])))
+            epilog(site, os.environ, _say, float(arguments[4]), begun)
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for file in (1, 2):  # one pipe: the job need not wait any longer for either
             os.dup2(nowhere, file)

@@ -20,6 +20,9 @@ class DeviceError(AdapterError):
         self.trouble = trouble
 
 
+KNOBS = ("core_mhz", "memory_mhz", "power_limit_w")
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
     """Clocks or a power limit; what is None is left alone."""
@@ -35,6 +38,17 @@ class Setting:
         units = {"core_mhz": "MHz core", "memory_mhz": "MHz memory", "power_limit_w": "W limit"}
         given = [(getattr(self, name), unit) for name, unit in units.items()]
         return ", ".join(f"{v:g} {unit}" for v, unit in given if v is not None) or "as it is"
+
+    def words(self) -> dict[str, str]:
+        """What is set, by name."""
+        given = {name: getattr(self, name) for name in KNOBS}
+        return {name: f"{value:g}" for name, value in given.items() if value is not None}
+
+    @property
+    def frequency(self) -> str:
+        """Clocks as Slurm writes them; empty: there are none."""
+        memory = "" if self.memory_mhz is None else f",memory={self.memory_mhz}"
+        return "" if self.core_mhz is None else f"{self.core_mhz}{memory}"
 
 
 ClockPairs: TypeAlias = tuple[tuple[int | None, tuple[int, ...]], ...]

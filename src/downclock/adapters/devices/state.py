@@ -31,7 +31,8 @@ class Record:
     Attributes:
         uuid, index: the device.
         job, node, attempt, user, job_name: for whom.
-        started_s: when (seconds since 1970).
+        begun_s, started_s: when its Prolog began, which tells runs apart, and when its counter was
+            read (seconds since 1970).
         counter_j: its energy counter then; None where it has none that can be read.
         boot: which start of the machine that was: counters begin again at 0.
         core_mhz, memory_mhz, power_limit_w: what it was set to, or is about to be.
@@ -48,6 +49,7 @@ class Record:
     attempt: int = 0
     user: str = ""
     job_name: str = ""
+    begun_s: float = 0.0
     started_s: float = 0.0
     counter_j: float | None = None
     boot: str = ""
@@ -129,9 +131,14 @@ class State:
         """The file of sampled power of a device without a counter."""
         return self._path(uuid).with_suffix(".samples")
 
-    def announced(self, job: str) -> Path:
-        """The file that says that a job's epilog has not been here yet."""
-        return self.folder / f"job-{job}"
+    def announced(self, job: str, begun_s: float) -> Path:
+        """The file that says that the epilog of a job's run has not been here yet."""
+        return self.folder / f"job-{job}-{begun_s!r}"
+
+    def announcements(self, job: str) -> list[tuple[Path, float]]:
+        """Such files of all runs of a job, and when those began; the latest last."""
+        found = [(path, path.name.split("-", 2)[2]) for path in self.folder.glob(f"job-{job}-*")]
+        return sorted(((path, float(text)) for path, text in found), key=lambda each: each[1])
 
     def _path(self, uuid: str) -> Path:
         return self.folder / f"gpu-{re.sub(r'[^A-Za-z0-9-]', '_', uuid)}.json"
@@ -162,9 +169,10 @@ def _sound(record: Record) -> bool:
     """Tell whether every field is of its type."""
     texts = (record.uuid, record.job, record.node, record.user, record.job_name, record.why)
     maybe = (record.counter_j, record.core_mhz, record.memory_mhz, record.power_limit_w)
+    times = (record.begun_s, record.started_s)
     numbers = [each for each in (*maybe, record.before_w) if each is not None]
     return (
         all(isinstance(text, str) for text in (*texts, record.boot, record.ranges))
         and all(isinstance(number, int) for number in (record.index, record.attempt))
-        and all(isinstance(number, int | float) for number in (*numbers, record.started_s))
+        and all(isinstance(number, int | float) for number in (*numbers, *times))
     )

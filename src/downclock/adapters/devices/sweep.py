@@ -39,7 +39,6 @@ from downclock.adapters.devices.state import MEASURE, Record, State
 from downclock.errors import AdapterError, InvalidInput
 from downclock.files import read_text, write_text_atomically
 
-KNOBS = ("core_mhz", "memory_mhz", "power_limit_w")
 MEASURED = ("time_s", "power_w", "energy_j", "source")
 ABOUT = ("device", "command")
 
@@ -111,7 +110,7 @@ def run_sweep(
         tell: is told what is being done, how much is done, and of how much.
     """
     label = "+".join(device.label for device in devices)
-    columns = ("application", *_knobs(sweep.settings), *MEASURED, *ABOUT)
+    columns = ("application", *sweep.settings[0].words(), *MEASURED, *ABOUT)
     rows = _rows_of(output, columns)
     mine = [row for row in rows if row["application"] == sweep.application]
     _refuse_others(sweep, label, mine, output)
@@ -127,7 +126,7 @@ def run_sweep(
             measured = _measured(sweep.command, devices, guardian, setting)
             if number >= sweep.warm_up:
                 mine.append(
-                    {"application": sweep.application, **_values(setting), **measured, **said}
+                    {"application": sweep.application, **setting.words(), **measured, **said}
                 )
                 rows.append(mine[-1])
                 write_text_atomically(output, _csv_text(rows, columns))
@@ -166,13 +165,13 @@ def _refuse_taken(state: State, devices: Sequence[Device]) -> None:
 
 def _left(sweep: Sweep, rows: Sequence[Row]) -> list[Setting]:
     """Return the runs that are still to do, round by round."""
-    done = Counter(tuple(row[knob] for knob in _knobs(sweep.settings)) for row in rows)
+    done = Counter(tuple(row[knob] for knob in sweep.settings[0].words()) for row in rows)
     chance = random.Random(sweep.seed)
     left: list[Setting] = []
     for turn in range(sweep.repeats):
         order = list(sweep.settings)
         chance.shuffle(order)
-        left += [each for each in order if done[tuple(_values(each).values())] <= turn]
+        left += [each for each in order if done[tuple(each.words().values())] <= turn]
     return left
 
 
@@ -271,15 +270,6 @@ def _csv_text(rows: Sequence[Row], columns: Sequence[str]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return out.getvalue()
-
-
-def _knobs(settings: Sequence[Setting]) -> tuple[str, ...]:
-    """What is set in this sweep: every row has it."""
-    return tuple(knob for knob in KNOBS if getattr(settings[0], knob) is not None)
-
-
-def _values(setting: Setting) -> Row:
-    return {knob: f"{getattr(setting, knob):g}" for knob in _knobs([setting])}
 
 
 def _last_line(complaints: IO[bytes]) -> str:

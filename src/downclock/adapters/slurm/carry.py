@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from downclock.adapters.slurm.compare import has_run, settles
+from downclock.adapters.slurm.compare import has_run, not_launched, settles
 from downclock.adapters.slurm.jobs import Task
 from downclock.adapters.slurm.log import CARRIED
 from downclock.adapters.slurm.moments import RESTORE, Tracked
@@ -68,6 +68,10 @@ def actions(world: SlurmWorld, seen: Observed) -> Iterator[Action]:
         if job is not None and has_run(world, tracked, job, seen):
             if (action := _kept_from_running(world, tracked, job)) is not None:
                 yield action
+        elif job is not None and not tracked.ended and not_launched(world, tracked, job, seen):
+            why = "Slurm failed to launch it again after it had forgotten its start"
+            words = ("scontrol", "requeue", str(job.number))
+            yield Action(str(job.number), tracked.task.key, why, (words,))
         elif job is not None and job.waits and not settles(world, tracked, seen):
             owners = world.records.owner_holds(
                 tracked.task, job, seen
@@ -126,17 +130,17 @@ def _started(
     """A job that runs by the plan, or is promised a start: nodes, clocks, start, limit."""
     assert world.scheduler is not None
     kind = int(world.site.cluster.platform.kind[row.processors[0]])
-    clocks = world.site.settings(kind, row.point)
+    setting = world.site.setting(kind, row.point)
     nodes = world.nodes_of(row.processors)
     start_s = world.epoch_s + min(row.began_s, row.start_s)
-    words = {**clocks, "start": f"{start_s:.0f}", "nodes": ",".join(nodes)}
+    words = {**setting.words(), "start": f"{start_s:.0f}", "nodes": ",".join(nodes)}
     reason = f"{_missed(tracked)}{world.scheduler.policy.name} ends by {_stamp(tracked.deadline_s)}"
     needed_s = (row.end_s - row.start_s) * world.site.unreserved + MINUTE_S
     changes = [
         f"StartTime={_start(start_s, now_s)}",
         f"ReqNodeList={','.join(nodes)}",
         *([f"NumNodes={len(nodes)}"] if len(nodes) != job.node_count else []),
-        *_tres_freq(clocks),
+        *([f"TresFreq=gpu:{setting.frequency}"] if setting.frequency else []),
         *_limit(job, max(start_s, now_s), needed_s),
     ]
     return _changed(tracked, job, words, reason, changes)
@@ -258,14 +262,6 @@ def _limit(job: Job, start_s: float, needed_s: float) -> list[str]:
     if limit_s == job.limit_s:
         return []
     return [f"TimeLimit={max(1, round(limit_s / MINUTE_S))}"]
-
-
-def _tres_freq(clocks: dict[str, str]) -> list[str]:
-    """Clocks as Slurm writes them, where it has words for them."""
-    if "core_mhz" not in clocks:
-        return []
-    memory = f",memory={clocks['memory_mhz']}" if "memory_mhz" in clocks else ""
-    return [f"TresFreq=gpu:{clocks['core_mhz']}{memory}"]
 
 
 def _start(start_s: float, now_s: float) -> str:

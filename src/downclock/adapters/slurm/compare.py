@@ -12,6 +12,7 @@ import numpy as np
 from downclock.adapters.slurm.jobs import Task
 from downclock.adapters.slurm.moments import RELEASE, RESTORE, Moment, Tracked
 from downclock.adapters.slurm.observed import Job, Observed
+from downclock.adapters.slurm.records import LAUNCHES
 from downclock.adapters.slurm.spool import ran_already, spooled_jobs
 from downclock.adapters.slurm.words import wish_of
 from downclock.engine.facts import AMENDED, CANCELLED, DOWN, FINISHED, LOST, UP, Fact
@@ -81,6 +82,18 @@ def settles(world: SlurmWorld, tracked: Tracked, seen: Observed) -> bool:
     return forgotten(world, row, seen) and seen.now_s < seen.boot_s + SETTLES_S
 
 
+def not_launched(world: SlurmWorld, tracked: Tracked, job: Job, seen: Observed) -> bool:
+    """Tell whether Slurm failed a job that it cut and launched again before its node was ready.
+
+    A controller that has forgotten a start does so (``Job credential revoked``): its run ends in
+    the second in which it starts.
+    """
+    if job.states != {"FAILED"} or tracked.number < 0 or job.restarts >= LAUNCHES:
+        return False
+    began = forgotten(world, world.book.tasks[tracked.number].running, seen)
+    return began and seen.boot_s <= job.start_s and job.end_s - job.start_s <= 1.0
+
+
 @dataclass(frozen=True, slots=True)
 class _Look:
     """One look at a cluster, and the moment that it fills.
@@ -112,6 +125,8 @@ class _Look:
 
     def compare(self, tracked: Tracked, job: Job | None) -> None:
         """Tell what became of a job that the plan counts with."""
+        if job is not None and not_launched(self.world, tracked, job, self.seen):
+            return  # it is requeued
         row = self.world.row_of(tracked, job, self.moment.now_s)
         ended = self._ended(job)
         if ended:

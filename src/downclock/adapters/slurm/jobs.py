@@ -37,7 +37,8 @@ class Task:
             but what the policy reserves.
         deadline_s: latest end that its owner asks for, in seconds since 1970.
         gpus: that it needs at once.
-        comment, limit_s, held, node_count: as its owner submitted it.
+        comment, limit_s, held, node_count: as its owner submitted it, and ``hold`` what Slurm then
+            gave for the reason that it is held.
         identity: what its application is called when it is learnt, and ``units`` its work: runs of
             it, or what its owner says of its run time.
         granted_s, missed: the end it is planned for where it cannot end by its own deadline, and
@@ -62,6 +63,7 @@ class Task:
     node_count: int = 1
     granted_s: float | None = None
     missed: str = ""
+    hold: str = ""
 
     @property
     def planned_s(self) -> float:
@@ -128,6 +130,10 @@ class JobReader:
             (run_s is None, "it has no time limit, and nobody says how long it runs"),
             (math.isinf(deadline_s), "it has no deadline"),
             (deadline_s <= now_s and math.isfinite(job.deadline_s), "its deadline has passed"),
+            (
+                job.gpus_by_node and job.gpus > self._most_gpus * job.node_count,
+                "it asks for more GPUs of a node than any has",
+            ),
             (not self._fits(job), "GPUs on part of several nodes are not planned"),
         )
         why = next((words for broken, words in rules if broken), "")
@@ -140,7 +146,7 @@ class JobReader:
         learnt_as = self._learnt_as(job, wish, name, unit_s)
         return Task(job.number, job.key, job.name, row, name, whole_s / unit_s, whole_s, deadline_s,
                     job.gpus, job.comment, limit_s, job.submit_s, *learnt_as, job.held,
-                    job.node_count)  # fmt: skip
+                    job.node_count, hold=job.reason if job.held else "")  # fmt: skip
 
     @staticmethod
     def _later(job: Job, now_s: float) -> bool:
@@ -212,11 +218,13 @@ class JobReader:
 
     def _fits(self, job: Job) -> bool:
         """One node, or whole nodes."""
-        if job.node_count == 1:
-            return True
-        per_node = job.gpus // job.node_count
-        return per_node == max(sum(spec for _, spec in each.processors) for each in
-                               self.site.cluster.platform.specs)  # fmt: skip
+        return job.node_count == 1 or job.gpus // job.node_count == self._most_gpus
+
+    @property
+    def _most_gpus(self) -> int:
+        """Of one node."""
+        specs = self.site.cluster.platform.specs
+        return max(sum(count for _, count in each.processors) for each in specs)
 
 
 def identity(rule: str, user: str, name: str, script: str) -> str:

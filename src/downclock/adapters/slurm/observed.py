@@ -46,7 +46,8 @@ class Job:
         submit_s, eligible_s, start_s, end_s: seconds since 1970; 0: not known.
         deadline_s: latest end as Slurm knows it; infinite: none.
         limit_s: most run time; infinite: none.
-        gpus: of all its nodes together; ``gpu_type`` where it asks for one.
+        gpus: of all its nodes together; ``gpu_type`` where it asks for one; ``gpus_by_node``: it
+            says how many on each.
         node_count: nodes that it asks for.
         nodes: where it runs, and how many GPUs it has there.
         required_nodes: where it must run, as Slurm writes it.
@@ -72,6 +73,7 @@ class Job:
     limit_s: float = float("inf")
     gpus: int = 0
     gpu_type: str = ""
+    gpus_by_node: bool = False
     node_count: int = 1
     nodes: Mapping[str, int] = field(default_factory=dict)
     required_nodes: str = ""

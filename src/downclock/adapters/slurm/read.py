@@ -154,6 +154,7 @@ def _job(row: dict[str, Any]) -> Job:
         limit_s=60.0 * _number(row, "time_limit", math.inf),
         gpus=gpus,
         gpu_type=kind,
+        gpus_by_node=bool(gpu_counts(_text(row, "tres_per_node"))),
         node_count=count,
         nodes=nodes,
         required_nodes=_text(row, "required_nodes"),
@@ -258,6 +259,9 @@ _WIDE = {"job_id": "JobID:20", "deadline": "Deadline:24", "restart_cnt": "Restar
          "tres_per_job": "tres-per-job:120", "tres_per_task": "tres-per-task:120"}  # fmt: skip
 """Fields that have no letter: columns, none of them text of an owner."""
 
+_ON_NODES = re.compile(r"\sNodes=(\S+) CPU_IDs=\S+ Mem=\d+ GRES=(\S*)")
+"""Nodes on which a job has the same, and what: in its record."""
+
 _TIMES = ("submit_time", "eligible_time", "start_time", "end_time", "deadline")
 _WHOLE = ("job_id", "priority", "node_count", "tasks", "restart_cnt")
 
@@ -270,21 +274,29 @@ def _jobs_as_text(run: Run) -> dict[int, Job]:
     more = _columns(run([*asked, f"--Format={','.join(_WIDE.values())}"]), _WIDE)
     wide = {row["job_id"]: row for row in more}
     jobs = [_job(_values({**row, **wide.get(row["job_id"], {})})) for row in rows]
-    return {job.number: _with_freq(run, job) for job in jobs}
+    return {job.number: _with_record(run, job) for job in jobs}
 
 
-def _with_freq(run: Run, job: Job) -> Job:
-    """A job with the clocks that its owner asks for: no table shows them, only its own record.
+def _with_record(run: Run, job: Job) -> Job:
+    """A job with what no table shows, only its own record.
 
-    A name or a comment that looks like them can fool nobody but its own job.
+    The clocks that its owner asks for, and its GPUs on each of several nodes. A name or a comment
+    that looks like them can fool nobody but its own job.
     """
-    asks = job.gpus and (job.held or wish_of(job.comment).tagged)
-    if not (job.waits and asks) or is_ours(job.comment):
+    asks = job.waits and job.gpus and (job.held or wish_of(job.comment).tagged)
+    spread = job.active and len(job.nodes) > 1
+    if not spread and (not asks or is_ours(job.comment)):
         return job
     try:
-        found = re.search(r"\sTresFreq=(\S+)", run(["scontrol", "show", "job", str(job.number)]))
+        record = run(["scontrol", "show", "job", "--details", str(job.number)])
     except AdapterError:  # it is gone by now
         return job
+    if spread:
+        rows = [(hosts_of(names), counts) for names, counts in _ON_NODES.findall(record)]
+        told = {name: sum(gpu_counts(counts).values()) for names, counts in rows for name in names}
+        fits = set(told) == set(job.nodes) and sum(told.values()) == job.gpus
+        return replace(job, nodes=told) if fits else job
+    found = re.search(r"\sTresFreq=(\S+)", record)
     return job if found is None else replace(job, gpu_freq=found[1])
 
 

@@ -18,6 +18,9 @@ FIELDS = frozenset(("StartTime", "ReqNodeList", "NumNodes", "TresFreq", "TimeLim
 FORGETS_S = 60.0
 """A controller that is killed may forget what it was told so long before it was started again."""
 
+ADMIN = "JobHeldAdmin"
+"""Slurm's reason for holds of administrators, and for others when it has forgotten theirs."""
+
 LAUNCHES = 3
 """A job that Slurm holds because it could not be launched is let go until it was requeued so often:
 a controller that has forgotten a start launches a job where it runs already."""
@@ -63,11 +66,25 @@ class Records:
         """
         if not job.held or not task.held or wish_of(job.comment).off:
             return job.held
-        if job.restarts <= LAUNCHES and (job.launch_failed or _launched_twice(job, seen)):
+        carried = self.carried.get(task.key, Carried())
+        if job.launch_failed and job.restarts <= LAUNCHES:
             return False
-        released_s = self.carried[task.key].released_s if task.key in self.carried else math.inf
-        soon = seen.boot_s <= released_s + FORGETS_S or not is_ours(job.comment)
-        return released_s < math.inf and not (seen.boot_s >= released_s and soon)
+        if carried.was_free(job, seen) or _by_administrator(task, job):
+            return True
+        released = carried.released_s < math.inf
+        return released and not _may_be_slurms(carried, job, seen)
+
+    def seen_free(self, task: Task, job: Job, seen: Observed) -> dict[str, Any] | None:
+        """What to remember of a job that is seen free: a hold after that is no forgotten one.
+
+        None where nobody would take it for one, or that is known.
+        """
+        carried = self.carried.get(task.key, Carried())
+        wanted = job.waits and not job.held and _may_be_slurms(carried, job, seen)
+        if not wanted or carried.was_free(job, seen):
+            return None
+        return {"at_s": seen.now_s, "item": str(job.number), "key": task.key, "commands": [],
+                "why": "seen free", "ok": True, "free": job.restarts}  # fmt: skip
 
     def before(self, job: Job) -> Job:
         """A job without what an earlier plan changed of what estimates are made of."""
@@ -85,13 +102,23 @@ class Records:
         """A task with the comment and the hold that its owner gave it, also in an earlier plan."""
         told = self.originals.setdefault(task.key, asdict(task))
         comment = restored(task.comment, told["comment"])
-        return replace(task, comment=comment, held=told.get("held", True))
+        held, hold = told.get("held", True), told.get("hold", "")
+        return replace(task, comment=comment, held=held, hold=hold)
 
 
-def _launched_twice(job: Job, seen: Observed) -> bool:
-    """Tell whether a controller that had just been started requeued a job and holds it.
+def _by_administrator(task: Task, job: Job) -> bool:
+    """Tell whether Slurm calls the hold an administrator's that was its owner's at first."""
+    return not job.restarts and job.reason == ADMIN and task.hold not in ("", ADMIN)
 
-    Slurm soon calls such a hold an administrator's, whatever the reason was.
+
+def _may_be_slurms(carried: Carried, job: Job, seen: Observed) -> bool:
+    """Tell whether a hold is, or would be, that of a controller which has forgotten our release.
+
+    Or of one that had just been started and launched the job twice: it requeues and holds it, and
+    soon calls that an administrator's hold, whatever the reason was.
     """
-    about = abs(job.submit_s - seen.boot_s) <= FORGETS_S
-    return job.restarts > 0 and job.reason == "JobHeldAdmin" and about
+    requeued = 0 < job.restarts <= LAUNCHES and (job.reason == ADMIN or not job.held)
+    if requeued and abs(job.submit_s - seen.boot_s) <= FORGETS_S:
+        return True
+    soon = seen.boot_s <= carried.released_s + FORGETS_S or not is_ours(job.comment)
+    return carried.released_s <= seen.boot_s and soon

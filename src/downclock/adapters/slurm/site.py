@@ -39,13 +39,15 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
+from downclock.adapters.devices.device import Setting
+from downclock.adapters.settings import setting_at
 from downclock.adapters.slurm.observed import Job
 from downclock.engine.policy import Policy
 from downclock.errors import InvalidInput
 from downclock.planners.catalog import CATALOG, policy, with_parameter
 from downclock.power.archetypes import CLASSES
 from downclock.power.library_file import read_library
-from downclock.power.points import CORE, MEMORY, PowerLimits
+from downclock.power.points import PowerLimits
 from downclock.problem.files.document import Document, Fields, read_toml
 from downclock.problem.files.read_cluster import Cluster, read_cluster
 from downclock.quantities import require_quantity
@@ -135,16 +137,9 @@ class SlurmSite:
         """What is left of the reserve, as a factor, where estimates may have it in them."""
         return (1.0 + self.reserve) / self.widening
 
-    def settings(self, kind: int, point: Sequence[float] | Floats) -> dict[str, str]:
-        """Words for the node: clocks in MHz, or a limit in watts, of a point."""
-        clocks = self.cluster.platform.kinds[kind].clocks
-        if isinstance(clocks, PowerLimits):
-            return {"power_limit_w": f"{point[CORE] * clocks.default_limit_w:.0f}"}
-        core_mhz, memory_mhz = clocks.default_mhz or (0.0, 0.0)
-        words = {"core_mhz": f"{point[CORE] * core_mhz:.0f}"}
-        if clocks.scales_memory:
-            words["memory_mhz"] = f"{point[MEMORY] * memory_mhz:.0f}"
-        return words
+    def setting(self, kind: int, point: Sequence[float] | Floats) -> Setting:
+        """What is set on GPUs of a kind at a point."""
+        return setting_at(self.cluster.platform.kinds[kind].clocks, point)
 
 
 def read_site(path: str | Path) -> SlurmSite:

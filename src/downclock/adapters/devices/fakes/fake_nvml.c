@@ -41,7 +41,7 @@ typedef struct { /* as nvml.py reads it */
     uint32_t low, high, memory_low, memory_high, cap_mw;
     int32_t runner;
     uint32_t app, unused;
-    double energy_mj, since_s;
+    double energy_mj, since_s, until_s; /* it works until then, whatever its process does */
 } Gpu;
 typedef struct { uint32_t magic, unused; Gpu gpu[GPUS]; } State;
 typedef struct { char name[64]; double p0, gamma, c, d, delta, t0, a0, a1, a2; } App;
@@ -128,10 +128,16 @@ static double power_mw(Gpu *g) {
                             : config.idle_w);
 }
 
+static void draw(Gpu *g, double until_s) {
+    if (until_s <= g->since_s) return;
+    g->energy_mj += power_mw(g) * (until_s - g->since_s);
+    g->since_s = until_s;
+}
+
 static void settle(Gpu *g) {
     double t = now_s();
-    g->energy_mj += power_mw(g) * (t - g->since_s);
-    g->since_s = t;
+    if (g->runner && g->until_s < t) draw(g, g->until_s), g->runner = 0;
+    draw(g, t);
     if (g->runner && kill(g->runner, 0) != 0 && errno == ESRCH) g->runner = 0;
 }
 
@@ -323,17 +329,19 @@ static double time_s(Gpu *g, App *a) {
     return a->d * (a->delta / f + (1 - a->delta) / m) + a->t0;
 }
 
-/* Say that these GPUs work for this process, or no longer; return how long all the work takes. */
-static double busy(int *gpus, int count, unsigned app, int runner) {
+/* Say that these GPUs work for this process, or no longer; return how long all the work takes.
+   They end what is left of it by themselves, however late a busy machine wakes the process. */
+static double busy(int *gpus, int count, unsigned app, int runner, double scale, double left) {
     double longest = 0;
     enter();
     for (int k = 0; k < count; k++) {
         Gpu *g = &state->gpu[gpus[k]];
         settle(g);
         g->runner = runner, g->app = app;
-        double t = time_s(g, &config.app[app]);
+        double t = scale * time_s(g, &config.app[app]);
         longest = t > longest ? t : longest;
     }
+    for (int k = 0; k < count; k++) state->gpu[gpus[k]].until_s = now_s() + left * longest;
     leave(OK);
     return longest;
 }
@@ -354,14 +362,16 @@ int main(int argc, char **argv) {
     while (app < config.apps && argc > 1 && strcmp(argv[1], config.app[app].name)) app++;
     if (app == config.apps) return fprintf(stderr, "fake-job: no application %s\n", argv[1]), 2;
     signal(SIGTERM, stop), signal(SIGINT, stop);
-    double t = now_s();
-    while (done < 1 && !stopped) {
-        double all_s = scale * busy(gpus, count, app, getpid()), left_s = (1 - done) * all_s;
+    double all_s = busy(gpus, count, app, getpid(), scale, 1), t = now_s();
+    while (!stopped) {
+        double left_s = (1 - done) * all_s;
         pause_s(left_s < 0.05 ? left_s : 0.05); /* clocks may change meanwhile */
         double later = now_s();
         done += (later - t) / all_s, t = later;
+        if (done >= 1) break;
+        all_s = busy(gpus, count, app, getpid(), scale, 1 - done);
     }
-    busy(gpus, count, app, 0);
+    busy(gpus, count, app, 0, scale, 0);
     return stopped ? 143 : 0;
 }
 #endif

@@ -18,7 +18,7 @@ from pathlib import Path
 from downclock.files import write_text_atomically
 
 SOURCE = Path(__file__).with_name("fake_nvml.c")
-_HEAD, _GPU = struct.Struct("<II"), struct.Struct("<IIIIIiIIdd")
+_HEAD, _GPU = struct.Struct("<II"), struct.Struct("<IIIIIiIIddd")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class FakeGpus:
         rows = [_GPU.unpack_from(data, _HEAD.size + k * _GPU.size) for k in range(count)]
         return [
             FakeGpu(high, memory_high, cap_mw / 1e3, bool(runner), energy_mj / 1e3)
-            for _, high, _, memory_high, cap_mw, runner, _, _, energy_mj, _ in rows
+            for _, high, _, memory_high, cap_mw, runner, _, _, energy_mj, _, _ in rows
         ]
 
     def log(self) -> list[tuple[float, int, str, int, int]]:
