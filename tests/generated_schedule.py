@@ -30,13 +30,18 @@ from downclock.schedule.schedule import (
 from downclock.units import Floats, Ints
 
 Point = tuple[float, float, float]
+Home = tuple[tuple[int, ...], frozenset[int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of an attempt: where, after which pause, how long, how fast, how much."""
+    """A part of an attempt: where, after which pause, how long, how fast, how much.
+
+    ``held`` are its processors, and what a gang over several servers leaves of these.
+    """
 
     processors: tuple[int, ...]
+    held: frozenset[int]
     gap_s: float
     length_s: float
     point: Point
@@ -147,8 +152,7 @@ def _attempt(built: Builder, task: int, ready: float, whole: bool) -> list[Place
     if not fits.any():
         return None
     kind = int(rng.choice(np.flatnonzero(fits)))
-    pool = np.flatnonzero(platform.kind == kind)
-    home = tuple(sorted(rng.choice(pool, size=size, replace=False).tolist()))
+    home = _home(built, kind, size)
     pieces = _pieces(built, task, kind, home, whole)
     if platform.kinds[kind].interrupt in ("none", "pause"):
         return _place(built, pieces, ready)
@@ -156,16 +160,30 @@ def _attempt(built: Builder, task: int, ready: float, whole: bool) -> list[Place
     for piece in pieces:
         where = home
         if platform.kinds[kind].interrupt == "migrate":
-            where = tuple(sorted(rng.choice(pool, size=size, replace=False).tolist()))
-        alone = Piece(where, 0.0, piece.length_s, piece.point, piece.share)
+            where = _home(built, kind, size)
+        alone = Piece(*where, 0.0, piece.length_s, piece.point, piece.share)
         placed += _place(built, [alone], ready + piece.gap_s, placed)
         ready = placed[-1].end_s
     return placed
 
 
-def _pieces(
-    built: Builder, task: int, kind: int, home: tuple[int, ...], whole: bool
-) -> list[Piece]:
+def _home(built: Builder, kind: int, size: int) -> Home:
+    """Processors of one server where one has enough, else whole servers, and all that it holds."""
+    platform, rng = built.problem.platform, built.rng
+    pools = [
+        np.flatnonzero((platform.kind == kind) & (platform.server == server))
+        for server in rng.permutation(platform.server_count)
+    ]
+    for pool in pools:
+        if pool.size >= size:
+            found = tuple(sorted(rng.choice(pool, size=size, replace=False).tolist()))
+            return found, frozenset(found)
+    several = np.concatenate(pools)[:size]
+    held = np.isin(platform.server, platform.server[several]) & (platform.kind == kind)
+    return tuple(sorted(several.tolist())), frozenset(np.flatnonzero(held).tolist())
+
+
+def _pieces(built: Builder, task: int, kind: int, home: Home, whole: bool) -> list[Piece]:
     """Cut an attempt into parts that sum to 1, or to less where it fails."""
     rng, spec = built.rng, built.problem.platform.kinds[kind]
     slot_s = built.problem.platform.slot_s
@@ -185,7 +203,7 @@ def _pieces(
         gaps = np.ceil(gaps / slot_s) * slot_s
         shares, lengths = _slotted(shares, full, slot_s, whole)
     rows = zip(gaps, lengths, points, shares, strict=True)
-    return [Piece(home, float(g), float(d), p, float(s)) for g, d, p, s in rows if s > 0.0]
+    return [Piece(*home, float(g), float(d), p, float(s)) for g, d, p, s in rows if s > 0.0]
 
 
 def _slotted(shares: Floats, full: Floats, slot_s: float, whole: bool) -> tuple[Floats, Floats]:
@@ -246,12 +264,11 @@ def _on_slot(time_s: float, slot_s: float | None) -> float:
 def _until(built: Builder, new: Placed, others: list[Placed]) -> float:
     """Return when the latest of what keeps ``new`` from running is over; 0 where nothing does."""
     chip = built.problem.platform.chip
-    mine = set(new.piece.processors)
-    chips = set(chip[list(mine)].tolist())
+    chips = set(chip[list(new.piece.processors)].tolist())
     latest = 0.0
     for other in others:
         theirs = other.piece.processors
-        shared = mine.intersection(theirs)
+        shared = not new.piece.held.isdisjoint(other.piece.held)
         if shared and new.held_from_s < other.end_s and other.held_from_s < new.end_s:
             latest = max(latest, other.end_s)
         clash = other.piece.point != new.piece.point and chips.intersection(chip[list(theirs)])
