@@ -15,7 +15,7 @@ from downclock.quantities import count, duration, percent, prefixed
 from downclock.report.converted import coverage_line, malformed_notes, row_records
 from downclock.report.page.write import asset, card_html, energy_bars, filled
 from downclock.report.tables import Page, Table
-from downclock.study.as_it_ran import NAME as AS_IT_RAN
+from downclock.schedule.schedule import AS_IT_RAN
 from downclock.study.whatif import CAPPED, RACE, Case, WhatIf
 from downclock.units import J_PER_KWH
 

@@ -154,6 +154,24 @@ def test_bounds_know_clocks_that_only_a_cap_wants() -> None:
     assert max(bounds_of(problem)) <= energy_j * (1 + 1e-9)
 
 
+def test_jobs_run_slower_than_is_cheapest_where_a_cap_asks_for_it() -> None:
+    """Two jobs run side by side at 101 W each; one after the other they would draw 215 W each."""
+    one = lone_job(Limits(), 0.0, np.inf)
+    slow_s, twice = float(one.frontier(0).t_max_s[0]), np.zeros(2, np.int64)
+    assert one.frontier(0).t_opt_s[0] < 0.5 * slow_s
+    tasks = Tasks.of(
+        one.tasks.application[twice], scale=one.tasks.scale[twice],
+        deadline_s=np.full(2, 0.88 * slow_s),
+    )  # fmt: skip
+    spec = ServerSpec("s", ((one.platform.kinds[0].name, 2),), 1, host_w=40.0, wake_j=0.0)
+    platform = Platform.build(one.platform.kinds, (spec,), limits=Limits.of(242.0))
+    capped = replace(one, tasks=tasks, platform=platform)
+    found = search_known(capped)
+    require_valid(capped, found.schedule)
+    assert np.all(found.done)
+    assert np.all(found.schedule.segments.end_s > 0.8 * slow_s)
+
+
 def test_bounds_take_downtimes_that_leave_no_time_to_wake_as_one() -> None:
     """Between 100 and 130 s the server cannot wake, in 60 s: it can run from 260 s on."""
     length_s = 1.05 * float(lone_job(Limits(), 60.0, 1e5).frontier(0).t_min_s[0])

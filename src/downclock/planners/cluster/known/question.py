@@ -392,7 +392,7 @@ def _curves(problem: Problem, task: Ints) -> tuple[Records, Records, Ints, Float
     from downclock.planners.cluster.known.kernels.model import CURVE, ENTRY, records
 
     used, place = np.unique(problem.tasks.application[task], return_inverse=True)
-    kinds = problem.platform.kinds
+    kinds, capped = problem.platform.kinds, problem.platform.limits.has_cap
     samples = int(np.clip(ENTRIES // max(1, used.size * len(kinds)), 24, SAMPLES))
     curve = np.full((task.size, len(kinds)), -1)
     found: list[tuple[Floats, Floats, Floats, bool, bool]] = []
@@ -400,7 +400,7 @@ def _curves(problem: Problem, task: Ints) -> tuple[Records, Records, Ints, Float
     for k, kind in enumerate(kinds):
         unit = frontier(problem.library, kind.name, kind.clocks, used, np.ones(used.size))
         row, power_w = np.full(used.size, -1), _least_w(unit)
-        for i, entries in _entries(unit, kind, samples).items():
+        for i, entries in _entries(unit, kind, samples, capped).items():
             row[i] = len(found)
             found.append(entries)
             least_w.append(float(power_w[i]))
@@ -432,21 +432,25 @@ def _least_w(unit: Frontier) -> Floats:
 
 
 def _entries(
-    unit: Frontier, kind: Kind, samples: int
+    unit: Frontier, kind: Kind, samples: int, capped: bool
 ) -> dict[int, tuple[Floats, Floats, Floats, bool, bool]]:
-    """Times, energies and clocks × time of each application of a kind, and whether it is smooth."""
+    """Times, energies and clocks × time of each application of a kind, and whether it is smooth.
+
+    Clocks slower than the cheapest, with the idling they replace, are wanted where power is capped.
+    """
     from downclock.power.kernels.ladder import lower_hull
 
     offset, rung_s, rung_j = unit.ladder()
     mixes = kind.clock == "free"
     kept = lower_hull(offset, rung_s, rung_j) if mixes else np.ones(rung_s.size, np.bool_)
-    longest_s = unit.cheapest(-kind.idle_w).time_s
+    longest_s = unit.t_max_s if capped else unit.cheapest(-kind.idle_w).time_s
     found = {}
     for i in np.flatnonzero(np.isfinite(unit.t_min_s)):
         mine = np.arange(offset[i], offset[i + 1])
         if mine.size:
             mine = mine[kept[mine]]
             useful = _falling(rung_j[mine] - kind.idle_w * rung_s[mine])
+            useful |= capped & _falling(rung_j[mine] / rung_s[mine])
             time_s, joules = rung_s[mine][useful], rung_j[mine][useful]
         else:
             ratio = max(1.0, longest_s[i] / unit.t_min_s[i])
