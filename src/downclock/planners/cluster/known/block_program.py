@@ -349,9 +349,8 @@ class _Model:
             np.append(a[follows], b)
             for a, b in zip((chain.before, chain.after), edges, strict=True)
         ]
-        runs = in_turn(
-            question, place.runs, x[chain.start] * UNIT_S, length_s, (links[0], links[1])
-        )
+        windows, ends = (question.jobs.from_s, question.jobs.to_s), (links[0], links[1])
+        runs = in_turn(question, place.runs, windows, x[chain.start] * UNIT_S, length_s, ends)
         return None if runs is None else Placement(runs, place.held)
 
     def _servers(self, x: Floats) -> Ints:

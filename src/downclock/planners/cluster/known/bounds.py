@@ -15,6 +15,7 @@ from downclock.planners.cluster.known.question import (
     ENERGY,
     KnownQuestion,
     ask,
+    at_one_price,
     objection,
 )
 from downclock.planners.cluster.known.start_bound import start_bound
@@ -98,10 +99,11 @@ def _prove(problem: Problem, objective: Objective, best: Judged, effort: float) 
     better = None
     if best.value - bound > PROVEN * best.value:
         bound = max(bound, _relaxed(problem, asked, effort))
-        if is_flat(asked) and asked.task.size and _whole_runs(problem):
-            bound, better = _blocks(asked, best.value, bound, effort)
+        level = at_one_price(asked)
+        if level is not None and asked.task.size and _whole_runs(problem):
+            bound, better = _blocks(level, best.value, bound, effort)
             if best.value - bound > CLOSE * best.value:
-                bound = max(bound, start_bound(asked, columns=int(COLUMNS * effort)))
+                bound = max(bound, start_bound(level, columns=int(COLUMNS * effort)))
     bound = min(bound, best.value)
     if seen:
         bound = _remember(problem, objective, best.done, bound)
@@ -121,15 +123,10 @@ def prove_plan(
         _remember(problem, by, done, _relaxed(problem, asked, effort))
 
 
-def is_flat(asked: KnownQuestion) -> bool:
-    """Tell whether a joule is always worth the same."""
-    return bool(asked.columns.tariff.shape[1] == 1)
-
-
 def _relaxed(problem: Problem, asked: KnownQuestion, effort: float) -> float:
-    """A linear program: over starts where prices and edges count and no job may pause, or bins."""
+    """A linear program: over starts where prices change and no job may pause, or bins."""
     bound = 0.0
-    if asked.columns.before.size and not is_flat(asked) and _whole_runs(problem):
+    if asked.columns.tariff.shape[1] > 1 and asked.task.size and _whole_runs(problem):
         bound = start_bound(asked, columns=int(COLUMNS * min(effort, PRICED)))
     return bound or _bins(asked)
 
@@ -149,7 +146,7 @@ def _whole_runs(problem: Problem) -> bool:
 
 def is_small(problem: Problem, asked: KnownQuestion, effort: float) -> bool:
     """Tell whether an integer program can better a plan, not only prove it."""
-    able = is_flat(asked) and _whole_runs(problem) and not problem.platform.limits
+    able = at_one_price(asked) is not None and _whole_runs(problem)
     return able and 0 < asked.task.size <= A_SECOND * effort and _chains(asked)
 
 

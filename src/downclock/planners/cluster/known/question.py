@@ -7,7 +7,7 @@ through them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +27,9 @@ ENERGY = Objective(energy=1.0)
 
 SAMPLES, ENTRIES = 193, 4_000_000
 """Run times that stand for a continuous curve; fewer where there would be more entries in all."""
+
+RIPPLE = 0.1
+"""Part of the lowest price that others may be above it to count as one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -120,6 +123,20 @@ def ask(
     )
     whole = np.array([kind.interrupt == "none" for kind in problem.platform.kinds])
     return KnownQuestion(columns, task, windows.hopeless, windows.soonest_s, whole, least_w)
+
+
+def at_one_price(asked: KnownQuestion) -> KnownQuestion | None:
+    """The question at the lowest price of each zone; None where prices change by more than a bit.
+
+    What is only known for one price then holds nearly: no cliff where prices begin to change.
+    """
+    tariff = asked.columns.tariff
+    low, high = tariff[1::2].min(axis=1), tariff[1::2].max(axis=1)
+    if np.any(high > (1.0 + RIPPLE) * low):
+        return None
+    flat = np.zeros((len(tariff), 1))
+    flat[1::2, 0] = low
+    return replace(asked, columns=asked.columns._replace(tariff=flat))
 
 
 def lead_of(question: Question) -> Records:

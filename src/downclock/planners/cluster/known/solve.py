@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from downclock.kernels.compiling import at_once
-from downclock.planners.cluster.known.bounds import is_flat, is_small, prove
+from downclock.planners.cluster.known.bounds import is_small, prove
 from downclock.planners.cluster.known.judge import Judged, judged
 from downclock.planners.cluster.known.question import (
     ENERGY,
     KnownQuestion,
     ask,
+    at_one_price,
     require_known,
 )
 from downclock.planners.cluster.known.write import placement_of, processors_of, written
@@ -139,7 +140,7 @@ class Searching:
         from downclock.planners.cluster.known.kernels.model import new_placement
 
         jobs = self.asked.task.size
-        rounds = ROUNDS if self._retimes() else 1
+        rounds = 1 if self._level() is None else ROUNDS
         trials = int(effort * _trials_a_second(jobs)) // rounds
         if not jobs:
             return
@@ -186,22 +187,22 @@ class Searching:
         go_on = np.empty(0, np.int64)
         search_on(self.asked.columns, self.search, self.search.best, go_on, trials, cooled)
 
-    def _retimes(self) -> bool:
-        """Whether times can be chosen together: a joule is always worth the same, no limit is set.
+    def _level(self) -> KnownQuestion | None:
+        """The question for which times can be chosen together; None where that is none.
 
-        If not, to pause would only mean to heat up again.
+        Then to pause would only mean to heat up again.
         """
-        few = self.asked.task.size <= MOST_RETIMED
-        return few and is_flat(self.asked) and not self.problem.platform.limits
+        return at_one_price(self.asked) if self.asked.task.size <= MOST_RETIMED else None
 
     def _retime(self) -> None:
-        """Choose all times together."""
+        """Choose all times together; what breaks a cap then does not become the best plan."""
         from downclock.planners.cluster.known.retime import retimed
 
-        if not self._retimes():
+        level = self._level()
+        if level is None:
             return
-        question = self.asked.columns
-        rows = processors_of(self.problem, question, self.search.board.place, whole=True)
-        better = retimed(question, self.search.board, *rows)
+        place = self.search.board.place
+        rows = processors_of(self.problem, self.asked.columns, place, whole=True)
+        better = retimed(level.columns, self.search.board, *rows)
         if better is not None:
             self._begin(better)

@@ -111,8 +111,12 @@ class _Model:
         edge_s = step_s * np.arange(moments + 1.0)
         self.rate = least_rates(question.tariff, edge_s)[self.lead.zone]
         counts = (question.groups.end - question.groups.first).astype(float)
-        # a server sleeps before its last job whenever it is neither awake nor waking
-        awake_w = self.lead.up_w - self.lead.sleep_w
+        # a server sleeps before its last job whenever it is neither awake nor waking; where waking
+        # draws less than sleep does, sleep counts for as little
+        waking_w = self.lead.wake_j / np.where(self.lead.wake_s > 0.0, self.lead.wake_s, 1.0)
+        waking_w = np.where(self.lead.wake_s > 0.0, waking_w, np.inf)
+        self.sleep_w = np.minimum(self.lead.sleep_w, waking_w)
+        awake_w = self.lead.up_w - self.sleep_w
         limit = open_s(question, edge_s) / step_s
         self.awake = self.program.columns(awake_w[:, None] * self.rate * step_s, limit)
         wakes = self._servers(counts)
@@ -128,15 +132,15 @@ class _Model:
         least = np.array(
             [self.rate[:, max(0, k - reach) : k + 1].min(1) for k in range(awake.shape[1])]
         ).T
-        wakes = program.columns((lead.wake_j - lead.sleep_w * lead.wake_s)[:, None] * least)
+        wakes = program.columns((lead.wake_j - self.sleep_w * lead.wake_s)[:, None] * least)
         rows = program.rows(counts.size, -np.where(lead.begins_on, counts, 0.0))
         program.put(rows, wakes[:, 0], 1.0)
         program.put(rows, awake[:, 0], -1.0)
         rows = program.rows(awake[:, 1:].size, 0.0).reshape(awake[:, 1:].shape)
         for columns, value in ((wakes[:, 1:], 1.0), (awake[:, 1:], -1.0), (awake[:, :-1], 1.0)):
             program.put(rows, columns, value)
-        if np.any(lead.sleep_w > 0.0):
-            needed = program.columns(lead.sleep_w[:, None] * self.rate * self.step_s)
+        if np.any(self.sleep_w > 0.0):
+            needed = program.columns(self.sleep_w[:, None] * self.rate * self.step_s)
             for later in (awake, needed[:, 1:]):
                 now = needed[:, : later.shape[1]]
                 rows = program.rows(now.size, 0.0).reshape(now.shape)
@@ -245,8 +249,6 @@ class _Model:
 
     def bound(self) -> float:
         """Solve it."""
-        if np.any(self.lead.wake_j < self.lead.sleep_w * self.lead.wake_s):
-            return 0.0
         found = self.program.solve(interior=True)
         return 0.0 if found.x is None else max(0.0, float(found.fun) * (1.0 - SAFE))
 
