@@ -116,7 +116,7 @@ class _Model:
     def of(cls, question: Question, value: float) -> _Model:
         lead = lead_of(question)
         blocks = _blocks_of(question, lead)
-        ways = _ways_of(question, lead, blocks, hulls(question))
+        ways = _ways_of(question, lead, blocks, hulls(question, locked=True))
         end_s, scale = _end_s(question), value / 100.0
         program, servers = Program(), lead[blocks.group]
         rate = question.tariff[1 + 2 * servers.zone, 0] / scale

@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 BINS, FEWEST, CELLS = 96, 12, 4_000
 """Bins of time, the fewest that say anything, and the most cells of a program."""
 
-COLUMNS, CLOSE, PRICED = 8_000, 0.01, 2.0
+COLUMNS, CLOSE, PRICED = 9_000, 0.01, 3.0
 """Most columns of the program over starts, at an effort of a second, and the gap it is tried at;
-where prices change it is several times as large, and gets no more than this effort."""
+where prices change it gets no more than this effort."""
 
 BLOCKS, A_SECOND = 24, 12
 """Jobs up to which blocks are enumerated, and how many of them a second of effort is enough for."""
