@@ -96,14 +96,11 @@ def _prove(problem: Problem, objective: Objective, best: Judged, effort: float) 
     more = bool(np.any(~best.done & ~ask(problem, objective).hopeless))
     seen = objective.foreseen(problem.prices)
     bound = _proven(problem).get((objective, best.done.tobytes()), 0.0) if seen else 0.0
-    better = None
-    if best.value - bound > PROVEN * best.value:
-        bound = max(bound, _relaxed(problem, asked, effort))
-        level = at_one_price(asked)
-        if level is not None and asked.task.size and _whole_runs(problem):
-            bound, better = _blocks(level, best.value, bound, effort)
-            if best.value - bound > CLOSE * best.value:
-                bound = max(bound, start_bound(level, columns=int(COLUMNS * effort)))
+    better, level = None, at_one_price(asked)
+    if best.value - bound > PROVEN * best.value and level is not None and _whole_runs(problem):
+        bound, better = _blocks(level, best.value, bound, effort)
+    if best.value - bound > CLOSE * best.value:
+        bound = max(bound, _relaxed(problem, asked, effort, (1.0 - CLOSE) * best.value))
     bound = min(bound, best.value)
     if seen:
         bound = _remember(problem, objective, best.done, bound)
@@ -123,18 +120,23 @@ def prove_plan(
         _remember(problem, by, done, _relaxed(problem, asked, effort))
 
 
-def _relaxed(problem: Problem, asked: KnownQuestion, effort: float) -> float:
-    """A linear program: over starts where prices change and no job may pause, or bins."""
-    bound = 0.0
-    if asked.columns.tariff.shape[1] > 1 and asked.task.size and _whole_runs(problem):
-        bound = start_bound(asked, columns=int(COLUMNS * min(effort, PRICED)))
-    return bound or _bins(asked)
+def _relaxed(
+    problem: Problem, asked: KnownQuestion, effort: float, enough: float = np.inf
+) -> float:
+    """Linear programs: over starts where no job may pause; over bins where that is not enough.
+
+    Where prices change, bins say nothing more.
+    """
+    flat, bound = asked.columns.tariff.shape[1] == 1, 0.0
+    if not asked.task.size:
+        return 0.0
+    if _whole_runs(problem):
+        bound = start_bound(asked, columns=int(COLUMNS * (effort if flat else min(effort, PRICED))))
+    return max(bound, _bins(asked)) if bound == 0.0 or (flat and bound < enough) else bound
 
 
 def _bins(asked: KnownQuestion) -> float:
     """The bins program, as fine as its size allows."""
-    if not asked.task.size:
-        return 0.0
     count = min(BINS, int(CELLS / cells_per_bin(asked)))
     return bins_bound(asked, count=count) if count >= FEWEST else 0.0
 
@@ -166,7 +168,10 @@ def _blocks(
 ) -> tuple[float, Placement | None]:
     """The integer program over blocks, where it is small; a plan where that is better."""
     nodes, better = max(1, int(NODES * effort)), None
-    if asked.task.size > min(BLOCKS, A_SECOND * effort) or _members(asked) > MEMBERS * effort:
+    if (
+        not 0 < asked.task.size <= min(BLOCKS, A_SECOND * effort)
+        or _members(asked) > MEMBERS * effort
+    ):
         return bound, None
     for chained in (False, True):
         if value - bound <= PROVEN * value or (chained and not _chains(asked)):
