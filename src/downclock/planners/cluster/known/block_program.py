@@ -179,7 +179,9 @@ class _Model:
         program.put(
             holds, np.repeat(self.length[:, None], sizes.shape[1], axis=1), sizes.astype(float)
         )
-        program.put(holds[blocks.block[ways.member], ways.kind], self.runs, -time_s)
+        block, gang = blocks.block[ways.member], question.jobs.gang[blocks.job[ways.member]]
+        taken = np.minimum(gang, sizes[block, ways.kind])  # of a gang over servers: a whole one
+        program.put(holds[block, ways.kind], self.runs, -taken * time_s)
 
     def _with_name(self, from_s: Floats, to_s: Floats) -> None:
         """A member that begins long after the block's name must end, or the reverse, spans both."""

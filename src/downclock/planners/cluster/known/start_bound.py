@@ -47,9 +47,8 @@ def start_bound(asked: KnownQuestion, *, columns: int) -> float:
     """
     question, hull = asked.columns, hulls(asked.columns)
     pairs = _Pairs.of(asked, hull)
-    if np.unique(pairs.job).size < question.jobs.size or not np.all(
-        np.isfinite(question.jobs.to_s)
-    ):
+    every = np.unique(pairs.job).size == question.jobs.size
+    if not every or _spread(question) or not np.all(np.isfinite(question.jobs.to_s)):
         return 0.0
     corners = np.diff(hull.first)[question.curve[pairs.job, pairs.kind]]
     corners = corners if _by_moment(question) else np.zeros_like(corners)
@@ -57,6 +56,12 @@ def start_bound(asked: KnownQuestion, *, columns: int) -> float:
         if pairs.columns(step_s, corners) <= columns:
             return _Model(question, hull, pairs, step_s).bound()
     return 0.0
+
+
+def _spread(question: Question) -> bool:
+    """Tell whether a gang may be on servers of several groups at once: no pair stands for that."""
+    wide = (question.jobs.gang[:, None] > question.kinds.largest) & (question.curve >= 0)
+    return bool(np.any(wide & (np.sum(sizes_of(question) > 0, axis=0) > 1)))
 
 
 def _by_moment(question: Question) -> bool:
