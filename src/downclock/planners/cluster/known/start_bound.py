@@ -11,19 +11,14 @@ counts at the lower. Jobs that run in pieces are not bound by it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from downclock.planners.cluster.known.bins_bound import least_rates
 from downclock.planners.cluster.known.hulls import Hulls, hulls
-from downclock.planners.cluster.known.limited import (
-    add_caps,
-    between_downtimes,
-    draws_too_much,
-    open_s,
-)
+from downclock.planners.cluster.known.limited import add_caps, open_s
+from downclock.planners.cluster.known.places import Pairs, counts_when, is_spread
 from downclock.planners.cluster.known.program import Program
 from downclock.planners.cluster.known.question import KnownQuestion, lead_of, sizes_of
 from downclock.units import Floats, Ints
@@ -46,77 +41,32 @@ def start_bound(asked: KnownQuestion, *, columns: int) -> float:
         columns: most columns of the program; 0 is returned where there would be more.
     """
     question, hull = asked.columns, hulls(asked.columns)
-    pairs = _Pairs.of(asked, hull)
+    pairs = Pairs.of(asked, hull)
     every = np.unique(pairs.job).size == question.jobs.size
-    if not every or _spread(question) or not np.all(np.isfinite(question.jobs.to_s)):
+    if not every or is_spread(question) or not np.all(np.isfinite(question.jobs.to_s)):
         return 0.0
     corners = np.diff(hull.first)[question.curve[pairs.job, pairs.kind]]
-    corners = corners if _by_moment(question) else np.zeros_like(corners)
+    corners = corners if counts_when(question) else np.zeros_like(corners)
     for step_s in STEPS_S:
-        if pairs.columns(step_s, corners) <= columns:
+        first, end, *_ = _looks(pairs, step_s)
+        if np.sum((end - first + 1) * (2 + corners)) <= columns:
             return _Model(question, hull, pairs, step_s).bound()
     return 0.0
 
 
-def _spread(question: Question) -> bool:
-    """Tell whether a gang may be on servers of several groups at once: no pair stands for that."""
-    wide = (question.jobs.gang[:, None] > question.kinds.largest) & (question.curve >= 0)
-    return bool(np.any(wide & (np.sum(sizes_of(question) > 0, axis=0) > 1)))
-
-
-def _by_moment(question: Question) -> bool:
-    """Tell whether it counts when a job draws what it draws."""
-    return bool(question.tariff.shape[1] > 1 or question.caps.size)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Pairs:
-    """Every (job, group of equal servers, kind) that can be (p,), with its window and lengths."""
-
-    job: Ints
-    group: Ints
-    kind: Ints
-    from_s: Floats
-    to_s: Floats
-    short_s: Floats
-    long_s: Floats
-
-    @classmethod
-    def of(cls, asked: KnownQuestion, hull: Hulls) -> _Pairs:
-        question = asked.columns
-        jobs, sizes = question.jobs, sizes_of(question)
-        many = (question.groups.end - question.groups.first)[:, None] * sizes
-        enough = many[None] >= jobs.gang[:, None, None]
-        job, group, kind = np.nonzero((question.curve[:, None, :] >= 0) & enough)
-        lead = lead_of(question)[group]
-        curve, scale = question.curve[job, kind], jobs.scale[job]
-        from_s = np.maximum(jobs.from_s[job], np.where(lead.begins_on, 0.0, lead.wake_s))
-        short_s = hull.time_s[hull.first[curve]] * scale
-        from_s, to_s = between_downtimes(question, group, from_s, jobs.to_s[job], short_s)
-        long_s = np.minimum(hull.time_s[hull.first[curve + 1] - 1] * scale, to_s - from_s)
-        fits = from_s + short_s <= to_s * (1.0 + 1e-9)
-        fits &= ~draws_too_much(asked, job, group, kind)
-        columns = (job, group, kind, from_s, to_s, short_s, np.maximum(long_s, short_s))
-        return cls(*(column[fits] for column in columns))
-
-    def looks(self, step_s: float) -> tuple[Ints, Ints, Ints, Ints]:
-        """First and end of each window in moments, and the least and most moments of a run."""
-        first, end = np.floor(self.from_s / step_s), np.ceil(self.to_s / step_s)
-        least, most = np.floor(self.short_s / step_s), np.ceil(self.long_s / step_s)
-        found = (first, end, least, np.minimum(most, end - first))
-        a, b, c, d = (each.astype(np.int64) for each in found)
-        return a, b, c, d
-
-    def columns(self, step_s: float, corners: Ints) -> int:
-        """How many columns a program has: each moment of a pair has two, and so many corners."""
-        first, end, *_ = self.looks(step_s)
-        return int(np.sum((end - first + 1) * (2 + corners)))
+def _looks(pairs: Pairs, step_s: float) -> tuple[Ints, Ints, Ints, Ints]:
+    """First and end of each window in moments, and the least and most moments of a run."""
+    first, end = np.floor(pairs.from_s / step_s), np.ceil(pairs.to_s / step_s)
+    least, most = np.floor(pairs.short_s / step_s), np.ceil(pairs.long_s / step_s)
+    found = (first, end, least, np.minimum(most, end - first))
+    a, b, c, d = (each.astype(np.int64) for each in found)
+    return a, b, c, d
 
 
 class _Model:
     """The program; what a joule is worth is ``rate`` (groups, moments)."""
 
-    def __init__(self, question: Question, hull: Hulls, pairs: _Pairs, step_s: float) -> None:
+    def __init__(self, question: Question, hull: Hulls, pairs: Pairs, step_s: float) -> None:
         self.question, self.pairs, self.step_s = question, pairs, step_s
         self.program, self.lead = Program(), lead_of(question)
         moments = int(np.ceil(question.jobs.to_s.max() / step_s))
@@ -131,7 +81,7 @@ class _Model:
         awake_w = self.lead.up_w - self.sleep_w
         limit = open_s(question, edge_s) / step_s
         self.awake = self.program.columns(awake_w[:, None] * self.rate * step_s, limit)
-        self.looks = pairs.looks(step_s)
+        self.looks = _looks(pairs, step_s)
         first, end, *_ = self.looks
         self.place = np.cumsum(end - first + 1) - (end - first + 1) - first
         self.begun, self.ended = self._courses()
@@ -222,19 +172,14 @@ class _Model:
     def _runs(self, hull: Hulls, seen: Ints, at: Ints, cell: Ints) -> None:
         """Every job is done, in the time that it is seen: in each cell, where that counts."""
         question, pairs, program = self.question, self.pairs, self.program
-        jobs, pair, row = question.jobs, seen, np.arange(seen.size)
-        if not _by_moment(question):
+        pair, row = seen, np.arange(seen.size)
+        if not counts_when(question):
             pair, at, row = np.arange(pairs.job.size), np.zeros(pairs.job.size, np.int64), seen
-        part, corner = hull.corners(question.curve[pairs.job, pairs.kind][pair])
-        of = pair[part]
-        scale, gang = jobs.scale[pairs.job[of]], jobs.gang[pairs.job[of]]
-        own_w = self.lead.shared_w[pairs.group] - question.kinds.idle_w[pairs.kind]
-        time_s = hull.time_s[corner] * scale
-        joules = hull.energy_j[corner] * scale + own_w[of] * time_s
-        share = program.columns(gang * joules * self.rate[pairs.group[of], at[part]])
+        part, of, time_s, joules = pairs.works(question, hull, pair)
+        share = program.columns(joules * self.rate[pairs.group[of], at[part]])
         awake = (self.awake, np.full(self.awake.shape[1], self.step_s), self.step_s)
-        add_caps(program, question, awake, (share, pairs.group[of], at[part], gang * joules))
-        once = program.rows(jobs.size, 1.0, 1.0)
+        add_caps(program, question, awake, (share, pairs.group[of], at[part], joules))
+        once = program.rows(question.jobs.size, 1.0, 1.0)
         program.put(once[pairs.job[of]], share, 1.0)
         same, long = program.rows(pairs.job.size, 0.0, 0.0), program.rows(pair.size, 0.0, 0.0)
         program.put(same[of], share, -1.0)
