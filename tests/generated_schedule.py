@@ -30,18 +30,13 @@ from downclock.schedule.schedule import (
 from downclock.units import Floats, Ints
 
 Point = tuple[float, float, float]
-Home = tuple[tuple[int, ...], frozenset[int]]
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of an attempt: where, after which pause, how long, how fast, how much.
-
-    ``held`` are its processors, and what a gang over several servers leaves of these.
-    """
+    """A part of an attempt: where, after which pause, how long, how fast, how much."""
 
     processors: tuple[int, ...]
-    held: frozenset[int]
     gap_s: float
     length_s: float
     point: Point
@@ -161,14 +156,14 @@ def _attempt(built: Builder, task: int, ready: float, whole: bool) -> list[Place
         where = home
         if platform.kinds[kind].interrupt == "migrate":
             where = _home(built, kind, size)
-        alone = Piece(*where, 0.0, piece.length_s, piece.point, piece.share)
+        alone = Piece(where, 0.0, piece.length_s, piece.point, piece.share)
         placed += _place(built, [alone], ready + piece.gap_s, placed)
         ready = placed[-1].end_s
     return placed
 
 
-def _home(built: Builder, kind: int, size: int) -> Home:
-    """Processors of one server where one has enough, else whole servers, and all that it holds."""
+def _home(built: Builder, kind: int, size: int) -> tuple[int, ...]:
+    """Processors of one server where one has enough, else of whole servers but for the last."""
     platform, rng = built.problem.platform, built.rng
     pools = [
         np.flatnonzero((platform.kind == kind) & (platform.server == server))
@@ -176,14 +171,13 @@ def _home(built: Builder, kind: int, size: int) -> Home:
     ]
     for pool in pools:
         if pool.size >= size:
-            found = tuple(sorted(rng.choice(pool, size=size, replace=False).tolist()))
-            return found, frozenset(found)
-    several = np.concatenate(pools)[:size]
-    held = np.isin(platform.server, platform.server[several]) & (platform.kind == kind)
-    return tuple(sorted(several.tolist())), frozenset(np.flatnonzero(held).tolist())
+            return tuple(sorted(rng.choice(pool, size=size, replace=False).tolist()))
+    return tuple(sorted(np.concatenate(pools)[:size].tolist()))
 
 
-def _pieces(built: Builder, task: int, kind: int, home: Home, whole: bool) -> list[Piece]:
+def _pieces(
+    built: Builder, task: int, kind: int, home: tuple[int, ...], whole: bool
+) -> list[Piece]:
     """Cut an attempt into parts that sum to 1, or to less where it fails."""
     rng, spec = built.rng, built.problem.platform.kinds[kind]
     slot_s = built.problem.platform.slot_s
@@ -203,7 +197,7 @@ def _pieces(built: Builder, task: int, kind: int, home: Home, whole: bool) -> li
         gaps = np.ceil(gaps / slot_s) * slot_s
         shares, lengths = _slotted(shares, full, slot_s, whole)
     rows = zip(gaps, lengths, points, shares, strict=True)
-    return [Piece(*home, float(g), float(d), p, float(s)) for g, d, p, s in rows if s > 0.0]
+    return [Piece(home, float(g), float(d), p, float(s)) for g, d, p, s in rows if s > 0.0]
 
 
 def _slotted(shares: Floats, full: Floats, slot_s: float, whole: bool) -> tuple[Floats, Floats]:
@@ -264,11 +258,12 @@ def _on_slot(time_s: float, slot_s: float | None) -> float:
 def _until(built: Builder, new: Placed, others: list[Placed]) -> float:
     """Return when the latest of what keeps ``new`` from running is over; 0 where nothing does."""
     chip = built.problem.platform.chip
-    chips = set(chip[list(new.piece.processors)].tolist())
+    mine = set(new.piece.processors)
+    chips = set(chip[list(mine)].tolist())
     latest = 0.0
     for other in others:
         theirs = other.piece.processors
-        shared = not new.piece.held.isdisjoint(other.piece.held)
+        shared = mine.intersection(theirs)
         if shared and new.held_from_s < other.end_s and other.held_from_s < new.end_s:
             latest = max(latest, other.end_s)
         clash = other.piece.point != new.piece.point and chips.intersection(chip[list(theirs)])

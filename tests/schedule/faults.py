@@ -663,29 +663,6 @@ def gang_on_two_servers(problem: Problem, schedule: Schedule) -> Planted | None:
     return None
 
 
-@fault("gang-guest", **{**SIMPLE, "gangs": True})
-def guest_of_a_gang_over_several_servers(problem: Problem, schedule: Schedule) -> Planted | None:
-    s, platform = schedule.segments, problem.platform
-    cell = platform.server * len(platform.kinds) + platform.kind
-    for wide in np.flatnonzero(problem.tasks.processors[s.task] > 1):
-        start = float(s.start_s[wide])
-        used = s.processor[(s.task == s.task[wide]) & (s.start_s == start)]
-        spare = np.setdiff1d(np.flatnonzero(np.isin(cell, cell[used])), used)
-        if np.unique(cell[used]).size == 1:
-            continue
-        for row in done_alone(schedule):
-            end = start + float(s.end_s[row] - s.start_s[row])
-            alike = platform.kind[s.processor[row]] == platform.kind[used[0]]
-            alike &= start >= problem.tasks.arrival_s[s.task[row]]
-            for processor in spare.tolist() if alike else ():
-                if not is_free(schedule, processor, start, end):
-                    continue
-                new = edited(s, row, processor=processor, start_s=start, end_s=end)
-                planted = always_on(with_segments(schedule, new))
-                return Planted(problem, planted, int(s.task[row]))
-    return None
-
-
 @fault("chip-clock", **SIMPLE)
 def two_clocks_on_one_chip(problem: Problem, schedule: Schedule) -> Planted | None:
     platform, s = problem.platform, schedule.segments

@@ -38,10 +38,7 @@ def together(parsed: ParsedSchedule) -> Iterator[Finding]:
 
 
 def servers(parsed: ParsedSchedule) -> Iterator[Finding]:
-    """A gang is on one server where one holds it, else on whole ones that are its own.
-
-    On the last of them it may leave processors of its kind; nothing else runs on these meanwhile.
-    """
+    """A gang is on one server where one holds it, else on whole ones but for the last."""
     runs, rows = parsed.runs, parsed.runs.rows
     bundle, cell, used = _held(parsed)
     several = np.bincount(bundle, minlength=runs.first.size) > 1
@@ -57,20 +54,13 @@ def servers(parsed: ParsedSchedule) -> Iterator[Finding]:
 
     wrong = fits | (parts > 1)
     yield parsed.bad_rows("gang-spread", wrong, say, runs.first)
-    yield _guests(parsed, bundle[partly], cell[partly])
-
-
-def _cells(parsed: ParsedSchedule, processor: Ints) -> Ints:
-    """Server and kind of processors as one number."""
-    platform = parsed.problem.platform
-    return platform.server[processor] * len(platform.kinds) + platform.kind[processor]
 
 
 def _sizes(parsed: ParsedSchedule) -> Ints:
-    """Processors of each kind on each server, by cell."""
+    """Processors of each kind on each server: a cell for each kind of each server."""
     platform = parsed.problem.platform
-    every = _cells(parsed, np.arange(platform.processor_count))
-    return np.bincount(every, minlength=platform.server_count * len(platform.kinds))
+    cell = platform.server * len(platform.kinds) + platform.kind
+    return np.bincount(cell, minlength=platform.server_count * len(platform.kinds))
 
 
 def _largest(parsed: ParsedSchedule) -> Ints:
@@ -96,21 +86,3 @@ def _held(parsed: ParsedSchedule) -> tuple[Ints, Ints, Ints]:
     key = bundle[mine] * cells + cell + runs.kind[runs.first[bundle[mine]]]
     pair, used = np.unique(key, return_counts=True)
     return pair // cells, pair % cells, used
-
-
-def _guests(parsed: ParsedSchedule, bundle: Ints, cell: Ints) -> Finding:
-    """What runs in cells that gangs have to themselves: bundles and their cells (k,)."""
-    runs, rows = parsed.runs, parsed.runs.rows
-    of_row = _cells(parsed, rows.processor)
-    order = np.argsort(of_row, kind="stable")
-    first, end = (np.searchsorted(of_row[order], cell, side) for side in ("left", "right"))
-    start_s, end_s = rows.start_s[runs.first[bundle]], runs.bundle_end_s()[bundle]
-    guest = np.zeros(len(rows), dtype=bool)
-    for k in range(bundle.size):
-        here = order[first[k] : end[k]]
-        meets = rows.end_s[here] > start_s[k] + slack(start_s[k])
-        meets &= rows.start_s[here] < end_s[k] - slack(end_s[k])
-        own = (here >= runs.bundle[bundle[k]]) & (here < runs.bundle[bundle[k] + 1])
-        guest[here[meets & ~own]] = True
-    text = "runs on a server that a gang over several servers has to itself meanwhile"
-    return parsed.bad_rows("gang-guest", guest, text)
