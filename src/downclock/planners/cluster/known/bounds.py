@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 BINS, FEWEST, CELLS = 96, 12, 4_000
 """Bins of time, the fewest that say anything, and the most cells of a program."""
 
-COLUMNS, CLOSE, PRICED = 9_000, 0.01, 3.0
-"""Most columns of the program over starts, at an effort of a second, and the gap it is tried at;
-where prices change it gets no more than this effort."""
+COLUMNS, PRICED = 9_000, 3.0
+"""Most columns of the program over starts, at an effort of a second; where prices change it gets no
+more than this effort."""
 
 BLOCKS, A_SECOND = 24, 12
 """Jobs up to which blocks are enumerated, and how many of them a second of effort is enough for."""
@@ -99,8 +99,8 @@ def _prove(problem: Problem, objective: Objective, best: Judged, effort: float) 
     better, level = None, at_one_price(asked)
     if best.value - bound > PROVEN * best.value and level is not None and _whole_runs(problem):
         bound, better = _blocks(level, best.value, bound, effort)
-    if best.value - bound > CLOSE * best.value:
-        bound = max(bound, _relaxed(problem, asked, effort, (1.0 - CLOSE) * best.value))
+    if best.value - bound > PROVEN * best.value:
+        bound = max(bound, _relaxed(problem, asked, effort, (1.0 - PROVEN) * best.value))
     bound = min(bound, best.value)
     if seen:
         bound = _remember(problem, objective, best.done, bound)
