@@ -147,8 +147,7 @@ def _attempt(built: Builder, task: int, ready: float, whole: bool) -> list[Place
     if not fits.any():
         return None
     kind = int(rng.choice(np.flatnonzero(fits)))
-    pool = np.flatnonzero(platform.kind == kind)
-    home = tuple(sorted(rng.choice(pool, size=size, replace=False).tolist()))
+    home = _home(built, kind, size)
     pieces = _pieces(built, task, kind, home, whole)
     if platform.kinds[kind].interrupt in ("none", "pause"):
         return _place(built, pieces, ready)
@@ -156,11 +155,24 @@ def _attempt(built: Builder, task: int, ready: float, whole: bool) -> list[Place
     for piece in pieces:
         where = home
         if platform.kinds[kind].interrupt == "migrate":
-            where = tuple(sorted(rng.choice(pool, size=size, replace=False).tolist()))
+            where = _home(built, kind, size)
         alone = Piece(where, 0.0, piece.length_s, piece.point, piece.share)
         placed += _place(built, [alone], ready + piece.gap_s, placed)
         ready = placed[-1].end_s
     return placed
+
+
+def _home(built: Builder, kind: int, size: int) -> tuple[int, ...]:
+    """Processors of one server where one has enough, else of whole servers but for the last."""
+    platform, rng = built.problem.platform, built.rng
+    pools = [
+        np.flatnonzero((platform.kind == kind) & (platform.server == server))
+        for server in rng.permutation(platform.server_count)
+    ]
+    for pool in pools:
+        if pool.size >= size:
+            return tuple(sorted(rng.choice(pool, size=size, replace=False).tolist()))
+    return tuple(sorted(np.concatenate(pools)[:size].tolist()))
 
 
 def _pieces(

@@ -144,10 +144,10 @@ def test_a_cheaper_time_is_found_even_where_the_price_is_negative() -> None:
     assert any("no other start" in move for move in explain(problem, schedule, "tight").moves)
 
 
-def gang_day(end_s: float, core: float) -> tuple[Problem, Schedule]:
-    """`pair` on both cores of s1 after `align`; s1 has a host and is awake until the last end."""
+def gang_day(end_s: float, core: float, size: int = 2) -> tuple[Problem, Schedule]:
+    """`pair` on two cores of s1 after `align`; s1 has a host and is awake until the last end."""
     base = two_tasks()
-    spec = ServerSpec("s", (("cpu", 2),), 2, host_w=30.0, wake_j=50.0)
+    spec = ServerSpec("s", (("cpu", size),), 2, host_w=30.0, wake_j=50.0)
     tasks = Tasks.of(
         np.zeros(2, dtype=np.int64),
         name=np.array(["align", "pair"], dtype=object),
@@ -184,6 +184,12 @@ def test_gangs_of_workflows_name_what_they_wait_for_and_count_host_and_idle() ->
     other = account(*gang_day(260.0, 0.5)).total_j
     assert slower.change_j == pytest.approx(other - account(problem, schedule).total_j)
     assert slower.record()["change_j"] == slower.change_j
+
+
+def test_the_server_that_a_gang_runs_on_is_no_other_one() -> None:
+    """Two of its four processors are free too."""
+    (move,) = explain(*gang_day(160.0, 1.0, size=4), "pair").moves
+    assert move.startswith("1 other server (such as s2) with 2 processors")
 
 
 def test_a_longer_run_is_not_possible_where_another_task_waits_for_it() -> None:

@@ -205,3 +205,26 @@ def test_moments_are_rounded_up_and_durations_short() -> None:
     assert [about(s) for s in (-1.0, 30.0, 300.0, 11160.0, 3e5)] == [
         "0 s", "30 s", "5 min", "3.1 h", "3.47 days",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("cap_w", "words"),
+    [
+        (40.0, "alone and at its slowest 46.25 W would be drawn; the cluster may draw 40 W"),
+        (100.0, "power beside the others is not; the cluster may draw 100 W"),
+    ],
+)
+def test_words_name_the_cap_that_keeps_a_task_out(cap_w: float, words: str) -> None:
+    """A core draws 10 + 90 / 8 W at half its clock, the other idles at 5 W, the host takes 20 W."""
+    names, columns = np.array(["work"], dtype=object), (100.0, 90.0, 3.0, 10.0)
+    library = Library.of_one_kind(names, "core", CpuProfiles(*(np.array([c]) for c in columns)))
+    kind = Kind("core", ClockRange(0.5, 1.0), idle_w=5.0)
+    spec = ServerSpec("s", (("core", 2),), 1, host_w=20.0)
+    platform = Platform.build((kind,), (spec,), limits=Limits.of(cap_w))
+    tasks = Tasks.of(np.zeros(2, dtype=np.int64), deadline_s=np.full(2, 120.0))
+    problem = Problem(tasks, library, platform)
+    schedule = plan(problem, policy("known:effort=0.01").tuned(problem))
+    found = rejections(problem, schedule)
+    assert found
+    assert words in found[-1].why
+    assert np.isnan(found[-1].earliest_s)

@@ -648,6 +648,21 @@ def gang_of_two_kinds(problem: Problem, schedule: Schedule) -> Planted | None:
     )
 
 
+@fault("gang-spread", **{**SIMPLE, "gangs": True}, interrupt="migrate")
+def gang_on_two_servers(problem: Problem, schedule: Schedule) -> Planted | None:
+    rows, s, platform = gang_rows(problem, schedule), schedule.segments, problem.platform
+    if rows is None or np.unique(platform.server[s.processor[rows]]).size > 1:
+        return None
+    row = rows[-1]
+    alike = platform.kind == platform.kind[s.processor[row]]
+    for processor in np.flatnonzero(alike & (platform.server != platform.server[s.processor[row]])):
+        new = edited(s, row, processor=processor)
+        apart = platform.server[new.processor] == platform.server[processor]
+        if np.flatnonzero(apart).tolist() == [row]:
+            return Planted(problem, always_on(with_segments(schedule, new)), int(s.task[row]))
+    return None
+
+
 @fault("chip-clock", **SIMPLE)
 def two_clocks_on_one_chip(problem: Problem, schedule: Schedule) -> Planted | None:
     platform, s = problem.platform, schedule.segments

@@ -95,6 +95,7 @@ MODEL_RULES = {
     *("arrival", "deadline", "rejected-ran", "zero-work", "not-run", "no-profile", "point"),
     *("unmeasured", "share", "work", "excess-work", "attempt-number", "attempt-order"),
     *("overlap", "two-places", "gang-size", "gang-unequal", "gang-kinds", "chip-clock", "slot"),
+    "gang-spread",
     *("interrupted", "moved", "held", "clock-locked", "precedence", "orphan"),
     *("span-overlap", "asleep", "waking", "down", "wake-missing", "wake-length", "wake-lost"),
 }

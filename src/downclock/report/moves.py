@@ -31,6 +31,7 @@ def _elsewhere(problem: Problem, schedule: Schedule, run: Placement) -> Iterator
     free[run.processors] = False
     room = np.bincount(platform.server[free], minlength=platform.server_count)
     if run.width > 1:
+        room[platform.server[run.processors]] = 0  # its own server is no other one
         free &= (room >= min(run.width, _most_on_one(problem, run)))[platform.server]
     awake = _awake(problem, schedule, run)
     warm, cold = free & awake[platform.server], free & ~awake[platform.server]
@@ -47,7 +48,7 @@ def _elsewhere(problem: Problem, schedule: Schedule, run: Placement) -> Iterator
             f" {platform.server_name[cheapest]}, its host and its idle power meanwhile"
         )
     if not free.any():
-        what = "other processor" if run.width == 1 else f"{run.width} others on one server"
+        what = "other processor" if run.width == 1 else f"server with {run.width} processors"
         yield f"no {what} of the same kind free for the whole run"
 
 

@@ -34,12 +34,12 @@ class Openings:
     def earliest(self, task: int) -> Opening | None:
         """Return the opening of a task that ends first.
 
-        None where there is none, and where it cannot be told from free times alone: power is
-        capped, processors share a clock, time is in slots, or a task before it is not done.
+        None where there is none, and where it cannot be told from free times alone: processors
+        share a clock, time is in slots, or a task before it is not done. No cap is looked at.
         """
         platform = self.problem.platform
         ready_s = self.ready_s(task)
-        if platform.limits.has_cap or platform.slot_s is not None or not np.isfinite(ready_s):
+        if platform.slot_s is not None or not np.isfinite(ready_s):
             return None
         if platform.chip_server.size < platform.processor_count:
             return None

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from downclock.problem.problem import Problem
-from downclock.quantities import instant
+from downclock.quantities import instant, prefixed
 from downclock.report.openings import Opening, Openings
 from downclock.schedule.schedule import DONE, REJECTED, Schedule
-from downclock.units import slack
+from downclock.units import Bools, slack
 
 LISTED = 200
 """Rejected tasks whose earliest deadline is looked for."""
@@ -51,6 +51,8 @@ def rejection(free: Openings, task: int) -> Rejection:
     opening = free.earliest(task)
     if opening is None:
         return Rejection(task, _named_orphan(free, task) or told)
+    if problem.platform.limits.has_cap:  # that some processor is free later does not help
+        return Rejection(task, _why_capped(free, task, opening, told))
     end_s = rounded_up(opening.end_s, problem)
     server = problem.platform.server_name[opening.server]
     possible = f"{instant(end_s, problem.epoch)} on {server}"
@@ -85,6 +87,42 @@ def _why(free: Openings, task: int, opening: Opening, told: str) -> str:
     gang = f"{many} {which} are free together" if many > 1 else f"no {which} is free"
     said = f"{'no ' if many > 1 else ''}{gang} long enough before {by}"
     return "; ".join([said, *slow])
+
+
+def _why_capped(free: Openings, task: int, opening: Opening, told: str) -> str:
+    """Say what keeps a task out where power is capped too."""
+    problem, deadline_s = free.problem, float(free.problem.tasks.deadline_s[task])
+    platform = problem.platform
+    caps = platform.limits.caps(platform.zones, platform.zone)
+    said = " and ".join(f"{what} may draw {prefixed(cap_w, 'W')}" for what, cap_w, _ in caps)
+    too_much_w = _too_much_w(problem, task, caps)
+    if too_much_w > 0.0:
+        return f"alone and at its slowest {prefixed(too_much_w, 'W')} would be drawn; {said}"
+    if np.isfinite(deadline_s) and opening.end_s > deadline_s + slack(deadline_s):
+        return f"{_why(free, task, opening, told)}; {said}"
+    return f"processors are free in time, but power beside the others is not; {said}"
+
+
+def _too_much_w(problem: Problem, task: int, caps: list[tuple[str, float, Bools]]) -> float:
+    """What a cap's servers draw while the task alone runs at its slowest; 0 where one allows it."""
+    platform, many = problem.platform, int(problem.tasks.processors[task])
+    awake_w = platform.host_w + np.bincount(platform.server, platform.idle_w) - platform.sleep_w
+    alone_w = np.full(platform.server_count, np.inf)
+    for k, kind in enumerate(platform.kinds):
+        of_kind = problem.frontier(k)
+        size = np.bincount(platform.server[platform.kind == k], minlength=platform.server_count)
+        if np.isfinite(of_kind.t_max_s[task]):
+            slow_w = float(of_kind.e_max_time_j[task] / of_kind.t_max_s[task]) - kind.idle_w
+            here = size >= many
+            alone_w[here] = np.minimum(alone_w, awake_w + many * slow_w)[here]
+    too_much_w = np.full(alone_w.size, np.inf)
+    for _, cap_w, held in caps:
+        draws_w = alone_w + float(platform.sleep_w[held].sum())
+        over = held & (draws_w > cap_w)
+        too_much_w[over] = np.minimum(too_much_w, draws_w)[over]
+    able = np.isfinite(alone_w)
+    every = able.any() and np.all(np.isfinite(too_much_w[able]))
+    return float(too_much_w[able].min()) if every else 0.0
 
 
 def about(seconds: float) -> str:

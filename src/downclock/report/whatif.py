@@ -19,7 +19,7 @@ from downclock.report.page.write import (
     table_html,
 )
 from downclock.report.tables import Page, Table
-from downclock.study.as_it_ran import NAME as AS_IT_RAN
+from downclock.schedule.schedule import AS_IT_RAN
 from downclock.study.whatif import CAPPED, RACE, Case, WhatIf
 from downclock.units import J_PER_KWH
 

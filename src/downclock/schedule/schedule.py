@@ -26,6 +26,9 @@ DONE, REJECTED, FAILED, PENDING = 0, 1, 2, 3
 STATUSES = ("done", "rejected", "failed", "pending")
 """How a task ended, by code."""
 
+AS_IT_RAN = "as-it-ran"
+"""In place of a policy: a trace's own starts and processors."""
+
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class Segments(Columns):

@@ -12,6 +12,7 @@ import numpy as np
 from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import (
+    AS_IT_RAN,
     DONE,
     ON,
     REJECTED,
@@ -24,7 +25,6 @@ from downclock.schedule.schedule import (
 from downclock.units import Floats
 from downclock.workloads.traces.to_problem import Converted
 
-NAME = "as-it-ran"
 NO_PLACE = "as it ran: too few processors of the given cluster were free at its start"
 
 
@@ -47,7 +47,7 @@ def as_it_ran(found: Converted) -> Schedule:
     outcomes = Outcomes(status, reason, np.ones(status.size))
     end_s = np.full(platform.server_count, last_submission_s(problem))
     np.maximum.at(end_s, platform.server[processor], segments.end_s)
-    return Schedule(segments, _always_on(platform, end_s), outcomes, NAME)
+    return Schedule(segments, _always_on(platform, end_s), outcomes, AS_IT_RAN)
 
 
 def last_submission_s(problem: Problem) -> float:

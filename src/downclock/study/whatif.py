@@ -33,11 +33,10 @@ from downclock.problem.price import CURVES, Prices, ZonePrices
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
 from downclock.schedule.account.bill import Bill
-from downclock.schedule.schedule import DONE, ON, Schedule
+from downclock.schedule.schedule import AS_IT_RAN, DONE, ON, Schedule
 from downclock.schedule.verify.verify import require_valid
 from downclock.simulate.chances import Chances, draw_fate
 from downclock.simulate.drawn import drawn_world
-from downclock.study.as_it_ran import NAME as AS_IT_RAN
 from downclock.study.as_it_ran import as_it_ran, last_submission_s
 from downclock.study.baselines import BASELINES, require_able
 from downclock.units import Bools, Floats, Ints, Names, slack

@@ -1,4 +1,4 @@
-"""Rules for processors: one task at a time, gangs together, chips at one clock, slots."""
+"""Rules for processors: one task at a time, chips at one clock, slots."""
 
 from __future__ import annotations
 
@@ -44,30 +44,6 @@ def two_places(parsed: ParsedSchedule) -> Iterator[Finding]:
     clash = (before >= 0) & elsewhere & (start_s < end_s[before] - slack(end_s[before]))
     beside[runs.first] = clash
     yield parsed.bad_rows("two-places", beside, "runs while the task also runs elsewhere")
-
-
-def gang(parsed: ParsedSchedule) -> Iterator[Finding]:
-    """A gang starts together on as many different processors as it needs, all alike."""
-    runs, rows = parsed.runs, parsed.runs.rows
-    size, distinct = np.diff(runs.bundle), runs.distinct()
-    needed = parsed.problem.tasks.processors[rows.task[runs.first]]
-    first = np.repeat(runs.first, size)
-    in_gang = np.repeat(needed > 1, size)
-    wrong = (needed > 1) & parsed.clear[rows.task[runs.first]]
-    wrong &= (size != needed) | (distinct != needed)
-    yield parsed.bad_rows(
-        "gang-size",
-        wrong,
-        lambda b: f"starts on {distinct[b]} processors ({size[b]} rows), but needs {needed[b]}",
-        runs.first,
-    )
-    unequal = np.abs(rows.end_s - rows.end_s[first]) > slack(rows.end_s)
-    unequal |= np.abs(rows.share - rows.share[first]) > slack(1.0)
-    unequal |= other_point(rows, np.arange(len(rows)), first)
-    text = "differs in end, point or share from the rest of its gang"
-    yield parsed.bad_rows("gang-unequal", in_gang & unequal, text)
-    mixed = in_gang & (runs.kind != runs.kind[first])
-    yield parsed.bad_rows("gang-kinds", mixed, "runs a gang on two kinds of processor")
 
 
 def other_point(rows: Segments, one: Ints, other: Ints) -> Bools:

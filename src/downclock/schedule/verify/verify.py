@@ -3,7 +3,8 @@
 `verify` knows the model (DESIGN: processors, chips, servers, attempts, gangs, interrupts, clocks,
 graph, slots, limits of the site) and nothing of how schedules are made. Each rule is a short
 function in a ``rules_*`` module; its slug is in `Violation.rule`. Times are compared with
-`units.slack`. Pending tasks are accepted: a schedule may be partial.
+`units.slack`. Pending tasks are accepted: a schedule may be partial. Gangs of a trace as it ran are
+where its cluster put them.
 """
 
 from __future__ import annotations
@@ -15,8 +16,16 @@ import numpy as np
 
 from downclock.errors import InvalidSchedule, require_type
 from downclock.problem.problem import Problem
-from downclock.schedule.schedule import DONE, FAILED, PENDING, Outcomes, Schedule
+from downclock.schedule.schedule import (
+    AS_IT_RAN,
+    DONE,
+    FAILED,
+    PENDING,
+    Outcomes,
+    Schedule,
+)
 from downclock.schedule.verify import (
+    rules_gangs,
     rules_graph,
     rules_interrupts,
     rules_limits,
@@ -42,7 +51,8 @@ RULES: tuple[Callable[[ParsedSchedule], Iterator[Finding]], ...] = (
     rules_tasks.attempts,
     rules_processors.overlap,
     rules_processors.two_places,
-    rules_processors.gang,
+    rules_gangs.together,
+    rules_gangs.servers,
     rules_processors.chip_clock,
     rules_processors.slots,
     rules_interrupts.interrupts,
@@ -104,8 +114,10 @@ def _findings(problem: Problem, schedule: Schedule) -> Iterator[Finding]:
     reached = (parsed.status == DONE) | (parsed.status == FAILED)  # a late one has failed
     finish_s = rules_graph.milestone_times(problem, parsed.finish_s, reached)
     parsed = replace(parsed, finish_s=finish_s)
+    where_it_was = {rules_gangs.servers} if schedule.policy == AS_IT_RAN else set()
     for rule in RULES:
-        yield from rule(parsed)
+        if rule not in where_it_was:
+            yield from rule(parsed)
 
 
 def _one_per_task(problem: Problem, outcomes: Outcomes) -> tuple[Outcomes, Bools]:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from downclock.power.library import Library
 from downclock.power.points import ClockTable
 from downclock.power.profiles import MeasuredProfiles
 from downclock.problem.graph import Edges
+from downclock.problem.limits import Limits
 from downclock.problem.platform import ClockRule, Kind, Platform, ServerSpec
 from downclock.problem.price import Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
@@ -161,3 +164,43 @@ def day_prices(rng: np.random.Generator) -> Prices:
     price = 0.10 - 0.05 * np.cos((hour - 1) * np.pi / 12 * 2) + rng.normal(0, 0.01, hour.size)
     curve = Curve(hour * HOUR_S, np.maximum(price, 0.0), 96 * HOUR_S)
     return Prices((("default", ZonePrices(curve)),))
+
+
+def strangers(seed: int) -> Problem:
+    """A few jobs on a few servers, as people send them: gangs, edges, limits, prices, or none."""
+    rng = np.random.default_rng([seed, 47])
+    kinds = tuple((A100, V100, CPU)[i] for i in sorted(rng.permutation(3)[: rng.integers(1, 4)]))
+    wake_s = float(rng.choice([0.0, 60.0, 300.0]))
+    sizes = [int(rng.choice([1, 2, 4, 8])) for _ in kinds]
+    specs = [
+        ServerSpec(
+            each.name, ((each.name, size),), int(rng.integers(1, 4)),
+            host_w=float(rng.choice([0.0, 100.0, 500.0])), sleep_w=float(rng.choice([0.0, 15.0])),
+            wake_j=float(rng.choice([0.0, 2e4, 3e5])), wake_s=wake_s,
+            initially_on=bool(rng.uniform() < 0.3),
+        )
+        for each, size in zip(kinds, sizes, strict=True)
+    ]  # fmt: skip
+    if rng.uniform() < 0.4:
+        odd = ((kinds[0].name, max(1, sizes[0] - 1)),)
+        specs.append(ServerSpec("odd", odd, 1, host_w=240.0, wake_j=1e4))
+    count = int(rng.choice([3, 5, 8, 12, 20, 40]))
+    gangs = (1, 1, 1, 2, min(4, max(sizes))) if rng.uniform() < 0.5 else (1,)
+    tasks = jobs(rng, count, 6, day_s=rng.uniform(1.0, 24.0) * HOUR_S, gangs=gangs)
+    edges = _workflows(rng, count) if rng.uniform() < 0.35 else Edges()
+    prices = day_prices(rng) if rng.uniform() < 0.4 else Prices()
+    platform = Platform.build(kinds, tuple(specs))
+    platform = replace(platform, limits=_site_limits(rng, platform))
+    tasks = _one_window(tasks, edges) if len(edges) else tasks
+    return Problem(tasks, library(rng, 6, kinds), platform, edges, prices, name=f"strange-{seed}")
+
+
+def _site_limits(rng: np.random.Generator, platform: Platform) -> Limits:
+    """A cap between one and all servers at work, and one server that is down for a while."""
+    peak_w = {"a100": 300.0, "v100": 220.0, "cpu": 100.0}
+    of_kind_w = np.array([peak_w[each.name] for each in platform.kinds])
+    full_w = float(platform.host_w.sum() + of_kind_w[platform.kind].sum())
+    cap_w = rng.uniform(0.3, 1.0) * full_w if rng.uniform() < 0.35 else None
+    from_s = rng.uniform(0.0, 12.0) * HOUR_S
+    down = [(int(rng.integers(platform.server_count)), from_s, from_s + 4.0 * HOUR_S)]
+    return Limits.of(cap_w, down=down if rng.uniform() < 0.3 else [])

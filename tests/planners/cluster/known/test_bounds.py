@@ -10,7 +10,7 @@ import pytest
 from downclock.planners.cluster.known.bins_bound import bins_bound
 from downclock.planners.cluster.known.block_program import block_bound
 from downclock.planners.cluster.known.question import ENERGY, ask
-from downclock.planners.cluster.known.solve import solve_known
+from downclock.planners.cluster.known.solve import search_known, solve_known
 from downclock.planners.cluster.known.start_bound import start_bound
 from downclock.problem.objective import parse_objective
 from downclock.problem.platform import Platform, ServerSpec
@@ -59,6 +59,15 @@ def test_no_random_schedule_without_a_pause_needs_less_than_the_starts(seed: int
     for columns in (300, 5_000):
         bound_j = start_bound(asked, columns=columns)
         assert bound_j <= account(problem, schedule).total_j * NEVER
+
+
+@pytest.mark.parametrize("seed", range(24))
+def test_no_random_schedule_without_a_pause_needs_less_than_the_blocks(seed: int) -> None:
+    problem, schedule = drawn(seed, interrupt="none", deadlines=True, gangs=True, tasks=6)
+    total_j = account(problem, schedule).total_j
+    asked = ask(problem, ENERGY, schedule.outcomes.status == DONE)
+    if asked.task.size:
+        assert block_bound(asked, total_j, nodes=20)[0] <= total_j * NEVER
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -164,3 +173,20 @@ def test_ten_jobs_on_two_servers_of_four_are_proven_optimal(seed: int) -> None:
 def test_small_clusters_of_one_s_own_are_certified_closely(count: int) -> None:
     gaps = [solve_known(own_cluster(seed, count)).gap for seed in range(4)]
     assert np.mean(gaps) < 0.09
+
+
+def test_a_gang_over_servers_of_two_sizes_is_not_bound_to_one_size() -> None:
+    """Six processors on a server of four with a hungry host and one of three without."""
+    rng, used = np.random.default_rng(7), (kind("a100", 50.0),)
+    specs = (
+        ServerSpec("large", (("a100", 4),), 2, host_w=3000.0),
+        ServerSpec("small", (("a100", 3),), 1, host_w=10.0),
+    )
+    tasks = Tasks.of(np.zeros(1, np.int64), deadline_s=np.full(1, 3e4), processors=np.full(1, 6))
+    problem = Problem(tasks, library(rng, 1, used), Platform.build(used, specs))
+    found = search_known(problem)
+    assert np.unique(found.schedule.segments.processor // 4).size == 2
+    asked = ask(problem, ENERGY)
+    assert bins_bound(asked, count=96) <= found.value * NEVER
+    assert start_bound(asked, columns=20_000) <= found.value * NEVER
+    assert block_bound(asked, found.value, nodes=50)[0] <= found.value * NEVER

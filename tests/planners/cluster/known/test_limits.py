@@ -18,6 +18,7 @@ from downclock.planners.cluster.known.start_bound import start_bound
 from downclock.problem.limits import Limits
 from downclock.problem.objective import parse_objective
 from downclock.problem.platform import Platform, ServerSpec
+from downclock.problem.price import Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks
 from downclock.schedule.account.total_draw import all_draws, total_draw
@@ -154,6 +155,24 @@ def test_bounds_know_clocks_that_only_a_cap_wants() -> None:
     assert max(bounds_of(problem)) <= energy_j * (1 + 1e-9)
 
 
+def test_jobs_run_slower_than_is_cheapest_where_a_cap_asks_for_it() -> None:
+    """Two jobs run side by side at 101 W each; one after the other they would draw 215 W each."""
+    one = lone_job(Limits(), 0.0, np.inf)
+    slow_s, twice = float(one.frontier(0).t_max_s[0]), np.zeros(2, np.int64)
+    assert one.frontier(0).t_opt_s[0] < 0.5 * slow_s
+    tasks = Tasks.of(
+        one.tasks.application[twice], scale=one.tasks.scale[twice],
+        deadline_s=np.full(2, 0.88 * slow_s),
+    )  # fmt: skip
+    spec = ServerSpec("s", ((one.platform.kinds[0].name, 2),), 1, host_w=40.0, wake_j=0.0)
+    platform = Platform.build(one.platform.kinds, (spec,), limits=Limits.of(242.0))
+    capped = replace(one, tasks=tasks, platform=platform)
+    found = search_known(capped)
+    require_valid(capped, found.schedule)
+    assert np.all(found.done)
+    assert np.all(found.schedule.segments.end_s > 0.8 * slow_s)
+
+
 def test_bounds_take_downtimes_that_leave_no_time_to_wake_as_one() -> None:
     """Between 100 and 130 s the server cannot wake, in 60 s: it can run from 260 s on."""
     length_s = 1.05 * float(lone_job(Limits(), 60.0, 1e5).frontier(0).t_min_s[0])
@@ -179,13 +198,19 @@ def test_a_cap_costs_clocks_before_it_costs_jobs(seed: int) -> None:
     assert np.sum(found.outcomes.status == DONE) == 60
 
 
-def test_a_cap_that_does_not_bind_costs_next_to_nothing() -> None:
-    """Only the times that a program chooses together are missing."""
+def test_what_hardly_changes_a_problem_hardly_changes_its_plan() -> None:
+    """A cap that does not bind, a downtime after all is done, prices that ripple by a hundredth."""
     problem = own_cluster(5, 12)
+    last_s, hour = float(problem.tasks.deadline_s.max()), np.arange(96.0)
     free = search_known(problem, effort=0.1)
-    loose = search_known(limited(problem, Limits.of(1e6)), effort=0.1)
-    assert loose.rank[0] == free.rank[0]
-    assert loose.value <= 1.05 * free.value
+    for limits in (Limits.of(1e6), Limits.of(down=[(0, 2.0 * last_s, 3.0 * last_s)])):
+        loose = search_known(limited(problem, limits), effort=0.1)
+        assert loose.rank[0] == free.rank[0]
+        assert loose.value <= 1.01 * free.value
+    curve = Curve(3600.0 * hour, 0.1 + 0.001 * np.sin(hour), 96 * 3600.0)
+    priced = replace(problem, prices=Prices((("default", ZonePrices(curve)),)))
+    rippled = search_known(priced, parse_objective("cost"), effort=0.1)
+    assert dc.account(problem, rippled.schedule).total_j <= 1.02 * free.value
 
 
 def test_jobs_move_to_servers_that_are_up_or_to_later() -> None:

@@ -18,13 +18,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from downclock.planners.cluster.known.hulls import Hulls, hulls
-from downclock.planners.cluster.known.limited import (
-    add_caps,
-    between_downtimes,
-    draws_too_much,
-    is_down_at,
-    open_s,
-)
+from downclock.planners.cluster.known.limited import add_caps, is_down_at, open_s
+from downclock.planners.cluster.known.places import Pairs, counts_when
 from downclock.planners.cluster.known.program import Program
 from downclock.planners.cluster.known.question import KnownQuestion, lead_of, sizes_of
 from downclock.units import Floats, Ints
@@ -82,53 +77,13 @@ def least_rates(tariff: Floats, edge_s: Floats) -> Floats:
     )
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Pairs:
-    """Every (job, group of servers, kind) that can be (p,), and the bins of its window (q,).
-
-    Attributes:
-        job, group, kind: what runs where.
-        pair, bin: of each of the q cells.
-        room_s: time of the window in the cell's bin.
-    """
-
-    job: Ints
-    group: Ints
-    kind: Ints
-    pair: Ints
-    bin: Ints
-    room_s: Floats
-
-
-def pairs_of(asked: KnownQuestion, bins: Bins, hull: Hulls) -> Pairs:
-    """Pairs and cells."""
-    question = asked.columns
-    lead = lead_of(question)
-    many = (question.groups.end - question.groups.first)[:, None] * sizes_of(question)
-    job, group, kind = np.nonzero((question.curve[:, None, :] >= 0) & (many[None] >= 1))
-    jobs = question.jobs
-    ready_s = np.where(lead.begins_on, 0.0, lead.wake_s)
-    from_s = np.maximum(jobs.from_s[job], ready_s[group])
-    short_s = hull.time_s[hull.first[question.curve[job, kind]]] * jobs.scale[job]
-    piece_s = np.where(asked.whole[kind], short_s, 0.0)
-    from_s, to_s = between_downtimes(question, group, from_s, jobs.to_s[job], piece_s)
-    fits = from_s + short_s <= to_s * (1.0 + 1e-9) + 1e-9
-    fits &= ~draws_too_much(asked, job, group, kind)
-    job, group, kind, from_s, to_s = (each[fits] for each in (job, group, kind, from_s, to_s))
-    room_s = np.minimum(to_s[:, None], bins.edge_s[1:]) - np.maximum(
-        from_s[:, None], bins.edge_s[:-1]
-    )
-    pair, at = np.nonzero(room_s > 0.0)
-    return Pairs(job, group, kind, pair, at, room_s[pair, at])
-
-
 def bins_bound(asked: KnownQuestion, *, count: int = 96) -> float:
     """Least value of any schedule that does every job of the question, by so many bins."""
     question = asked.columns
     if asked.task.size == 0:
         return 0.0
     bins, hull = bins_of(question, count), hulls(question)
-    pairs = pairs_of(asked, bins, hull)
+    pairs = Pairs.of(asked, hull)
     if np.unique(pairs.job).size < asked.task.size or pairs.job.size > MOST_PAIRS:
         return 0.0
     return _Model.of(question, bins, pairs, hull).bound()
@@ -142,6 +97,8 @@ class _Model:
     question: Question
     bins: Bins
     pairs: Pairs
+    pair: Ints  # (cells,) of each pair and bin that share time
+    bin: Ints  # (cells,)
     awake: Ints  # (groups, bins) server-seconds awake
     run: Ints  # (cells,) processor-seconds
 
@@ -153,8 +110,11 @@ class _Model:
         counts = (question.groups.end - question.groups.first)[:, None]
         awake = program.columns(lead.up_w[:, None] * rate, open_s(question, bins.edge_s))
         gang = question.jobs.gang[pairs.job]
-        run = program.columns(np.zeros(pairs.pair.size), gang[pairs.pair] * pairs.room_s)
-        model = cls(program, question, bins, pairs, awake, run)
+        room_s = np.minimum(pairs.to_s[:, None], bins.edge_s[1:])
+        room_s -= np.maximum(pairs.from_s[:, None], bins.edge_s[:-1])
+        pair, at = np.nonzero(room_s > 0.0)
+        run = program.columns(np.zeros(pair.size), gang[pair] * room_s[pair, at])
+        model = cls(program, question, bins, pairs, pair, at, awake, run)
         share = model._work(hull, rate)
         model._capacity()
         wakes = model._wakes(rate, counts, share)
@@ -164,27 +124,20 @@ class _Model:
     def _work(self, hull: Hulls, rate: Floats) -> tuple[Ints, Ints]:
         """Every job is done; return the columns of work and the pair of each."""
         question, pairs, program = self.question, self.pairs, self.program
-        flat = question.tariff.shape[1] == 1 and not question.caps.size
-        cell_pair = np.arange(pairs.job.size) if flat else pairs.pair
-        cell_bin = np.zeros(cell_pair.size, np.int64) if flat else pairs.bin
-        curve = question.curve[pairs.job, pairs.kind][cell_pair]
-        cell, corner = hull.corners(curve)
-        pair = cell_pair[cell]
-        job, group = pairs.job[pair], pairs.group[pair]
-        gang, scale = question.jobs.gang[job], question.jobs.scale[job]
-        lead = lead_of(question)
-        time_s = hull.time_s[corner] * scale
-        own_w = lead.shared_w[group] - question.kinds.idle_w[pairs.kind[pair]]
-        joules = hull.energy_j[corner] * scale + own_w * time_s
-        share = program.columns(gang * joules * rate[group, cell_bin[cell]])
-        linked = program.rows(curve.size, 0.0, 0.0)
-        program.put(linked[cell], share, -gang * time_s)
-        program.put(linked[pairs.pair] if flat else linked, self.run, 1.0)
+        pair, at, row = self.pair, self.bin, np.arange(self.pair.size)
+        if not counts_when(question):
+            pair, at, row = np.arange(pairs.job.size), np.zeros(pairs.job.size, np.int64), pair
+        cell, of, time_s, joules = pairs.works(question, hull, pair)
+        job, group = pairs.job[of], pairs.group[of]
+        share = program.columns(joules * rate[group, at[cell]])
+        linked = program.rows(pair.size, 0.0, 0.0)
+        program.put(linked[cell], share, -question.jobs.gang[job] * time_s)
+        program.put(linked[row], self.run, 1.0)
         once = program.rows(question.jobs.size, 1.0)
         program.put(once[job], share, 1.0)
-        mine = (share, group, cell_bin[cell], gang * joules)
-        add_caps(program, question, (self.awake, self.bins.length_s, 1.0), mine)
-        return share, pair
+        awake = (self.awake, self.bins.length_s, 1.0)
+        add_caps(program, question, awake, (share, group, at[cell], joules))
+        return share, of
 
     def _capacity(self) -> None:
         """Awake servers hold what runs on them."""
@@ -194,9 +147,7 @@ class _Model:
         holds = program.rows(groups * kinds * bins, 0.0).reshape(groups, kinds, bins)
         every = np.broadcast_to(self.awake[:, None, :], holds.shape)
         program.put(holds, every, np.broadcast_to(sizes[:, :, None], holds.shape).astype(float))
-        program.put(
-            holds[pairs.group[pairs.pair], pairs.kind[pairs.pair], pairs.bin], self.run, -1.0
-        )
+        program.put(holds[pairs.group[self.pair], pairs.kind[self.pair], self.bin], self.run, -1.0)
 
     def _wakes(self, rate: Floats, counts: Ints, share: tuple[Ints, Ints]) -> Ints:
         """Servers awake at edges and waking in bins; return the columns of wakes."""
@@ -229,11 +180,11 @@ class _Model:
         # what a job does on a group is at most the servers there that are or become awake
         needs = program.rows(pairs.job.size, 0.0)
         program.put(needs[share[1]], share[0], -1.0)
-        program.put(needs[pairs.pair], wakes[pairs.group[pairs.pair], pairs.bin], 1.0)
-        first = np.append(True, pairs.pair[1:] != pairs.pair[:-1])
+        program.put(needs[self.pair], wakes[pairs.group[self.pair], self.bin], 1.0)
+        first = np.append(True, self.pair[1:] != self.pair[:-1])
         begin = np.flatnonzero(first)
         program.put(
-            needs[pairs.pair[begin]], edge[pairs.group[pairs.pair[begin]], pairs.bin[begin]], 1.0
+            needs[self.pair[begin]], edge[pairs.group[self.pair[begin]], self.bin[begin]], 1.0
         )
         return wakes
 
@@ -274,9 +225,9 @@ class _Model:
     def bound(self) -> float:
         """Solve; add rows of tasks that run longer in a bin than servers are awake there."""
         pairs, program = self.pairs, self.program
-        gang = self.question.jobs.gang[pairs.job[pairs.pair]]
-        awake = self.awake[pairs.group[pairs.pair], pairs.bin]
-        added, least = np.zeros(pairs.pair.size, np.bool_), 0.0
+        gang = self.question.jobs.gang[pairs.job[self.pair]]
+        awake = self.awake[pairs.group[self.pair], self.bin]
+        added, least = np.zeros(self.pair.size, np.bool_), 0.0
         for _ in range(ROUNDS):
             found = program.solve()
             if found.x is None:

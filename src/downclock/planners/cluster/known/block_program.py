@@ -116,7 +116,7 @@ class _Model:
     def of(cls, question: Question, value: float) -> _Model:
         lead = lead_of(question)
         blocks = _blocks_of(question, lead)
-        ways = _ways_of(question, lead, blocks, hulls(question))
+        ways = _ways_of(question, lead, blocks, hulls(question, locked=True))
         end_s, scale = _end_s(question), value / 100.0
         program, servers = Program(), lead[blocks.group]
         rate = question.tariff[1 + 2 * servers.zone, 0] / scale
@@ -179,7 +179,9 @@ class _Model:
         program.put(
             holds, np.repeat(self.length[:, None], sizes.shape[1], axis=1), sizes.astype(float)
         )
-        program.put(holds[blocks.block[ways.member], ways.kind], self.runs, -time_s)
+        block, gang = blocks.block[ways.member], question.jobs.gang[blocks.job[ways.member]]
+        taken = np.minimum(gang, sizes[block, ways.kind])  # of a gang over servers: a whole one
+        program.put(holds[block, ways.kind], self.runs, -taken * time_s)
 
     def _with_name(self, from_s: Floats, to_s: Floats) -> None:
         """A member that begins long after the block's name must end, or the reverse, spans both."""
@@ -349,9 +351,8 @@ class _Model:
             np.append(a[follows], b)
             for a, b in zip((chain.before, chain.after), edges, strict=True)
         ]
-        runs = in_turn(
-            question, place.runs, x[chain.start] * UNIT_S, length_s, (links[0], links[1])
-        )
+        windows, ends = (question.jobs.from_s, question.jobs.to_s), (links[0], links[1])
+        runs = in_turn(question, place.runs, windows, x[chain.start] * UNIT_S, length_s, ends)
         return None if runs is None else Placement(runs, place.held)
 
     def _servers(self, x: Floats) -> Ints:

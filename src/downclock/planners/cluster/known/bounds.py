@@ -15,6 +15,7 @@ from downclock.planners.cluster.known.question import (
     ENERGY,
     KnownQuestion,
     ask,
+    at_one_price,
     objection,
 )
 from downclock.planners.cluster.known.start_bound import start_bound
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
 BINS, FEWEST, CELLS = 96, 12, 4_000
 """Bins of time, the fewest that say anything, and the most cells of a program."""
 
-COLUMNS, CLOSE, PRICED = 8_000, 0.01, 2.0
-"""Most columns of the program over starts, at an effort of a second, and the gap it is tried at;
-where prices change it is several times as large, and gets no more than this effort."""
+COLUMNS, PRICED = 9_000, 3.0
+"""Most columns of the program over starts, at an effort of a second; where prices change it gets no
+more than this effort."""
 
 BLOCKS, A_SECOND = 24, 12
 """Jobs up to which blocks are enumerated, and how many of them a second of effort is enough for."""
@@ -95,13 +96,11 @@ def _prove(problem: Problem, objective: Objective, best: Judged, effort: float) 
     more = bool(np.any(~best.done & ~ask(problem, objective).hopeless))
     seen = objective.foreseen(problem.prices)
     bound = _proven(problem).get((objective, best.done.tobytes()), 0.0) if seen else 0.0
-    better = None
+    better, level = None, at_one_price(asked)
+    if best.value - bound > PROVEN * best.value and level is not None and _whole_runs(problem):
+        bound, better = _blocks(level, best.value, bound, effort)
     if best.value - bound > PROVEN * best.value:
-        bound = max(bound, _relaxed(problem, asked, effort))
-        if is_flat(asked) and asked.task.size and _whole_runs(problem):
-            bound, better = _blocks(asked, best.value, bound, effort)
-            if best.value - bound > CLOSE * best.value:
-                bound = max(bound, start_bound(asked, columns=int(COLUMNS * effort)))
+        bound = max(bound, _relaxed(problem, asked, effort, (1.0 - PROVEN) * best.value))
     bound = min(bound, best.value)
     if seen:
         bound = _remember(problem, objective, best.done, bound)
@@ -121,23 +120,23 @@ def prove_plan(
         _remember(problem, by, done, _relaxed(problem, asked, effort))
 
 
-def is_flat(asked: KnownQuestion) -> bool:
-    """Tell whether a joule is always worth the same."""
-    return bool(asked.columns.tariff.shape[1] == 1)
+def _relaxed(
+    problem: Problem, asked: KnownQuestion, effort: float, enough: float = np.inf
+) -> float:
+    """Linear programs: over starts where no job may pause; over bins where that is not enough.
 
-
-def _relaxed(problem: Problem, asked: KnownQuestion, effort: float) -> float:
-    """A linear program: over starts where prices and edges count and no job may pause, or bins."""
-    bound = 0.0
-    if asked.columns.before.size and not is_flat(asked) and _whole_runs(problem):
-        bound = start_bound(asked, columns=int(COLUMNS * min(effort, PRICED)))
-    return bound or _bins(asked)
+    Where prices change, bins say nothing more.
+    """
+    flat, bound = asked.columns.tariff.shape[1] == 1, 0.0
+    if not asked.task.size:
+        return 0.0
+    if _whole_runs(problem):
+        bound = start_bound(asked, columns=int(COLUMNS * (effort if flat else min(effort, PRICED))))
+    return max(bound, _bins(asked)) if bound == 0.0 or (flat and bound < enough) else bound
 
 
 def _bins(asked: KnownQuestion) -> float:
     """The bins program, as fine as its size allows."""
-    if not asked.task.size:
-        return 0.0
     count = min(BINS, int(CELLS / cells_per_bin(asked)))
     return bins_bound(asked, count=count) if count >= FEWEST else 0.0
 
@@ -149,7 +148,7 @@ def _whole_runs(problem: Problem) -> bool:
 
 def is_small(problem: Problem, asked: KnownQuestion, effort: float) -> bool:
     """Tell whether an integer program can better a plan, not only prove it."""
-    able = is_flat(asked) and _whole_runs(problem) and not problem.platform.limits
+    able = at_one_price(asked) is not None and _whole_runs(problem)
     return able and 0 < asked.task.size <= A_SECOND * effort and _chains(asked)
 
 
@@ -169,7 +168,10 @@ def _blocks(
 ) -> tuple[float, Placement | None]:
     """The integer program over blocks, where it is small; a plan where that is better."""
     nodes, better = max(1, int(NODES * effort)), None
-    if asked.task.size > min(BLOCKS, A_SECOND * effort) or _members(asked) > MEMBERS * effort:
+    if (
+        not 0 < asked.task.size <= min(BLOCKS, A_SECOND * effort)
+        or _members(asked) > MEMBERS * effort
+    ):
         return bound, None
     for chained in (False, True):
         if value - bound <= PROVEN * value or (chained and not _chains(asked)):

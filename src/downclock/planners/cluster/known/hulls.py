@@ -31,17 +31,23 @@ class Hulls:
         return place, np.arange(place.size) + (self.first[curve] - (np.cumsum(size) - size))[place]
 
 
-def hulls(question: Question) -> Hulls:
+def hulls(question: Question, *, locked: bool = False) -> Hulls:
     """Corners such that no clock, and no mix of clocks, is below the lines between them.
 
-    Of enumerated clocks that are locked all are corners: there is nothing between them.
+    ``locked``: all enumerated clocks are corners where they cannot change on the way, as there is
+    nothing between them.
     """
+    from downclock.power.kernels.ladder import lower_hull
+
     times, energies = [np.empty(0)], [np.empty(0)]
     for curve in question.curves:
         mine = question.entries[curve.first : curve.end]
         time_s, energy_j = mine.time_s.copy(), mine.energy_j.copy()
         if curve.sampled and time_s.size > 3:
             time_s, energy_j = _below(time_s, energy_j)
+        elif not (curve.smooth or locked):
+            kept = lower_hull(np.array([0, time_s.size]), time_s, energy_j)
+            time_s, energy_j = time_s[kept], energy_j[kept]
         times.append(time_s)
         energies.append(energy_j)
     first = np.cumsum([0] + [each.size for each in times[1:]])

@@ -7,15 +7,17 @@ through them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.power.frontier import Frontier, frontier
+from downclock.planners.cluster.known.curves import curves_of
+from downclock.planners.cluster.known.windows import Windows, job_edges, windows_of
+from downclock.power.frontier import Frontier
 from downclock.problem.objective import Objective
-from downclock.problem.platform import Kind, Platform
+from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
 from downclock.units import Bools, Floats, Ints
 
@@ -25,8 +27,8 @@ if TYPE_CHECKING:
 ENERGY = Objective(energy=1.0)
 """Valued in joules; every other objective in its own unit."""
 
-SAMPLES, ENTRIES = 193, 4_000_000
-"""Run times that stand for a continuous curve; fewer where there would be more entries in all."""
+RIPPLE = 0.1
+"""Part of the lowest price that others may be above it to count as one."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -94,7 +96,7 @@ def ask(
     windows = windows_of(problem, frontiers, only)
     task = np.flatnonzero(~windows.hopeless & (problem.tasks.scale > 0.0))
     asked = ("curves of known jobs", task.tobytes())
-    curves, entries, on_kind, least_w = problem.once(asked, lambda: _curves(problem, task))
+    curves, entries, on_kind, least_w = problem.once(asked, lambda: curves_of(problem, task))
     curve = np.where(np.isfinite(windows.short_s[task]), on_kind, -1)
     capacity = _capacity(problem.platform)
     jobs, before, after = _jobs(problem, task, windows, frontiers)
@@ -120,6 +122,20 @@ def ask(
     )
     whole = np.array([kind.interrupt == "none" for kind in problem.platform.kinds])
     return KnownQuestion(columns, task, windows.hopeless, windows.soonest_s, whole, least_w)
+
+
+def at_one_price(asked: KnownQuestion) -> KnownQuestion | None:
+    """The question at the lowest price of each zone; None where prices change by more than a bit.
+
+    What is only known for one price then holds nearly: no cliff where prices begin to change.
+    """
+    tariff = asked.columns.tariff
+    low, high = tariff[1::2].min(axis=1), tariff[1::2].max(axis=1)
+    if np.any(high > (1.0 + RIPPLE) * low):
+        return None
+    flat = np.zeros((len(tariff), 1))
+    flat[1::2, 0] = low
+    return replace(asked, columns=asked.columns._replace(tariff=flat))
 
 
 def lead_of(question: Question) -> Records:
@@ -150,77 +166,6 @@ def tariff_columns(
     return columns, float(known.edge_s[-1])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Windows:
-    """When tasks may run, (tasks,) each; ``short_s`` (tasks, kinds) is infinite where one cannot.
-
-    Attributes:
-        from_s, to_s: earliest start and latest end.
-        short_s: shortest run time on each kind.
-        hopeless: no schedule can do them.
-        soonest_s: earliest end.
-    """
-
-    from_s: Floats
-    to_s: Floats
-    short_s: Floats
-    hopeless: Bools
-    soonest_s: Floats
-
-
-def windows_of(problem: Problem, frontiers: list[Frontier], only: Bools | None = None) -> Windows:
-    """What arrivals, deadlines, wake times and the graph leave of each task's time."""
-    tasks, platform, edges = problem.tasks, problem.platform, problem.edges
-    most = np.bincount(platform.kind, minlength=len(platform.kinds))
-    short_s = np.column_stack([each.t_min_s for each in frontiers])
-    short_s[tasks.processors[:, None] > most] = np.inf
-    ready_s = np.array([_ready_s(platform, k) for k in range(len(platform.kinds))])
-    work = tasks.scale > 0.0
-    from_s, to_s = tasks.arrival_s.copy(), tasks.deadline_s.copy()
-
-    def ended_s(rows: Ints | slice) -> Floats:
-        first = np.maximum(from_s[rows][:, None], ready_s) + short_s[rows]
-        return np.where(work[rows], first.min(axis=1), from_s[rows])
-
-    late = _late(ended_s(slice(None)), to_s)
-    late |= False if only is None else ~only
-    if len(edges):
-        order = problem.edges.order(len(tasks))
-        before, after = _neighbours(problem, backwards=True), _neighbours(problem)
-        for i in order:
-            mine = before[i]
-            if mine.size:
-                from_s[i] = max(from_s[i], ended_s(mine).max())
-                late[i] |= np.any(late[mine]) or bool(_late(ended_s(np.array([i])), to_s[i])[0])
-        least_s = np.where(work, short_s.min(axis=1), 0.0)
-        least_s[~np.isfinite(least_s)] = 0.0  # no kind can run it: it is late, whatever follows
-        for i in order[::-1]:
-            mine = after[i][~late[after[i]]]
-            if mine.size:
-                to_s[i] = min(to_s[i], float((to_s[mine] - least_s[mine]).min()))
-    return Windows(from_s, to_s, short_s, late, ended_s(slice(None)))
-
-
-def _late(ended_s: Floats, to_s: Floats | float) -> Bools:
-    """Tell what cannot end by a time; rounding is no excuse to reject."""
-    return np.asarray(~(ended_s <= np.asarray(to_s) * (1.0 + 1e-12)))
-
-
-def _ready_s(platform: Platform, kind: int) -> float:
-    """When the first server with a kind can be awake; infinite without one."""
-    first_s = np.where(platform.initially_on, 0.0, platform.wake_s)
-    return float(first_s[platform.server[platform.kind == kind]].min(initial=np.inf))
-
-
-def _neighbours(problem: Problem, *, backwards: bool = False) -> list[Ints]:
-    """Tasks after each task, or before it."""
-    edges, n = problem.edges, len(problem.tasks)
-    ends = (edges.after, edges.before) if backwards else (edges.before, edges.after)
-    order = np.argsort(ends[0], kind="stable")
-    first = np.searchsorted(ends[0][order], np.arange(n + 1))
-    return [ends[1][order[first[i] : first[i + 1]]] for i in range(n)]
-
-
 def _jobs(
     problem: Problem, task: Ints, windows: Windows, frontiers: list[Frontier]
 ) -> tuple[Records, Ints, Ints]:
@@ -249,28 +194,6 @@ def _jobs(
         after_end=after_first[1:],
     )
     return jobs, before, after
-
-
-def job_edges(problem: Problem, task: Ints) -> tuple[Ints, Ints]:
-    """Edges between jobs (before, after); those through tasks without work are drawn through."""
-    n = len(problem.tasks)
-    job = np.full(n, -1)
-    job[task] = np.arange(task.size)
-    pairs = set(zip(problem.edges.before.tolist(), problem.edges.after.tolist(), strict=True))
-    idle = np.flatnonzero(problem.tasks.scale == 0.0)
-    if pairs and idle.size:
-        into, out = _neighbours(problem, backwards=True), _neighbours(problem)
-        behind = {int(i): set(into[i].tolist()) for i in idle}
-        for i in problem.edges.order(n):
-            if problem.tasks.scale[i] == 0.0:
-                jobs = {j for j in behind[int(i)] if problem.tasks.scale[j] > 0.0}
-                for j in behind[int(i)] - jobs:
-                    jobs |= behind[j]
-                behind[int(i)] = jobs
-                pairs |= {(j, int(k)) for j in jobs for k in out[i]}
-    kept = [(job[a], job[b]) for a, b in sorted(pairs) if job[a] >= 0 and job[b] >= 0]
-    ends = np.array(kept, np.int64).reshape(-1, 2)
-    return np.ascontiguousarray(ends[:, 0]), np.ascontiguousarray(ends[:, 1])
 
 
 def _ranges(of: Ints, values: Ints, n: int) -> tuple[Ints, Ints]:
@@ -382,84 +305,3 @@ def _ends_per_server(platform: Platform, per_chip: Floats) -> tuple[Floats, Floa
     """Least and most of a column of chips on each server (s,)."""
     first = np.searchsorted(platform.chip_server, np.arange(platform.server_count))
     return np.minimum.reduceat(per_chip, first), np.maximum.reduceat(per_chip, first)
-
-
-def _curves(problem: Problem, task: Ints) -> tuple[Records, Records, Ints, Floats]:
-    """Curves of the applications in use on each kind, their entries, and each job's (n, kinds).
-
-    And the least power of each curve.
-    """
-    from downclock.planners.cluster.known.kernels.model import CURVE, ENTRY, records
-
-    used, place = np.unique(problem.tasks.application[task], return_inverse=True)
-    kinds = problem.platform.kinds
-    samples = int(np.clip(ENTRIES // max(1, used.size * len(kinds)), 24, SAMPLES))
-    curve = np.full((task.size, len(kinds)), -1)
-    found: list[tuple[Floats, Floats, Floats, bool, bool]] = []
-    least_w: list[float] = []
-    for k, kind in enumerate(kinds):
-        unit = frontier(problem.library, kind.name, kind.clocks, used, np.ones(used.size))
-        row, power_w = np.full(used.size, -1), _least_w(unit)
-        for i, entries in _entries(unit, kind, samples).items():
-            row[i] = len(found)
-            found.append(entries)
-            least_w.append(float(power_w[i]))
-        curve[:, k] = row[place.reshape(-1)]
-    end = np.cumsum([each[0].size for each in found], dtype=np.int64)
-    smooth, sampled = [each[3] for each in found], [each[4] for each in found]
-    time_s, energy_j, clock_s = (
-        np.concatenate([np.empty(0), *(each[c] for each in found)]) for c in range(3)
-    )
-    return (
-        records(
-            CURVE, end.size, first=np.append(0, end)[:-1], end=end, smooth=smooth, sampled=sampled
-        ),
-        records(ENTRY, time_s.size, time_s=time_s, energy_j=energy_j, clock_s=clock_s),
-        curve,
-        np.array(least_w),
-    )
-
-
-def _least_w(unit: Frontier) -> Floats:
-    """Least power of each row at any clock (n,); NaN where it cannot run."""
-    with np.errstate(invalid="ignore"):
-        least_w = unit.e_max_time_j / unit.t_max_s
-    offset, rung_s, rung_j = unit.ladder()
-    rows = np.flatnonzero(np.diff(offset))
-    if rows.size:
-        least_w[rows] = np.minimum.reduceat(rung_j / rung_s, offset[rows])
-    return least_w
-
-
-def _entries(
-    unit: Frontier, kind: Kind, samples: int
-) -> dict[int, tuple[Floats, Floats, Floats, bool, bool]]:
-    """Times, energies and clocks × time of each application of a kind, and whether it is smooth."""
-    from downclock.power.kernels.ladder import lower_hull
-
-    offset, rung_s, rung_j = unit.ladder()
-    mixes = kind.clock == "free"
-    kept = lower_hull(offset, rung_s, rung_j) if mixes else np.ones(rung_s.size, np.bool_)
-    longest_s = unit.cheapest(-kind.idle_w).time_s
-    found = {}
-    for i in np.flatnonzero(np.isfinite(unit.t_min_s)):
-        mine = np.arange(offset[i], offset[i + 1])
-        if mine.size:
-            mine = mine[kept[mine]]
-            useful = _falling(rung_j[mine] - kind.idle_w * rung_s[mine])
-            time_s, joules = rung_s[mine][useful], rung_j[mine][useful]
-        else:
-            ratio = max(1.0, longest_s[i] / unit.t_min_s[i])
-            time_s = unit.t_min_s[i] * ratio ** np.linspace(0.0, 1.0, samples)
-            time_s = time_s if ratio > 1.0 + 1e-9 else time_s[:1]
-            joules = unit.at(time_s, np.full(time_s.size, i)).energy_j
-        core = unit.at(time_s, np.full(time_s.size, i)).points[:, 0]
-        sampled = not mine.size
-        found[int(i)] = (time_s, joules, core * time_s, sampled or mixes, sampled)
-    return found
-
-
-def _falling(values: Floats) -> Bools:
-    """Mark values below all before them."""
-    least = np.minimum.accumulate(values)
-    return np.append(True, values[1:] < least[:-1])

@@ -1,4 +1,4 @@
-"""Starts and run times chosen together by a linear program, where prices are flat.
+"""Starts and run times chosen together by a linear program, as if prices were flat.
 
 The search moves one job at a time; a server that could fall asleep sooner if all of its jobs ran a
 little faster is beyond it. Here every job keeps its server, its processors and its neighbours on
@@ -43,6 +43,7 @@ class _Times:
     board: Board
     placed: Ints  # jobs
     links: tuple[Ints, Ints]  # (before, after) jobs on one processor or along an edge
+    windows: tuple[Floats, Floats]  # (n,) earliest start and latest end of each job
     start: Ints  # (n,) column of each job's start
     first: Ints  # (n + 1,) run times of each job
     mixed: Ints  # columns of them
@@ -50,7 +51,7 @@ class _Times:
 
     @classmethod
     def of(cls, question: Question, board: Board, job: Ints, processor: Ints) -> _Times:
-        runs, jobs = board.place.runs, question.jobs
+        runs = board.place.runs
         placed = np.flatnonzero(runs.kind >= 0)
         program, count = Program(), runs.size
         start = np.full(count, -1)
@@ -58,12 +59,14 @@ class _Times:
         first, time_s, cost = _run_times(question, board, placed)
         mixed = program.columns(cost)
         links = _links(question, board, job, processor)
-        model = cls(program, question, board, placed, links, start, first, mixed, time_s)
+        windows = _windows(question, board)
+        model = cls(program, question, board, placed, links, windows, start, first, mixed, time_s)
         once = program.rows(placed.size, 1.0, 1.0)
         program.put(once[np.searchsorted(placed, model._owner())], mixed, 1.0)
-        model._between(np.full(placed.size, -1), placed, jobs.from_s[placed])
-        bounded = placed[np.isfinite(jobs.to_s[placed])]
-        model._between(bounded, np.full(bounded.size, -1), -jobs.to_s[bounded])
+        from_s, to_s = windows
+        model._between(np.full(placed.size, -1), placed, from_s[placed])
+        bounded = placed[np.isfinite(to_s[placed])]
+        model._between(bounded, np.full(bounded.size, -1), -to_s[bounded])
         model._between(*links, np.zeros(links[0].size))
         model._servers()
         return model
@@ -94,7 +97,8 @@ class _Times:
 
         question, program, runs = self.question, self.program, self.board.place.runs
         who, from_s, _ = awake_times(question, self.board)
-        servers, rate = question.servers[who], question.tariff[1, 0]
+        servers = question.servers[who]
+        rate = question.tariff[1::2, 0][servers.zone]
         last = np.append(who[1:] != who[:-1], True)
         stays = servers.begins_on & (from_s == 0.0) & np.append(True, who[1:] != who[:-1])
         sleep = np.where(last, servers.sleep_w, 0.0)
@@ -132,18 +136,24 @@ class _Times:
         length_s = np.bincount(self._owner(), x[self.mixed] * self.time_s, runs.size).astype(float)
         start_s = np.zeros(runs.size)
         start_s[self.placed] = x[self.start[self.placed]] * UNIT_S
-        runs = in_turn(question, runs, start_s, length_s, self.links)
+        runs = in_turn(question, runs, self.windows, start_s, length_s, self.links)
         return None if runs is None else Placement(runs, self.board.place.held)
 
 
 def in_turn(
-    question: Question, runs: Records, start_s: Floats, length_s: Floats, links: tuple[Ints, Ints]
+    question: Question,
+    runs: Records,
+    windows: tuple[Floats, Floats],
+    start_s: Floats,
+    length_s: Floats,
+    links: tuple[Ints, Ints],
 ) -> Records | None:
     """Runs with times (n,) that keep what a program keeps nearly; None where one gets too short.
 
     Args:
         question: the jobs.
         runs: where they run; what is not placed stays so.
+        windows: earliest starts and latest ends.
         start_s: wanted.
         length_s: wanted.
         links: (before, after) jobs, the second of which begins when the first has ended.
@@ -155,12 +165,27 @@ def in_turn(
         if runs[job].kind < 0:
             continue
         spec, curve = question.jobs[job], question.curves[question.curve[job, runs[job].kind]]
-        at_s = max([start_s[job], spec.from_s, *(runs[i].end_s for i in before.get(int(job), ()))])
-        runs[job].start_s, runs[job].end_s = at_s, min(at_s + length_s[job], spec.to_s)
+        from_s, to_s = windows[0][job], windows[1][job]
+        at_s = max([start_s[job], from_s, *(runs[i].end_s for i in before.get(int(job), ()))])
+        runs[job].start_s, runs[job].end_s = at_s, min(at_s + length_s[job], to_s)
         shortest_s = question.entries[curve.first].time_s * spec.scale
         if runs[job].end_s - at_s < shortest_s * (1.0 - 1e-9):
             return None
     return runs
+
+
+def _windows(question: Question, board: Board) -> tuple[Floats, Floats]:
+    """Earliest starts and latest ends (n,): no job moves across a downtime of its servers."""
+    runs, down = board.place.runs, question.down
+    from_s, to_s = question.jobs.from_s.copy(), question.jobs.to_s.copy()
+    for job, server in zip(*_held(question, board), strict=True) if down.size else ():
+        spec = question.servers[server]
+        for gone_s, back_s in down[spec.down_first : spec.down_end]:
+            if back_s <= runs.start_s[job]:
+                from_s[job] = max(from_s[job], back_s)
+            else:
+                to_s[job] = min(to_s[job], gone_s)
+    return from_s, to_s
 
 
 def _held(question: Question, board: Board) -> tuple[Ints, Ints]:

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from downclock.kernels.compiling import at_once
-from downclock.planners.cluster.known.bounds import is_flat, is_small, prove
+from downclock.kernels.compiling import at_once, available
+from downclock.planners.cluster.known.bounds import is_small, prove
 from downclock.planners.cluster.known.judge import Judged, judged
 from downclock.planners.cluster.known.question import (
     ENERGY,
     KnownQuestion,
     ask,
+    at_one_price,
     require_known,
 )
 from downclock.planners.cluster.known.write import placement_of, processors_of, written
@@ -42,9 +43,12 @@ WARM = 25_000
 """Places tried for each job from which on the search begins as hot as it may; less begins cooler,
 as there is no time to cool down."""
 
-SLICE, STEPS, PATIENCE, PLAIN = 20_000, 10, 40_000, 4_000
-"""Places tried before somebody may interrupt, the fewest steps in which the search cools down,
-places that are worth compiling for, and those that take a second where nothing is compiled."""
+SLICE, STEPS, PATIENCE = 20_000, 10, 40_000
+"""Places tried before somebody may interrupt, the fewest steps in which the search cools down, and
+places that are worth compiling for."""
+
+PLAIN, PLAIN_JOBS = 4_000, 20
+"""Places that take a second where nothing is compiled, and jobs up to which that is enough."""
 
 
 def _trials_a_second(jobs: int) -> int:
@@ -52,10 +56,13 @@ def _trials_a_second(jobs: int) -> int:
 
 
 def usual_effort(jobs: int) -> float:
-    """A second where the search is compiled; else what it does in about as long without."""
+    """A second where the search is compiled; else what it does in about as long without.
+
+    More than a few jobs take longer than that to be placed once: then it is compiled.
+    """
     from downclock.planners.cluster.known.kernels.search import search_on
 
-    if getattr(search_on, "is_ready", False):
+    if getattr(search_on, "is_ready", False) or (jobs > PLAIN_JOBS and available()):
         return 1.0
     return min(1.0, PLAIN / _trials_a_second(max(jobs, 1)))
 
@@ -139,7 +146,7 @@ class Searching:
         from downclock.planners.cluster.known.kernels.model import new_placement
 
         jobs = self.asked.task.size
-        rounds = ROUNDS if self._retimes() else 1
+        rounds = 1 if self._level() is None else ROUNDS
         trials = int(effort * _trials_a_second(jobs)) // rounds
         if not jobs:
             return
@@ -186,22 +193,22 @@ class Searching:
         go_on = np.empty(0, np.int64)
         search_on(self.asked.columns, self.search, self.search.best, go_on, trials, cooled)
 
-    def _retimes(self) -> bool:
-        """Whether times can be chosen together: a joule is always worth the same, no limit is set.
+    def _level(self) -> KnownQuestion | None:
+        """The question for which times can be chosen together; None where that is none.
 
-        If not, to pause would only mean to heat up again.
+        Then to pause would only mean to heat up again.
         """
-        few = self.asked.task.size <= MOST_RETIMED
-        return few and is_flat(self.asked) and not self.problem.platform.limits
+        return at_one_price(self.asked) if self.asked.task.size <= MOST_RETIMED else None
 
     def _retime(self) -> None:
-        """Choose all times together."""
+        """Choose all times together; what breaks a cap then does not become the best plan."""
         from downclock.planners.cluster.known.retime import retimed
 
-        if not self._retimes():
+        level = self._level()
+        if level is None:
             return
-        question = self.asked.columns
-        rows = processors_of(self.problem, question, self.search.board.place, whole=True)
-        better = retimed(question, self.search.board, *rows)
+        place = self.search.board.place
+        rows = processors_of(self.problem, self.asked.columns, place, whole=True)
+        better = retimed(level.columns, self.search.board, *rows)
         if better is not None:
             self._begin(better)

@@ -3,27 +3,22 @@
 Look at a schedule every so many seconds, from a first moment that is drawn: on average each job is
 seen as often as it is long, each awake server as often as it is awake, and wakes in between are at
 least what is awake more. A job is seen in a row of moments. So the average of all that can be seen
-solves a program with a column for each first moment and number of moments of a job, in which what
-is awake holds what is seen, no job is seen before those ahead of it have been, and no cap is passed
-on average between two moments. Between two steps of the price a joule counts at the lower. Jobs
-that run in pieces are not bound by it.
+solves a program that says what part of each job has been seen by a moment, and what part is seen
+no more, in which what is awake holds what is seen, no job is seen before those ahead of it have
+been, and no cap is passed on average between two moments. Between two steps of the price a joule
+counts at the lower. Jobs that run in pieces are not bound by it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from downclock.planners.cluster.known.bins_bound import least_rates
 from downclock.planners.cluster.known.hulls import Hulls, hulls
-from downclock.planners.cluster.known.limited import (
-    add_caps,
-    between_downtimes,
-    draws_too_much,
-    open_s,
-)
+from downclock.planners.cluster.known.limited import add_caps, open_s
+from downclock.planners.cluster.known.places import Pairs, counts_when, is_spread
 from downclock.planners.cluster.known.program import Program
 from downclock.planners.cluster.known.question import KnownQuestion, lead_of, sizes_of
 from downclock.units import Floats, Ints
@@ -31,10 +26,10 @@ from downclock.units import Floats, Ints
 if TYPE_CHECKING:
     from downclock.planners.cluster.known.kernels.model import Question
 
-STEPS_S = (300.0, 450.0, 600.0, 900.0, 1200.0, 1800.0, 2700.0, 3600.0)
+STEPS_S = (150.0, 200.0, 300.0, 450.0, 600.0, 900.0, 1200.0, 1800.0, 2700.0, 3600.0)
 """Seconds between two looks; the first that makes few enough columns is used."""
 
-SAFE = 1e-6
+SAFE = 5e-7
 """Relative tolerance of the solver that is taken off its optimum."""
 
 
@@ -46,80 +41,54 @@ def start_bound(asked: KnownQuestion, *, columns: int) -> float:
         columns: most columns of the program; 0 is returned where there would be more.
     """
     question, hull = asked.columns, hulls(asked.columns)
-    pairs = _Pairs.of(asked, hull)
-    if np.unique(pairs.job).size < question.jobs.size or not np.all(
-        np.isfinite(question.jobs.to_s)
-    ):
+    pairs = Pairs.of(asked, hull)
+    every = np.unique(pairs.job).size == question.jobs.size
+    if not every or is_spread(question) or not np.all(np.isfinite(question.jobs.to_s)):
         return 0.0
+    corners = np.diff(hull.first)[question.curve[pairs.job, pairs.kind]]
+    corners = corners if counts_when(question) else np.zeros_like(corners)
     for step_s in STEPS_S:
-        if pairs.columns(step_s) <= columns:
+        first, end, *_ = _looks(pairs, step_s)
+        if np.sum((end - first + 1) * (2 + corners)) <= columns:
             return _Model(question, hull, pairs, step_s).bound()
     return 0.0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Pairs:
-    """Every (job, group of equal servers, kind) that can be (p,), with its window and lengths."""
-
-    job: Ints
-    group: Ints
-    kind: Ints
-    from_s: Floats
-    to_s: Floats
-    short_s: Floats
-    long_s: Floats
-
-    @classmethod
-    def of(cls, asked: KnownQuestion, hull: Hulls) -> _Pairs:
-        question = asked.columns
-        jobs, sizes = question.jobs, sizes_of(question)
-        many = (question.groups.end - question.groups.first)[:, None] * sizes
-        enough = many[None] >= jobs.gang[:, None, None]
-        job, group, kind = np.nonzero((question.curve[:, None, :] >= 0) & enough)
-        lead = lead_of(question)[group]
-        curve, scale = question.curve[job, kind], jobs.scale[job]
-        from_s = np.maximum(jobs.from_s[job], np.where(lead.begins_on, 0.0, lead.wake_s))
-        short_s = hull.time_s[hull.first[curve]] * scale
-        from_s, to_s = between_downtimes(question, group, from_s, jobs.to_s[job], short_s)
-        long_s = np.minimum(hull.time_s[hull.first[curve + 1] - 1] * scale, to_s - from_s)
-        fits = from_s + short_s <= to_s * (1.0 + 1e-9)
-        fits &= ~draws_too_much(asked, job, group, kind)
-        columns = (job, group, kind, from_s, to_s, short_s, np.maximum(long_s, short_s))
-        return cls(*(column[fits] for column in columns))
-
-    def looks(self, step_s: float) -> tuple[Ints, Ints, Ints, Ints]:
-        """First and end of each window in moments, and the least and most moments of a run."""
-        first, end = np.floor(self.from_s / step_s), np.ceil(self.to_s / step_s)
-        least, most = np.floor(self.short_s / step_s), np.ceil(self.long_s / step_s)
-        found = (first, end, least, np.minimum(most, end - first))
-        a, b, c, d = (each.astype(np.int64) for each in found)
-        return a, b, c, d
-
-    def columns(self, step_s: float) -> int:
-        """How many ways to see a job there are."""
-        first, end, least, most = self.looks(step_s)
-        return int(np.sum((most - least + 1) * (end - first + 1 - (least + most) / 2)))
+def _looks(pairs: Pairs, step_s: float) -> tuple[Ints, Ints, Ints, Ints]:
+    """First and end of each window in moments, and the least and most moments of a run."""
+    first, end = np.floor(pairs.from_s / step_s), np.ceil(pairs.to_s / step_s)
+    least, most = np.floor(pairs.short_s / step_s), np.ceil(pairs.long_s / step_s)
+    found = (first, end, least, np.minimum(most, end - first))
+    a, b, c, d = (each.astype(np.int64) for each in found)
+    return a, b, c, d
 
 
 class _Model:
     """The program; what a joule is worth is ``rate`` (groups, moments)."""
 
-    def __init__(self, question: Question, hull: Hulls, pairs: _Pairs, step_s: float) -> None:
+    def __init__(self, question: Question, hull: Hulls, pairs: Pairs, step_s: float) -> None:
         self.question, self.pairs, self.step_s = question, pairs, step_s
         self.program, self.lead = Program(), lead_of(question)
         moments = int(np.ceil(question.jobs.to_s.max() / step_s))
         edge_s = step_s * np.arange(moments + 1.0)
         self.rate = least_rates(question.tariff, edge_s)[self.lead.zone]
         counts = (question.groups.end - question.groups.first).astype(float)
-        # a server sleeps before its last job whenever it is neither awake nor waking
-        awake_w = self.lead.up_w - self.lead.sleep_w
+        # a server sleeps before its last job whenever it is neither awake nor waking; where waking
+        # draws less than sleep does, sleep counts for as little
+        waking_w = self.lead.wake_j / np.where(self.lead.wake_s > 0.0, self.lead.wake_s, 1.0)
+        waking_w = np.where(self.lead.wake_s > 0.0, waking_w, np.inf)
+        self.sleep_w = np.minimum(self.lead.sleep_w, waking_w)
+        awake_w = self.lead.up_w - self.sleep_w
         limit = open_s(question, edge_s) / step_s
         self.awake = self.program.columns(awake_w[:, None] * self.rate * step_s, limit)
+        self.looks = _looks(pairs, step_s)
+        first, end, *_ = self.looks
+        self.place = np.cumsum(end - first + 1) - (end - first + 1) - first
+        self.begun, self.ended = self._courses()
         wakes = self._servers(counts)
-        ways = self._ways()
-        self._runs(hull, ways, self._hold(ways))
-        self._wake_for(ways, wakes, np.where(self.lead.begins_on, counts, 0.0))
-        self._in_turn(ways)
+        self._runs(hull, *self._hold())
+        self._wake_for(wakes, np.where(self.lead.begins_on, counts, 0.0))
+        self._in_turn()
 
     def _servers(self, counts: Floats) -> Ints:
         """Awake servers were woken, and are needed until their last job; return the wakes."""
@@ -128,15 +97,15 @@ class _Model:
         least = np.array(
             [self.rate[:, max(0, k - reach) : k + 1].min(1) for k in range(awake.shape[1])]
         ).T
-        wakes = program.columns((lead.wake_j - lead.sleep_w * lead.wake_s)[:, None] * least)
+        wakes = program.columns((lead.wake_j - self.sleep_w * lead.wake_s)[:, None] * least)
         rows = program.rows(counts.size, -np.where(lead.begins_on, counts, 0.0))
         program.put(rows, wakes[:, 0], 1.0)
         program.put(rows, awake[:, 0], -1.0)
         rows = program.rows(awake[:, 1:].size, 0.0).reshape(awake[:, 1:].shape)
         for columns, value in ((wakes[:, 1:], 1.0), (awake[:, 1:], -1.0), (awake[:, :-1], 1.0)):
             program.put(rows, columns, value)
-        if np.any(lead.sleep_w > 0.0):
-            needed = program.columns(lead.sleep_w[:, None] * self.rate * self.step_s)
+        if np.any(self.sleep_w > 0.0):
+            needed = program.columns(self.sleep_w[:, None] * self.rate * self.step_s)
             for later in (awake, needed[:, 1:]):
                 now = needed[:, : later.shape[1]]
                 rows = program.rows(now.size, 0.0).reshape(now.shape)
@@ -144,80 +113,86 @@ class _Model:
                 program.put(rows, later, -1.0)
         return wakes
 
-    def _ways(self) -> Ints:
-        """Ways to see a job (w, 4): its pair, first moment, number of moments, and the column.
+    def _courses(self) -> tuple[Ints, Ints]:
+        """What of each pair has been seen by a moment, and what is seen no more from it on.
 
-        One that is not seen at all runs between two moments; its first is the second of these.
+        A job that is never seen runs between two moments; both columns rise at the second. Column
+        of pair p at moment h: ``place[p] + h``, from the first moment of its window to the end.
         """
-        found = []
-        for p, (first, end, least, most) in enumerate(
-            zip(*self.pairs.looks(self.step_s), strict=True)
-        ):
-            for count in range(least, most + 1):
-                at = np.arange(first, end - count + 1)
-                found.append(np.column_stack([np.full(at.size, p), at, np.full(at.size, count)]))
-        ways = np.concatenate(found).astype(np.int64)
-        return np.column_stack([ways, self.program.columns(np.zeros(len(ways)))])
+        program, (first, end, least, most) = self.program, self.looks
+        pair = np.repeat(np.arange(first.size), end - first + 1)
+        at = np.arange(pair.size) - self.place[pair]
+        begun = program.columns(np.zeros(pair.size))
+        short = at < first[pair] + least[pair]
+        ended = program.columns(np.zeros(pair.size), np.where(short, 0.0, np.inf))
+        again = np.flatnonzero(at > first[pair])
+        for columns in (begun, ended):
+            rows = program.rows(again.size, 0.0)
+            program.put(rows, columns[again], 1.0)
+            program.put(rows, columns[again - 1], -1.0)
+        for length, sign in ((least, 1.0), (most, -1.0)):
+            since = np.flatnonzero(at - length[pair] >= first[pair])
+            rows = program.rows(since.size, 0.0)
+            program.put(rows, begun[since - length[pair[since]]], sign)
+            program.put(rows, ended[since], -sign)
+        rows = program.rows(first.size, 0.0, 0.0)
+        program.put(rows, begun[self.place + end], 1.0)
+        program.put(rows, ended[self.place + end], -1.0)
+        return begun, ended
 
-    def _hold(self, ways: Ints) -> tuple[Ints, Ints, Ints]:
-        """What is awake holds what is seen; return (pair, moment) of cells and how full they are.
+    def _put_seen(self, rows: Ints, cell: Ints, value: Floats | float) -> None:
+        """Write how often cells are seen into rows."""
+        self.program.put(rows, self.begun[cell], value)
+        self.program.put(rows, self.ended[cell], -np.asarray(value))
+
+    def _hold(self) -> tuple[Ints, Ints, Ints]:
+        """What is awake holds what is seen; return the cells: pair, moment and column of each.
 
         Each job alone, as what is awake may be part of a server, and all of them.
         """
         program, pairs, question = self.program, self.pairs, self.question
         groups, moments = self.awake.shape
-        row = np.repeat(np.arange(len(ways)), ways[:, 2])
-        begin = np.cumsum(ways[:, 2]) - ways[:, 2]
-        moment = ways[row, 1] + np.arange(row.size) - begin[row]
-        cells, cell = np.unique(ways[row, 0] * moments + moment, return_inverse=True)
-        pair, at = np.divmod(cells, moments)
-        there = program.columns(np.zeros(cells.size))
-        rows = program.rows(cells.size, 0.0, 0.0)
-        program.put(rows, there, -1.0)
-        program.put(rows[cell], ways[row, 3], 1.0)
+        first, end, *_ = self.looks
+        pair = np.repeat(np.arange(first.size), end - first)
+        at = np.arange(pair.size) - (np.cumsum(end - first) - (end - first) - first)[pair]
+        cell = self.place[pair] + at
         sizes, gang = sizes_of(question), question.jobs.gang[pairs.job]
         size = sizes[pairs.group, pairs.kind]
-        group, alone = pairs.group[pair], program.rows(cells.size, 0.0)
+        group, alone = pairs.group[pair], program.rows(cell.size, 0.0)
         program.put(alone, self.awake[group, at], 1.0)
-        program.put(alone, there, -(-(-gang // size))[pair].astype(float))
+        self._put_seen(alone, cell, -(-(-gang // size))[pair].astype(float))
         kinds = sizes.shape[1]
         holds = program.rows(groups * kinds * moments, 0.0).reshape(groups, kinds, moments)
         program.put(
             holds, np.repeat(self.awake[:, None], kinds, 1), sizes[:, :, None].astype(float)
         )
-        program.put(holds[group, pairs.kind[pair], at], there, -gang[pair].astype(float))
-        return pair, at, there
+        self._put_seen(holds[group, pairs.kind[pair], at], cell, -gang[pair].astype(float))
+        return pair, at, cell
 
-    def _runs(self, hull: Hulls, ways: Ints, cells: tuple[Ints, Ints, Ints]) -> None:
-        """Every job is done, in the time that it is seen: in each cell, where prices change."""
+    def _runs(self, hull: Hulls, seen: Ints, at: Ints, cell: Ints) -> None:
+        """Every job is done, in the time that it is seen: in each cell, where that counts."""
         question, pairs, program = self.question, self.pairs, self.program
-        jobs, (pair, at, there) = question.jobs, cells
-        if question.tariff.shape[1] == 1 and not question.caps.size:
-            pair, at = np.arange(pairs.job.size), np.zeros(pairs.job.size, np.int64)
-        cell, corner = hull.corners(question.curve[pairs.job, pairs.kind][pair])
-        of = pair[cell]
-        scale, gang = jobs.scale[pairs.job[of]], jobs.gang[pairs.job[of]]
-        own_w = self.lead.shared_w[pairs.group] - question.kinds.idle_w[pairs.kind]
-        time_s = hull.time_s[corner] * scale
-        joules = hull.energy_j[corner] * scale + own_w[of] * time_s
-        share = program.columns(gang * joules * self.rate[pairs.group[of], at[cell]])
+        pair, row = seen, np.arange(seen.size)
+        if not counts_when(question):
+            pair, at, row = np.arange(pairs.job.size), np.zeros(pairs.job.size, np.int64), seen
+        part, of, time_s, joules = pairs.works(question, hull, pair)
+        share = program.columns(joules * self.rate[pairs.group[of], at[part]])
         awake = (self.awake, np.full(self.awake.shape[1], self.step_s), self.step_s)
-        add_caps(program, question, awake, (share, pairs.group[of], at[cell], gang * joules))
-        once = program.rows(jobs.size, 1.0, 1.0)
+        add_caps(program, question, awake, (share, pairs.group[of], at[part], joules))
+        once = program.rows(question.jobs.size, 1.0, 1.0)
         program.put(once[pairs.job[of]], share, 1.0)
         same, long = program.rows(pairs.job.size, 0.0, 0.0), program.rows(pair.size, 0.0, 0.0)
         program.put(same[of], share, -1.0)
-        program.put(same[ways[:, 0]], ways[:, 3], 1.0)
-        program.put(long[cell], share, -time_s / self.step_s)
-        program.put(long[cells[0]] if pair.size < there.size else long, there, 1.0)
+        program.put(same, self.begun[self.place + self.looks[1]], 1.0)
+        program.put(long[part], share, -time_s / self.step_s)
+        self._put_seen(long[row], cell, 1.0)
 
-    def _wake_for(self, ways: Ints, wakes: Ints, on: Floats) -> None:
+    def _wake_for(self, wakes: Ints, on: Floats) -> None:
         """A server of a job is awake when its window begins, or wakes within it."""
-        program, pairs = self.program, self.pairs
-        first, end, *_ = pairs.looks(self.step_s)
+        program, pairs, (first, end, *_) = self.program, self.pairs, self.looks
         early = first == 0
         rows = program.rows(first.size, np.where(early, -on[pairs.group], 0.0))
-        program.put(rows[ways[:, 0]], ways[:, 3], -1.0)
+        program.put(rows, self.begun[self.place + end], -1.0)
         late = np.flatnonzero(~early)
         program.put(rows[late], self.awake[pairs.group[late], first[late] - 1], 1.0)
         size = end - first
@@ -225,60 +200,22 @@ class _Model:
         moment = np.arange(pair.size) + np.repeat(first - (np.cumsum(size) - size), size)
         program.put(rows[pair], wakes[pairs.group[pair], moment], 1.0)
 
-    def _in_turn(self, ways: Ints) -> None:
-        """A job that was seen by a moment has those ahead of it seen no more from then on."""
-        program, question, pairs = self.program, self.question, self.pairs
-        if not question.before.size:
-            return
-        jobs, (first, end, *_) = question.jobs, pairs.looks(self.step_s)
-        spans = _Spans.of(pairs.job, first - 1, end + 1)
-        job, last = pairs.job[ways[:, 0]], ways[:, 1] + ways[:, 2] - 1
-        begun = spans.sums(program, job, ways[:, 1], ways[:, 3])
-        ended = spans.sums(program, job, last, ways[:, 3])
+    def _in_turn(self) -> None:
+        """What was seen of a job by a moment has the jobs ahead of it seen no more from then on."""
+        program, question, (first, end, *_) = self.program, self.question, self.looks
+        jobs = question.jobs
+        mine = [np.flatnonzero(self.pairs.job == job) for job in range(jobs.size)]
         after = np.repeat(np.arange(jobs.size), jobs.before_end - jobs.before_first)
         for a, b in zip(question.before, after, strict=True):
-            at = np.arange(max(spans.first[[a, b]]), min(spans.end[[a, b]]))
-            rows = program.rows(at.size, -1.0)
-            program.put(rows, begun[spans.place(b, at + 1)], -1.0)
-            program.put(rows, ended[spans.place(a, at)], 1.0)
-            program.put(rows, ended[spans.place(a, spans.end[a])], -1.0)
+            at = np.arange(first[mine[b]].min(), min(end[mine[a]].max(), end[mine[b]].max()) + 1)
+            rows = program.rows(at.size, 0.0)
+            for pairs, columns, value in ((mine[b], self.begun, -1.0), (mine[a], self.ended, 1.0)):
+                for p in pairs:
+                    since = np.flatnonzero(at >= first[p])
+                    column = self.place[p] + np.minimum(at[since], end[p])
+                    program.put(rows[since], columns[column], value)
 
     def bound(self) -> float:
         """Solve it."""
-        if np.any(self.lead.wake_j < self.lead.sleep_w * self.lead.wake_s):
-            return 0.0
         found = self.program.solve(interior=True)
         return 0.0 if found.x is None else max(0.0, float(found.fun) * (1.0 - SAFE))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Spans:
-    """Moments of each job's window (n,), and where sums over them are kept."""
-
-    first: Ints
-    end: Ints
-
-    @classmethod
-    def of(cls, job: Ints, first: Ints, end: Ints) -> _Spans:
-        """Windows of jobs that hold those of their pairs."""
-        low, high = np.full(job.max() + 1, first.max()), np.zeros(job.max() + 1, np.int64)
-        np.minimum.at(low, job, first)
-        np.maximum.at(high, job, end)
-        return cls(low, high)
-
-    def place(self, job: Ints, moment: Ints) -> Ints:
-        """Where the sum over the moments before one is kept."""
-        size = self.end - self.first + 1
-        begin = np.cumsum(size) - size - self.first
-        return np.asarray(begin[job] + np.clip(moment, self.first[job], self.end[job]))
-
-    def sums(self, program: Program, job: Ints, moment: Ints, column: Ints) -> Ints:
-        """Add columns that are the sums of others over the moments before each."""
-        begins = np.zeros(int(np.sum(self.end - self.first + 1)), np.bool_)
-        begins[self.place(np.arange(self.first.size), self.first)] = True
-        sums = program.columns(np.zeros(begins.size), np.where(begins, 0.0, 1.0))
-        rows = program.rows(begins.size, 0.0, 0.0)
-        program.put(rows, sums, 1.0)
-        program.put(rows[~begins], sums[~begins] - 1, -1.0)
-        program.put(rows[self.place(job, moment + 1)], column, -1.0)
-        return sums

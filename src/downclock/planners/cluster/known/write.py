@@ -158,7 +158,8 @@ def _outcomes(problem: Problem, asked: KnownQuestion, place: Placement) -> Outco
     lost[asked.task[place.runs.kind < 0]] = True
     status[problem.edges.reach(len(tasks), np.flatnonzero(lost))] = REJECTED
     orphans = problem.edges.after[status[problem.edges.before] == REJECTED]
-    reason[lost] = "no plan was found that does it beside the others in time"
+    cap = " under the cap on power" if problem.platform.limits.has_cap else ""
+    reason[lost] = f"no plan was found that does it beside the others in time{cap}"
     view = View(problem)
     view.tasks.add(tasks, np.arange(len(tasks)))
     for task in np.flatnonzero(asked.hopeless):

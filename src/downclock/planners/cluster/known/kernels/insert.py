@@ -15,8 +15,8 @@ from downclock.kernels.compiling import inner
 from downclock.planners.cluster.known.kernels.board import awake_added, run_value
 from downclock.planners.cluster.known.kernels.caps import has_power, run_w
 from downclock.planners.cluster.known.kernels.gaps import is_busy, step_at
-from downclock.planners.cluster.known.kernels.lengths import ROUNDING, best_length_s
-from downclock.planners.cluster.known.kernels.luck import draw_below
+from downclock.planners.cluster.known.kernels.lengths import ROUNDING, best_length_s, slower_s
+from downclock.planners.cluster.known.kernels.luck import draw, draw_below
 from downclock.planners.cluster.known.kernels.model import ANCHORS, Board, Floats, Question, Records
 from downclock.planners.cluster.known.kernels.tariff import piece_of
 
@@ -26,15 +26,13 @@ STEPS = 48
 SERVERS = 12
 """Busy servers tried for a job, drawn where there are more."""
 
-AHEAD = 3
-"""Edges after a start at which a run may end."""
-
 TARIFF_STEPS = 6
 """Steps of the price tried within a free time."""
 
-FILL_FROM, PAY_FROM, FILL_TO, PAY_TO, EDGE = 0, 1, 2, 3, 4
+FILL_FROM, PAY_FROM, FILL_TO, PAY_TO, EDGE, SLOW = 0, 1, 2, 3, 4, 7
 """Runs from an anchor on or up to it: that fill the room, or that pay for the awake server (odd);
-and, from `EDGE` on, runs from it that end by one of the next edges."""
+from `EDGE` on, runs from it that end by one of the next edges; and, where power is capped, the
+slowest run from it (`SLOW`) and one that is drawn."""
 
 
 class Ask(NamedTuple):
@@ -99,7 +97,7 @@ def _limit_s(
     anchors_s: Floats, edges: int, anchor_s: float, choice: int, since_s: float, until_s: float
 ) -> float:
     """Return the time that a run may reach from an anchor by a choice; itself: there is none."""
-    if choice < FILL_TO:
+    if choice < FILL_TO or choice >= SLOW:
         return until_s
     if choice < EDGE:
         return since_s if anchor_s < np.inf else anchor_s
@@ -162,14 +160,18 @@ def _between(
     count, edges = _anchors(tariff, board, profile, since_s, until_s)
     anchors_s = board.anchor_s
     for i in range(count):
-        for choice in range(EDGE + AHEAD):
+        for choice in range(SLOW + (2 if question.caps.size else 0)):
             anchor_s = anchors_s[i]
             limit_s = _limit_s(anchors_s, edges, anchor_s, choice, since_s, until_s)
             room_s = abs(limit_s - anchor_s)
             if not room_s > 0.0:
                 continue
             price_w = server.shared_w - idle_w + (host_w if choice % 2 and choice < EDGE else 0.0)
-            length_s = best_length_s(entries, curve, job.scale, room_s, price_w)
+            if choice < SLOW:
+                length_s = best_length_s(entries, curve, job.scale, room_s, price_w)
+            else:
+                part = 1.0 if choice == SLOW else draw(board.tally)
+                length_s = slower_s(entries, curve, job.scale, room_s, part)
             if length_s <= 0.0:
                 continue
             back = FILL_TO <= choice < EDGE

@@ -68,6 +68,19 @@ def best_length_s(
 
 
 @inner
+def slower_s(entries: Records, curve: Records, scale: float, room_s: float, part: float) -> float:
+    """Return a run time of at most ``room_s``, from the fastest (0) to the slowest (1); -1: none.
+
+    Slow clocks draw the least, whatever energy they take in the end.
+    """
+    room = room_s / scale
+    if entries[curve.first].time_s > room * (1.0 + ROUNDING):
+        return -1.0
+    last = _entry(entries, curve, room)
+    return entries[curve.first + int(part * (last - curve.first) + 0.5)].time_s * scale
+
+
+@inner
 def _worth_slowing(entries: Records, curve: Records, price_w: float) -> int:
     """Return the last entry of a convex curve up to which each step saves its time's price."""
     low, high = curve.first, curve.end - 1

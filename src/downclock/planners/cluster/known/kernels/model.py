@@ -38,7 +38,7 @@ CURVE: dict[str, type] = {
     "smooth": bool,  # every time between two entries is reached too, on the straight line
     "sampled": bool,  # or a little below it: entries are points of a continuous curve
 }
-ENTRY: dict[str, type] = {  # of a unit of work; energy less idle power × time falls along a curve
+ENTRY: dict[str, type] = {  # of a unit of work, fastest first
     "time_s": float,
     "energy_j": float,
     "clock_s": float,  # core clock × time

@@ -41,6 +41,9 @@ HEAT = 1.2
 HURRY = 4.0
 """Parts of a server that a move counts a running processor for beside its own, at most."""
 
+DAWDLE = 2.0
+"""Processors' parts of a cap that a move counts a running processor for less, at most."""
+
 
 @inner
 def _keep_best(question: Question, search: Search) -> bool:
@@ -186,6 +189,19 @@ def _awake_w(question: Question) -> float:
 
 
 @inner
+def _hurry_w(question: Question, lean: float) -> float:
+    """Return what a move counts a running processor for, by how it leans (-1 to 1).
+
+    Where cheap hours are scarce who runs fast leaves room, where power is who runs slowly does.
+    """
+    if lean > 0.0:
+        return lean * HURRY * _awake_w(question) if question.tariff.shape[1] > 1 else 0.0
+    if not question.caps.size:
+        return 0.0
+    return lean * DAWDLE * question.caps[0].cap_w / question.capacity.sum()
+
+
+@inner
 def _usual_part(question: Question) -> float:
     """Return the part of all work that a job has, one drawn by its work: many are next to none."""
     total, squares = 0.0, 0.0
@@ -208,8 +224,10 @@ def _move(question: Question, search: Search, slack: float) -> None:
     most = int(part * part * min(WHOLE if way == FAMILY else MOST, question.jobs.size))
     take_some(question, search, way, most)
     wake_share = draw(tally) if draw(tally) < 0.5 else 1.0
-    if question.tariff.shape[1] > 1:  # cheap hours are scarce: who runs fast leaves room
-        tally[0].hurry_w = max(0.0, HURRY * (2.0 * draw(tally) - 1.0)) * _awake_w(question)
+    if question.tariff.shape[1] > 1 or question.caps.size:
+        lean = 2.0 * draw(tally) - 1.0
+        scarce = lost > 0 and question.caps.size > 0
+        tally[0].hurry_w = _hurry_w(question, -abs(lean) if scarce else lean)
     order = _order(question, search, way == FAMILY and draw(tally) < 0.5)
     settle_all(question, search, order, wake_share)
     more = slack if lost == 0 else 0.0

@@ -9,7 +9,7 @@ from downclock.planners.cluster.known.kernels.board import awake_added, run_valu
 from downclock.planners.cluster.known.kernels.caps import has_power, has_power_together, run_w
 from downclock.planners.cluster.known.kernels.gaps import is_down, step_at
 from downclock.planners.cluster.known.kernels.insert import Ask, Offer
-from downclock.planners.cluster.known.kernels.lengths import best_length_s
+from downclock.planners.cluster.known.kernels.lengths import best_length_s, slower_s
 from downclock.planners.cluster.known.kernels.luck import draw_below
 from downclock.planners.cluster.known.kernels.model import Board, Floats, Ints, Question, Records
 
@@ -82,19 +82,20 @@ def best_span(question: Question, board: Board, ask: Ask, offer: Offer) -> Offer
             server = board.profiles[draw_below(board.tally, board.tally[0].busy)].busy_server
             step = draw_below(board.tally, board.profiles[server].steps)
             anchor_s = board.time_s[board.profiles[server].begin + step]
-        for choice in range(6):
-            begins = choice < 3
+        for choice in range(8 if question.caps.size else 6):
+            begins, way = choice % 2 == 0, choice // 2
             room_s = ask.to_s - anchor_s if begins else anchor_s - ask.from_s
             if not ask.from_s <= anchor_s <= ask.to_s or not room_s > 0.0:
                 continue
             if not begins and anchor_s == np.inf:
                 continue
-            price_w = (ask.wake_share * host_w if choice % 3 == 1 else 0.0) - idle_w
-            length_s = best_length_s(entries, curve, scale, room_s, price_w)
+            price_w = (ask.wake_share * host_w if way == 1 else 0.0) - idle_w
+            if way < 2:
+                length_s = best_length_s(entries, curve, scale, room_s, price_w)
+            else:  # the fastest, or where power is capped the slowest
+                length_s = slower_s(entries, curve, scale, room_s, way - 2.0)
             if length_s <= 0.0:
                 continue
-            if choice % 3 == 2:
-                length_s = entries[curve.first].time_s * scale
             start_s = anchor_s if begins else max(ask.from_s, anchor_s - length_s)
             end_s = min(ask.to_s, anchor_s + length_s) if begins else anchor_s
             cost = hold(question, board, ask, start_s, end_s)
