@@ -20,6 +20,7 @@ from downclock.planners.cluster.kernels.reserve import (
     NEVER,
     book,
     free_until_s,
+    group_of,
     is_wide,
     latest_start_s,
     natural_s,
@@ -102,15 +103,6 @@ def _servers_with(c: Cluster, k: int, many: int) -> Ints:
 
 
 @inner
-def _group_of(c: Cluster, j: int, k: int) -> int:
-    """Return the processors of kind ``k`` of server ``j``; -1: it has none."""
-    for g in range(c.servers.group_first[j], c.servers.group_end[j]):
-        if c.groups.kind[g] == k:
-            return int(g)
-    return -1
-
-
-@inner
 def _reserve_late(c: Cluster, i: int, k: int, now_s: float, many: int) -> bool:
     """Reserve on kind ``k`` as late as can be, on one of ``many`` servers.
 
@@ -119,7 +111,7 @@ def _reserve_late(c: Cluster, i: int, k: int, now_s: float, many: int) -> bool:
     if c.tally.priced[0] == 1:
         return _reserve_cheaply(c, i, k, now_s, many)
     for j in _servers_with(c, k, many):
-        g = _group_of(c, j, k)
+        g = group_of(c, j, k)
         if g < 0 or c.groups.up[g] < c.tasks.gang[i] or c.servers.works[j] == 0:
             continue
         start, length = _late_on(c, i, g, now_s)
@@ -132,14 +124,17 @@ def _reserve_late(c: Cluster, i: int, k: int, now_s: float, many: int) -> bool:
 
 @inner
 def soonest_place(
-    c: Cluster, i: int, now_s: float, hurry: bool, late: bool
+    c: Cluster, i: int, kind: int, now_s: float, hurry: bool, late: bool
 ) -> tuple[int, float, float]:
     """Return (group, start, length) where task ``i`` ends first, in time unless ``late``; -1: none.
 
-    At its fastest (``hurry``), or at the run time that it wants.
+    On one kind, or all (-1). At its fastest (``hurry``), or at the run time that it wants.
     """
     best, least, start_s, length_s = -1, np.inf, 0.0, -1.0
-    for g in c.pool_groups:
+    first, end = 0, c.pool_groups.size
+    if kind >= 0:
+        first, end = c.pools.first[kind], c.pools.end[kind]
+    for g in c.pool_groups[first:end]:
         j, row = c.groups.server[g], row_of(c, i, c.groups.kind[g])
         short = c.curves.rows.short_s[row]
         if not short < np.inf or c.servers.works[j] == 0 or c.groups.up[g] < c.tasks.gang[i]:
@@ -154,6 +149,15 @@ def soonest_place(
         if start >= 0.0 and start + length < least:
             best, least, start_s, length_s = g, start + length, start, length
     return best, start_s, length_s
+
+
+@inner
+def _reserve_soon(c: Cluster, i: int, kind: int, now_s: float, hurry: bool) -> bool:
+    """Reserve where task ``i`` ends first, in time; False: nowhere."""
+    g, start, length = soonest_place(c, i, kind, now_s, hurry, False)
+    if g >= 0:
+        reserve_at(c, i, g, start, length, 0)
+    return g >= 0
 
 
 @inner
@@ -188,7 +192,7 @@ def reserve_wide(c: Cluster, i: int, k: int, start_s: float, length_s: float, no
     for j in _servers_with(c, k, max(WIDE, 4 * need)):
         if need <= 0:
             break
-        g = _group_of(c, j, k)
+        g = group_of(c, j, k)
         if g < 0 or groups.up[g] == 0 or c.servers.works[j] == 0:
             continue
         if ready_s(c, j, now_s) > start_s:
@@ -269,7 +273,10 @@ def _reserve_on_kinds(c: Cluster, i: int, now_s: float, many: int) -> bool:
         if is_wide(c, i, k):
             if _reserve_wide_on(c, i, k, now_s, False):
                 return True
-        elif _reserve_late(c, i, k, now_s, many):
+            continue
+        if _reserve_late(c, i, k, now_s, many):
+            return True
+        if c.kinds.shape[1] > 1 and _reserve_soon(c, i, k, now_s, False):
             return True
     return False
 
@@ -281,12 +288,7 @@ def reserve(c: Cluster, i: int, now_s: float) -> bool:
         return True
     if c.servers.zone.size > NEAR and _reserve_on_kinds(c, i, now_s, c.servers.zone.size):
         return True
-    for hurry in (False, True):
-        g, start, length = soonest_place(c, i, now_s, hurry, False)
-        if g >= 0:
-            reserve_at(c, i, g, start, length, 0)
-            return True
-    return False
+    return _reserve_soon(c, i, -1, now_s, False) or _reserve_soon(c, i, -1, now_s, True)
 
 
 @inner
@@ -294,7 +296,7 @@ def reserve_anyhow(c: Cluster, i: int, now_s: float) -> bool:
     """Reserve for an accepted task, too late if need be; False: nothing works that could run it."""
     if reserve(c, i, now_s) or make_room(c, i, now_s):
         return True
-    g, start, length = soonest_place(c, i, now_s, True, True)
+    g, start, length = soonest_place(c, i, -1, now_s, True, True)
     if g >= 0:
         reserve_at(c, i, g, start, length, 0)
         return True

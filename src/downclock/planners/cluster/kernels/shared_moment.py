@@ -36,12 +36,14 @@ from downclock.planners.cluster.kernels.moment import (
     GONE,
     RETURNED,
     SERVER_GONE,
+    changes_way,
     come_by,
     is_full,
     next_s,
     real_end_s,
     tell_ends,
 )
+from downclock.planners.cluster.kernels.replan import remember
 from downclock.planners.cluster.kernels.reserve import (
     book,
     profile,
@@ -295,6 +297,8 @@ def _moment(c: Cluster, told: Ints, arrived: Ints, now_s: float) -> None:
     for i in arrived:
         c.tasks.status[i] = NEW
     for i in arrived:
+        if now_s > 0.0:
+            remember(c, i, now_s)
         arrive(c, i, now_s)
     for j in touched:
         fill(c, j, now_s)
@@ -322,7 +326,7 @@ def run_shared(
         now, first = next_s(c, ends, arrived, at), at
         if now == np.inf or now >= until_s:
             return at
-        if is_full(c):
+        if is_full(c) or changes_way(c, arrived, at, now):
             return at
         m, at = tell_ends(c, ends, told, now), come_by(c, arrived, at, now)
         before = c.tally.starts[0]
@@ -335,7 +339,7 @@ def run_shared(
 @compiled
 def share(c: Cluster, now_s: float) -> None:
     """Begin to keep reservations: queues, and what runs, become reservations as planned."""
-    c.tally.shared[0], c.tally.settled[0], c.tally.mean_s[0] = 1, 0, 0.0
+    c.tally.settled[0], c.tally.mean_s[0] = 0, 0.0
     group = np.empty(c.processors.kind.size, np.int64)
     for g in range(c.groups.server.size):
         for lane in range(c.groups.first[g], c.groups.end[g]):
