@@ -212,7 +212,7 @@ class ClusterPolicy:
 
     def _way(self, state: State, view: View, new: Ints, now_s: float) -> int:
         """How to plan from now on: ``shared`` of the board's tally."""
-        from downclock.planners.cluster.kernels.moment import other_way
+        from downclock.planners.cluster.kernels.play import other_way
 
         board, tally = state.board, state.board.tally[0]
         if tally["shared"] == 1 or is_shared(board, new).any():
@@ -318,15 +318,13 @@ class ClusterPolicy:
 
         ``batch``: these are all tasks that there are.
         """
-        from downclock.planners.cluster.kernels.moment import MANY, follow, is_crowd, load, moment
-        from downclock.planners.cluster.kernels.shared_moment import shared_moment
+        from downclock.planners.cluster.kernels.moment import follow, load
+        from downclock.planners.cluster.kernels.play import MANY, is_crowd, moment
 
-        if state.board.tally["shared"][0]:
-            state.board.tally["closed"] |= batch
-            shared_moment(cluster, told, _by_deadline(state, new), now_s)
-            return
-        batch = batch and self.late and not state.board.tally["priced"][0]
-        worth = new.size >= MANY or bool(new.size and state.board.tally["settled"][0])
+        tally = state.board.tally
+        tally["closed"] |= batch and tally["shared"] > 0
+        batch = batch and self.late and not (tally["priced"][0] or tally["shared"][0])
+        worth = new.size >= MANY or bool(new.size and tally["settled"][0])
         if batch or (worth and is_crowd(cluster, new.size)):
             follow(cluster, told, now_s)
             told, packed = told[:0], self._packed(state, view, new, now_s, batch=batch)

@@ -125,15 +125,13 @@ class WholeRun:
 
     def _play_until(self, at: int, until_s: float) -> int:
         """Play moments before ``until_s``; return the next task to come."""
-        from downclock.planners.cluster.kernels.moment import is_full, run
-        from downclock.planners.cluster.kernels.shared_moment import run_shared
+        from downclock.planners.cluster.kernels.play import is_full, run
 
         if self._rests_until(at, until_s):
             return at
         while True:
-            play = run_shared if self.state.board.tally["shared"][0] else run
             cluster = self._chunk(self.order.size - at)
-            at += play(
+            at += run(
                 cluster, self.coming.work, self.policy.reserve, self.ends, self.order[at:], until_s
             )
             self._collect(cluster)

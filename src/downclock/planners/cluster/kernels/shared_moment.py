@@ -1,4 +1,4 @@
-"""What happens at one moment where gangs have come, and the loop that plays a run of moments.
+"""What happens at one moment where gangs have come.
 
 The same facts as in `moment`, on reservations instead of queues: ends free processors, which
 waiting tasks fill; what is due starts; what has lost its place gets another.
@@ -36,12 +36,6 @@ from downclock.planners.cluster.kernels.moment import (
     GONE,
     RETURNED,
     SERVER_GONE,
-    changes_way,
-    come_by,
-    is_full,
-    next_s,
-    real_end_s,
-    tell_ends,
 )
 from downclock.planners.cluster.kernels.replan import remember
 from downclock.planners.cluster.kernels.reserve import (
@@ -62,7 +56,7 @@ from downclock.planners.cluster.kernels.workflows import (
     reserve_again,
     wait_on,
 )
-from downclock.units import Floats, Ints
+from downclock.units import Ints
 
 
 @inner
@@ -291,8 +285,8 @@ def _idle_now(c: Cluster, j: int, now_s: float) -> None:
 
 
 @inner
-def _moment(c: Cluster, told: Ints, arrived: Ints, now_s: float) -> None:
-    """Do everything that happens at ``now_s``."""
+def shared_moment(c: Cluster, told: Ints, arrived: Ints, now_s: float) -> None:
+    """Do everything that happens at ``now_s`` where tasks have reservations."""
     touched, ready = _follow(c, told, now_s)
     for i in arrived:
         c.tasks.status[i] = NEW
@@ -308,32 +302,6 @@ def _moment(c: Cluster, told: Ints, arrived: Ints, now_s: float) -> None:
     for j in touched:
         _idle_now(c, j, now_s)
     _attend(c, now_s)
-
-
-@compiled
-def shared_moment(c: Cluster, told: Ints, arrived: Ints, now_s: float) -> None:
-    """Do everything that happens at ``now_s``; see `moment` for the codes in ``told`` (m, 3)."""
-    _moment(c, told, arrived, now_s)
-
-
-@compiled
-def run_shared(
-    c: Cluster, work: Floats, reserve: float, ends: Floats, arrived: Ints, until_s: float
-) -> int:
-    """Play moments while tasks arrive and end, as `moment.run` does."""
-    at, told = 0, np.empty((c.processors.kind.size, 3), np.int64)
-    while True:
-        now, first = next_s(c, ends, arrived, at), at
-        if now == np.inf or now >= until_s:
-            return at
-        if is_full(c) or changes_way(c, arrived, at, now):
-            return at
-        m, at = tell_ends(c, ends, told, now), come_by(c, arrived, at, now)
-        before = c.tally.starts[0]
-        _moment(c, told[:m], arrived[first:at], now)
-        for row in range(before, c.tally.starts[0]):
-            if c.tasks.place[c.starts.task[row]] == c.starts.processor[row]:
-                set_key(ends, 0, c.starts.processor[row], real_end_s(c, row, work, reserve))
 
 
 @compiled
