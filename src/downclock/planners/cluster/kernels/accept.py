@@ -12,6 +12,7 @@ import numpy as np
 from downclock.kernels.compiling import inner
 from downclock.kernels.least_tree import LARGEST
 from downclock.planners.cluster.kernels.board import Cluster, row_of
+from downclock.planners.cluster.kernels.flat import alone_s
 from downclock.planners.cluster.kernels.hurry import calm
 from downclock.planners.cluster.kernels.prices import cheapest_start_s, run_value
 from downclock.planners.cluster.kernels.queues import wait
@@ -33,10 +34,6 @@ from downclock.planners.cluster.kernels.reserve import (
 )
 from downclock.units import Floats, Ints
 
-PATIENCE, BUSY = 20.0, 1.25
-"""So many times its run time a task waits at most, however late its deadline is, on a cluster that
-sleeps; not at all where the part that is awake, so many times, is the whole."""
-
 NEAR, WIDE = 64, 1024
 """Servers, sleeping and awake, looked at for a reservation before all are; and for a gang of
 several."""
@@ -50,7 +47,8 @@ looked at to find them."""
 def _patience(c: Cluster, k: int) -> float:
     """Return how many times its run time a task may wait on kind ``k``: less as room is scarce."""
     awake = c.pools.awake[k] / max(c.pools.up[k], 1)
-    return PATIENCE * calm(c, k) * max(0.0, 1.0 - BUSY * awake) ** 2
+    weights = c.rules.weights
+    return weights.patience * calm(c, k) * max(0.0, 1.0 - weights.busy * awake) ** 2
 
 
 @inner
@@ -61,6 +59,8 @@ def _late_on(c: Cluster, i: int, g: int, now_s: float) -> tuple[float, float]:
     length = natural_s(c, i, k, begin)
     if length < 0.0:
         return NEVER, -1.0
+    if c.tally.shared[0] == 2:  # where nobody comes it hurries, alone on its server
+        length = alone_s(c, row_of(c, i, k), c.groups.server[g], length)
     latest = max(begin, min(c.tasks.deadline_s[i] - length, begin + _patience(c, k) * length))
     if c.tally.priced[0] == 1:
         latest = cheapest_start_s(c, g, begin, c.tasks.deadline_s[i], length)
