@@ -184,12 +184,14 @@ def _needed(c: Cluster, chosen: Ints, spare: int) -> int:
 
 
 @inner
-def reserve_wide(c: Cluster, i: int, k: int, start_s: float, length_s: float, now_s: float) -> bool:
-    """Reserve whole servers of kind ``k`` for a gang that no server holds; False: too few."""
+def whole_servers(
+    c: Cluster, i: int, k: int, start_s: float, length_s: float, now_s: float, servers: Ints
+) -> Ints:
+    """Return the groups of ``servers`` that a gang takes, as far as free; none: too few."""
     need, groups = c.tasks.gang[i], c.groups
     chosen, m = np.empty(need, np.int64), 0
     end = start_s + length_s
-    for j in _servers_with(c, k, max(WIDE, 4 * need)):
+    for j in servers:
         if need <= 0:
             break
         g = group_of(c, j, k)
@@ -201,16 +203,29 @@ def reserve_wide(c: Cluster, i: int, k: int, start_s: float, length_s: float, no
             chosen[m] = g
             m += 1
             need -= groups.up[g]
-    if need > 0:
-        return False
+    return chosen[:0] if need > 0 else chosen[: _needed(c, chosen[:m], -need)]
+
+
+@inner
+def reserve_whole(c: Cluster, i: int, chosen: Ints, start_s: float, length_s: float) -> None:
+    """Reserve groups as a whole for a gang, but for what it leaves of the last."""
     c.tasks.start_s[i], c.tasks.length_s[i], c.tasks.bound[i] = start_s, length_s, 0
     left = c.tasks.gang[i]
-    for b in range(_needed(c, chosen[:m], -need)):
-        book(c, i, chosen[b], min(left, groups.up[chosen[b]]), start_s, start_s + length_s)
-        left -= groups.up[chosen[b]]
-        set_attention(c, groups.server[chosen[b]])
+    for g in chosen:
+        book(c, i, g, min(left, c.groups.up[g]), start_s, start_s + length_s)
+        left -= c.groups.up[g]
+        set_attention(c, c.groups.server[g])
     wait(c, i)
-    return True
+
+
+@inner
+def reserve_wide(c: Cluster, i: int, k: int, start_s: float, length_s: float, now_s: float) -> bool:
+    """Reserve whole servers of kind ``k`` for a gang that no server holds; False: too few."""
+    servers = _servers_with(c, k, max(WIDE, 4 * c.tasks.gang[i]))
+    chosen = whole_servers(c, i, k, start_s, length_s, now_s, servers)
+    if chosen.size > 0:
+        reserve_whole(c, i, chosen, start_s, length_s)
+    return chosen.size > 0
 
 
 @inner

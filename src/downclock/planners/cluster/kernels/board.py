@@ -50,6 +50,8 @@ class Weights(NamedTuple):
         risk: by how much more than a hole a server that opens must be worth, for each processor
             that others are to fill: they may not come.
         go_on: a server that has ended goes on if that loses less than this part of a wake.
+        hand_over: a gang of several servers starts on those that have ended if they are at least
+            this part of what it needs.
         wary, most: how much tasks hurry for the chance that one finds no room, and at most.
         restless: how much less they wait for it.
     """
@@ -66,6 +68,7 @@ class Weights(NamedTuple):
     extend: float = 0.385
     risk: float = 0.375
     go_on: float = 0.217
+    hand_over: float = 0.5
     wary: float = 5.0
     most: float = 0.5
     restless: float = 10.0

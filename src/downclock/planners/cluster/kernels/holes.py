@@ -357,7 +357,7 @@ def open_for(c: Cluster, i: int, g: int, until_s: float, now_s: float) -> None:
 
 
 @inner
-def _start_wide(c: Cluster, i: int, now_s: float) -> None:
+def start_wide(c: Cluster, i: int, now_s: float) -> None:
     """Start a gang on the servers that it has reserved, once all are awake."""
     start, a = max(now_s, c.tasks.start_s[i]), c.tasks.booked[i]
     while a >= 0:
@@ -475,7 +475,7 @@ def due(c: Cluster, i: int, now_s: float) -> None:
     g = c.items.group[c.tasks.booked[i]]
     j = c.groups.server[g]
     if is_wide(c, i, c.groups.kind[g]):
-        _start_wide(c, i, now_s)
+        start_wide(c, i, now_s)
         return
     start = ready_s(c, j, now_s)
     if c.tasks.bound[i] == 1 and c.servers.awake[j] == 1:

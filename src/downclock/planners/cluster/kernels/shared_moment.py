@@ -20,6 +20,7 @@ from downclock.planners.cluster.kernels.board import (
     sleep,
     wake,
 )
+from downclock.planners.cluster.kernels.hand_over import hand_over
 from downclock.planners.cluster.kernels.holes import (
     due,
     fill,
@@ -224,7 +225,7 @@ def _follow(c: Cluster, told: Ints, now_s: float) -> tuple[Ints, Ints]:
 @inner
 def _rest(c: Cluster, j: int, now_s: float) -> None:
     """An awake server has nothing to run: it goes on, waits for what it has reserved, or sleeps."""
-    if goes_on(c, j, now_s):
+    if hand_over(c, j, now_s) or goes_on(c, j, now_s):
         return
     first = np.inf
     for g in range(c.servers.group_first[j], c.servers.group_end[j]):

@@ -1,0 +1,64 @@
+"""A gang of several servers takes over those that have nothing to do any more.
+
+It waits, with its own reservation on servers that sleep; on servers that would go to sleep it saves
+their next wakes, and its start is only pulled forward.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from downclock.kernels.compiling import inner
+from downclock.planners.cluster.kernels.accept import WIDE, reserve_whole, whole_servers
+from downclock.planners.cluster.kernels.board import Cluster, row_of
+from downclock.planners.cluster.kernels.holes import LOOK, start_wide
+from downclock.planners.cluster.kernels.queues import most_urgent_wide
+from downclock.planners.cluster.kernels.reserve import (
+    leaves_at_most,
+    natural_s,
+    sleeping_servers,
+    take_off,
+)
+from downclock.units import Ints
+
+
+@inner
+def _idle_servers(c: Cluster, g: int) -> Ints:
+    """Return servers that are awake and run nothing on as many processors as group ``g`` has."""
+    k = c.groups.kind[g]
+    found, m = np.empty(LOOK, np.int64), 0
+    for other in leaves_at_most(c.holes, k, -float(c.groups.up[g]), g, c.groups.up.size, LOOK):
+        if c.groups.used[other] == 0:
+            found[m] = c.groups.server[other]
+            m += 1
+    return found[:m]
+
+
+@inner
+def hand_over(c: Cluster, j: int, now_s: float) -> bool:
+    """Start a waiting gang on server ``j``, which has nothing to do, and others; False: none."""
+    if c.tally.priced[0] == 1:
+        return False
+    for g in range(c.servers.group_first[j], c.servers.group_end[j]):
+        k = c.groups.kind[g]
+        if c.groups.up[g] == 0:
+            continue
+        servers = _idle_servers(c, g)
+        idle = servers.size * c.groups.up[g]
+        i = most_urgent_wide(c, k, int(idle / c.rules.weights.hand_over))
+        if i < 0 or not c.curves.rows.short_s[row_of(c, i, k)] < np.inf:
+            continue
+        start = now_s
+        if c.tasks.gang[i] > idle:
+            start = max(now_s + c.pools.wake_s[k], c.pools.awake_s[k])
+            servers = np.concatenate((servers, sleeping_servers(c, k, j, WIDE)))
+        length = natural_s(c, i, k, start)
+        if length <= 0.0 or start > c.tasks.start_s[i]:
+            continue
+        chosen = whole_servers(c, i, k, start, length, now_s, servers)
+        if chosen.size > 0:
+            take_off(c, i)
+            reserve_whole(c, i, chosen, start, length)
+            start_wide(c, i, now_s)
+            return True
+    return False
