@@ -146,6 +146,7 @@ POOL = record(  # groups of one kind, in ``pool_groups``
     gangs=float,  # processors that they need at once
     work_s=float,  # their run times at the fastest, on all these processors
     needs=float,  # parts of their windows that these are
+    at_once=float,  # processors that they need if all their windows are one
     window_s=float,  # their windows
     span_s=float,  # time between them
     last_s=float,  # when the last one came

@@ -55,15 +55,15 @@ def note_no_room(c: Cluster, i: int, now_s: float) -> None:
 def _note_arrival(c: Cluster, i: int, k: int, now_s: float) -> None:
     """Count task ``i`` among those that came lately."""
     pools, left = c.pools, 1.0 - 1.0 / LATELY
-    gang = float(c.tasks.gang[i])
+    gang, short = float(c.tasks.gang[i]), c.curves.rows.short_s[row_of(c, i, k)]
+    window = c.tasks.deadline_s[i] - now_s
+    need = min(1.0, short / max(window, 1e-9))
     pools.seen[k] = left * pools.seen[k] + 1.0
     pools.gangs[k] = left * pools.gangs[k] + gang
-    pools.work_s[k] = left * pools.work_s[k] + gang * c.curves.rows.short_s[row_of(c, i, k)]
-    window = c.tasks.deadline_s[i] - now_s
+    pools.work_s[k] = left * pools.work_s[k] + gang * short
+    pools.needs[k] = left * pools.needs[k] + need
+    pools.at_once[k] = left * pools.at_once[k] + gang * need
     pools.window_s[k] = left * pools.window_s[k] + window
-    pools.needs[k] = left * pools.needs[k] + min(
-        1.0, c.curves.rows.short_s[row_of(c, i, k)] / max(window, 1e-9)
-    )
     pools.span_s[k] = left * pools.span_s[k] + now_s - pools.last_s[k]
     pools.last_s[k] = now_s
 
@@ -75,14 +75,17 @@ def crowding(c: Cluster, k: int) -> float:
     Erlang's loss formula in its normal approximation, less where windows leave time to wait. None
     where nothing more comes. Processors are counted in gangs of the usual size; how many are busy
     is the work that came lately over that time, and what is expected over a usual window before.
+    It is at most what those tasks need at once: a long one is spread over its own window.
     """
     pools = c.pools
     if c.tally.closed[0] == 1 or pools.seen[k] == 0.0:
         return 0.0
     usual, usual_s = pools.gangs[k] / pools.seen[k], pools.window_s[k] / pools.seen[k]
     tight = pools.needs[k] / pools.seen[k] / USUAL
-    work_s = pools.work_s[k] + EXPECTED * pools.up[k] * usual_s
-    busy, all_of = work_s / max(pools.span_s[k] + usual_s, 1e-9) / usual, pools.up[k] / usual
+    time_s = max(pools.span_s[k] + usual_s, 1e-9)
+    before = EXPECTED * pools.up[k] * usual_s / time_s
+    busy = (min(pools.work_s[k] / time_s, pools.at_once[k]) + before) / usual
+    all_of = pools.up[k] / usual
     root = math.sqrt(max(busy, 1e-9))
     z = (all_of - busy) / root
     below = 0.5 * (1.0 + math.erf(z / math.sqrt(2.0)))
