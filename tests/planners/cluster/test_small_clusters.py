@@ -120,3 +120,14 @@ def test_how_long_a_server_stays_awake_has_no_step(idle_w, part):
     platform = Platform.build((kind,), (ServerSpec("s", ((kind.name, 1),), wake_j=5400.0),))
     board = new_board(platform, late=True)
     assert board.servers["linger_s"][0] == pytest.approx(86400.0 * part)
+
+
+def test_a_gang_of_two_servers_takes_over_those_that_another_leaves():
+    """Both can wait; the second starts where and when the first ends, so no server wakes again."""
+    server = ServerSpec("s", (("pair", 4),), 6, wake_j=1e6)
+    problem, _ = few([0.0, 2.5], 6.0, [8, 8], server)
+    ran = planned(problem).segments
+    first, second = (ran.task == 0), (ran.task == 1)
+    assert ran.start_s[second].min() == pytest.approx(ran.end_s[first].max())
+    assert set(ran.processor[first]) == set(ran.processor[second])
+    assert account(problem, plan(problem, policy("late"))).wakes == 2
