@@ -112,8 +112,7 @@ def test_tasks_that_can_wait_leave_poor_holes_to_those_that_are_due():
     )
     cluster.tally["awake"], cluster.tally["queued"] = 3, 30
     assert holes._score(cluster, patient, 0, 0.35 * price, 1000.0, 0.0) == np.inf
-    weights = cluster.rules.weights
-    worth = weights.urgent * weights.choice / (weights.choice + 30)
+    worth = holes.URGENT * holes.CHOICE / (holes.CHOICE + 30)
     assert holes._score(cluster, due, 0, 0.35 * price, 1000.0, 0.0) == pytest.approx(0.35 - worth)
 
 

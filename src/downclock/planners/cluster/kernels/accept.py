@@ -34,6 +34,10 @@ from downclock.planners.cluster.kernels.reserve import (
 )
 from downclock.units import Floats, Ints
 
+PATIENCE, BUSY = 20.0, 1.25
+"""So many times its run time a task waits at most, however late its deadline is, on a cluster that
+sleeps; not at all where the part that is awake, so many times, is the whole."""
+
 NEAR, WIDE = 64, 1024
 """Servers, sleeping and awake, looked at for a reservation before all are; and for a gang of
 several."""
@@ -47,8 +51,7 @@ looked at to find them."""
 def _patience(c: Cluster, k: int) -> float:
     """Return how many times its run time a task may wait on kind ``k``: less as room is scarce."""
     awake = c.pools.awake[k] / max(c.pools.up[k], 1)
-    weights = c.rules.weights
-    return weights.patience * calm(c, k) * max(0.0, 1.0 - weights.busy * awake) ** 2
+    return PATIENCE * calm(c, k) * max(0.0, 1.0 - BUSY * awake) ** 2
 
 
 @inner

@@ -30,50 +30,6 @@ LINGER_S = 86400.0
 """A server that idles for nothing stays awake so long to save a wake."""
 
 
-class Weights(NamedTuple):
-    """Weights of what cannot be known where tasks have reservations, found on days with gangs.
-
-    Attributes:
-        patience, busy: so many times its run time a task waits at most, however late its deadline
-            is, on a cluster that sleeps; not at all where the part that is awake, so many times,
-            is the whole.
-        good, patient: a hole is filled where less than this part of the price of its time is lost:
-            by a task that is due, and by one that can wait for a better one.
-        urgent, choice, soon: what it is worth, against the price of time, that a task which is due
-            finds a hole while few wait; how many wait where it is worth half; and the part of
-            usual run times within which a task counts as due by half. Tasks that are due open
-            servers, which take in tasks that could have waited: with holes for those in a hurry
-            more wait, and what fills a hole is chosen from more.
-        short, waste: what a task leaves of a hole: below this part of a usual run time it will
-            idle; above, this part of it.
-        extend: part that will idle of the time by which other processors are kept awake longer.
-        risk: by how much more than a hole a server that opens must be worth, for each processor
-            that others are to fill: they may not come.
-        go_on: a server that has ended goes on if that loses less than this part of a wake.
-        hand_over: a gang of several servers starts on those that have ended if they are at least
-            this part of what it needs.
-        wary, most: how much tasks hurry for the chance that one finds no room, and at most.
-        restless: how much less they wait for it.
-    """
-
-    patience: float = 20.0
-    busy: float = 1.25
-    good: float = 0.4
-    patient: float = 0.337
-    urgent: float = 1.128
-    choice: float = 18.8
-    soon: float = 0.2
-    short: float = 0.1
-    waste: float = 0.036
-    extend: float = 0.385
-    risk: float = 0.375
-    go_on: float = 0.217
-    hand_over: float = 0.5
-    wary: float = 5.0
-    most: float = 0.5
-    restless: float = 10.0
-
-
 class Rules(NamedTuple):
     """Parameters of a policy.
 
@@ -82,13 +38,11 @@ class Rules(NamedTuple):
         effort: tasks placed anew at each event on top of the usual ones.
         crowd: so many times the processors of a server must wait or run before less than all of
             the time that it is kept awake longer counts as idle (where prices count).
-        weights: what is weighed where tasks have reservations.
     """
 
     late: bool
     effort: int
     crowd: float
-    weights: Weights = Weights()
 
 
 PROCESSOR = record(

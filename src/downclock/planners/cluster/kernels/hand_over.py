@@ -21,6 +21,9 @@ from downclock.planners.cluster.kernels.reserve import (
 )
 from downclock.units import Ints
 
+ENOUGH = 2
+"""A gang starts where servers that have ended are at least one of so many that it needs."""
+
 
 @inner
 def _idle_servers(c: Cluster, g: int) -> Ints:
@@ -45,7 +48,7 @@ def hand_over(c: Cluster, j: int, now_s: float) -> bool:
             continue
         servers = _idle_servers(c, g)
         idle = servers.size * c.groups.up[g]
-        i = most_urgent_wide(c, k, int(idle / c.rules.weights.hand_over))
+        i = most_urgent_wide(c, k, ENOUGH * idle)
         if i < 0 or not c.curves.rows.short_s[row_of(c, i, k)] < np.inf:
             continue
         start = now_s

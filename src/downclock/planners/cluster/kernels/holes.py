@@ -34,6 +34,30 @@ from downclock.planners.cluster.kernels.reserve import (
 )
 from downclock.units import Floats, Ints
 
+SHORT, WASTE = 0.1, 0.036
+"""What a task leaves of a hole: below this part of a usual run time it will idle; above, this part
+of it."""
+
+EXTEND = 0.385
+"""Part that will idle of the time by which other processors are kept awake longer."""
+
+GOOD, PATIENT = 0.4, 0.337
+"""A hole is filled where less than this part of the price of its time is lost: by a task that is
+due, and by one that can wait for a better one."""
+
+URGENT, CHOICE, SOON = 1.128, 18.8, 0.2
+"""What it is worth, against the price of time, that a task which is due finds a hole while few
+wait; how many wait where it is worth half; and the part of usual run times within which a task
+counts as due by half. Tasks that are due open servers, which take in tasks that could have waited:
+with holes for those in a hurry more wait, and what fills a hole is chosen from more."""
+
+RISK = 0.375
+"""By how much more than a hole a server that opens must be worth, for each processor that others
+are to fill: they may not come."""
+
+GO_ON = 0.217
+"""A server that has ended goes on if that loses less than this part of a wake."""
+
 SEEN, OFFERED, MANY = 512, 256, 400
 """Waiting tasks looked at for one hole, and for each end of a server that opens; where more than so
 many wait, fewer."""
@@ -67,9 +91,8 @@ def _over_j(c: Cluster, i: int, k: int, length_s: float) -> float:
 @inner
 def _idle_s(c: Cluster, rest_s: float) -> float:
     """Return how much of what is left of a hole will idle."""
-    weights = c.rules.weights
-    short = weights.short * c.tally.mean_s[0]
-    return rest_s if rest_s < short else max(short, weights.waste * rest_s)
+    short = SHORT * c.tally.mean_s[0]
+    return rest_s if rest_s < short else max(short, WASTE * rest_s)
 
 
 @inner
@@ -93,9 +116,7 @@ def fit(
         lost = _over_j(c, i, k, length) + price * _idle_s(c, hole - length)
     else:
         beside = (c.servers.end[j] - c.servers.first[j]) / gang - 1.0
-        lost = _over_j(c, i, k, length) + c.rules.weights.extend * price * beside * (
-            length - max(hole, 0.0)
-        )
+        lost = _over_j(c, i, k, length) + EXTEND * price * beside * (length - max(hole, 0.0))
     filling = fill_s(curves, row, min(hole, room))
     idle = price * _idle_s(c, hole - filling)
     if filling > 0.0 and filling != length and idle < lost:
@@ -127,14 +148,14 @@ def _score(c: Cluster, i: int, j: int, lost_j: float, length_s: float, now_s: fl
 
     ``lost_j`` counts against the price of its time. Infinite: it should wait for a better hole.
     """
-    weights, price = c.rules.weights, lane_w(c, j) * c.tasks.gang[i] * length_s + 1e-9
-    soon_s = weights.soon * c.tally.mean_s[0] + 1e-9
+    price = lane_w(c, j) * c.tasks.gang[i] * length_s + 1e-9
+    soon_s = SOON * c.tally.mean_s[0] + 1e-9
     near = 1.0 / (1.0 + max(0.0, c.tasks.start_s[i] - now_s) / soon_s)
-    most = weights.patient + near * (weights.good - weights.patient)
+    most = PATIENT + near * (GOOD - PATIENT)
     if lost_j - _alone_j(c, i, j) >= most * price:
         return np.inf
-    few = weights.choice / (weights.choice + c.tally.queued[0])
-    return lost_j / price - near * weights.urgent * few
+    few = CHOICE / (CHOICE + c.tally.queued[0])
+    return lost_j / price - near * URGENT * few
 
 
 @inner
@@ -462,7 +483,7 @@ def _opening(c: Cluster, i: int, g: int, now_s: float) -> tuple[int, float, floa
             until, share = choose_end(c, other, i, start, extra, now_s)
             if share < least:
                 best, end, least = other, until, share
-    return best, end, least * (1.0 + c.rules.weights.risk * (c.groups.up[best] - c.tasks.gang[i]))
+    return best, end, least * (1.0 + RISK * (c.groups.up[best] - c.tasks.gang[i]))
 
 
 CLASSES = 8
@@ -503,11 +524,7 @@ def goes_on(c: Cluster, j: int, now_s: float) -> bool:
         until, share = choose_end(c, g, i, now_s, 0.0, now_s)
         blocked = free_until_s(c, g, i, c.tasks.gang[i], now_s, np.inf)
         lost, _ = fit(c, i, g, now_s, until, blocked)
-        if (
-            lost < np.inf
-            and share * c.groups.up[g]
-            < c.rules.weights.go_on * c.servers.wake_j[j] * c.tasks.gang[i]
-        ):
+        if lost < np.inf and share * c.groups.up[g] < GO_ON * c.servers.wake_j[j] * c.tasks.gang[i]:
             open_for(c, i, g, until, now_s)
             return True
     return False

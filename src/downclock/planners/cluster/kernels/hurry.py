@@ -34,6 +34,10 @@ finding all processors taken; one that needs less can wait longer for room."""
 EXPECTED = 0.4
 """Part of the processors that is taken to be busy before tasks have come for a usual window."""
 
+WARY, RESTLESS, MOST = 5.0, 10.0, 0.5
+"""How much tasks hurry, and how much less they wait, for the chance that one finds no room; and how
+much they hurry at most for a mere chance."""
+
 
 @inner
 def note_no_room(c: Cluster, i: int, now_s: float) -> None:
@@ -98,7 +102,7 @@ def crowding(c: Cluster, k: int) -> float:
 @inner
 def calm(c: Cluster, k: int) -> float:
     """Return how much tasks may wait on kind ``k``: 1 where there is room, 0 where it is scarce."""
-    return 1.0 - max(c.pools.hurry[k], min(1.0, c.rules.weights.restless * crowding(c, k)))
+    return 1.0 - max(c.pools.hurry[k], min(1.0, RESTLESS * crowding(c, k)))
 
 
 @inner
@@ -112,8 +116,7 @@ def hasten(c: Cluster, i: int, now_s: float) -> None:
     if c.tasks.deadline_s[i] < np.inf:
         if c.tasks.follows[i] < 0:  # workflows share their time themselves
             _note_arrival(c, i, pool, now_s)
-        weights = c.rules.weights
-        hurry = max(hurry, min(weights.most, weights.wary * crowding(c, pool)))
+        hurry = max(hurry, min(MOST, WARY * crowding(c, pool)))
     for k in range(c.kinds.shape[1]):
         row, rows = row_of(c, i, k), c.curves.rows
         free = rows.free_s[row]

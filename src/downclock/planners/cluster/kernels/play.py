@@ -7,6 +7,7 @@ import numpy as np
 from downclock.kernels.compiling import compiled, inner
 from downclock.kernels.ends import ends_by
 from downclock.kernels.least_tree import first_at_most, set_key
+from downclock.planners.cluster.kernels.accept import PATIENCE
 from downclock.planners.cluster.kernels.board import Cluster, row_of
 from downclock.planners.cluster.kernels.flat import CERTAIN, alone_s
 from downclock.planners.cluster.kernels.moment import FREED, queued_moment
@@ -83,7 +84,7 @@ def other_way(c: Cluster, first: int, count: int, now_s: float) -> bool:
     row = row_of(c, first, max(c.kinds[first, 0], 0))
     free = c.curves.rows.free_s[row]
     alone = alone_s(c, row, 0, free)
-    slack = min(c.tasks.deadline_s[first] - now_s - alone, c.rules.weights.patience * free)
+    slack = min(c.tasks.deadline_s[first] - now_s - alone, PATIENCE * free)
     most = COMPANY * (c.processors.kind.size / c.servers.zone.size - 1.0)
     few = now_s > 0.0 and free < np.inf and foreseen_rate(c, count, now_s) * slack < most
     some = (tally.arrivals[0] + count) * slack >= SOME * now_s
