@@ -10,7 +10,7 @@ import numpy as np
 
 from downclock.kernels.compiling import inner
 from downclock.planners.cluster.kernels.accept import WIDE, reserve_whole, whole_servers
-from downclock.planners.cluster.kernels.board import Cluster, row_of
+from downclock.planners.cluster.kernels.board import Cluster
 from downclock.planners.cluster.kernels.holes import LOOK, start_wide
 from downclock.planners.cluster.kernels.queues import most_urgent_wide
 from downclock.planners.cluster.kernels.reserve import (
@@ -38,6 +38,18 @@ def _idle_servers(c: Cluster, g: int) -> Ints:
 
 
 @inner
+def _is_dearer(c: Cluster, i: int, chosen: Ints) -> bool:
+    """Tell whether gang ``i`` carries more of hosts and chips on chosen groups than reserved."""
+    more, a = 0.0, c.tasks.booked[i]
+    for g in chosen:
+        more += c.groups.up[g] * c.groups.dearer_w[g]
+    while a >= 0:
+        more -= c.items.count[a] * c.groups.dearer_w[c.items.group[a]]
+        a = c.items.more[a]
+    return more > 1e-9
+
+
+@inner
 def hand_over(c: Cluster, j: int, now_s: float) -> bool:
     """Start a waiting gang on server ``j``, which has nothing to do, and others; False: none."""
     if c.tally.priced[0] == 1:
@@ -49,7 +61,7 @@ def hand_over(c: Cluster, j: int, now_s: float) -> bool:
         servers = _idle_servers(c, g)
         idle = servers.size * c.groups.up[g]
         i = most_urgent_wide(c, k, ENOUGH * idle)
-        if i < 0 or not c.curves.rows.short_s[row_of(c, i, k)] < np.inf:
+        if i < 0:
             continue
         start = now_s
         if c.tasks.gang[i] > idle:
@@ -59,7 +71,7 @@ def hand_over(c: Cluster, j: int, now_s: float) -> bool:
         if length <= 0.0 or start > c.tasks.start_s[i]:
             continue
         chosen = whole_servers(c, i, k, start, length, now_s, servers)
-        if chosen.size > 0:
+        if chosen.size > 0 and not _is_dearer(c, i, chosen):
             take_off(c, i)
             reserve_whole(c, i, chosen, start, length)
             start_wide(c, i, now_s)

@@ -193,7 +193,7 @@ def most_urgent(c: Cluster, k: int, free: int) -> int:
 
 @inner
 def most_urgent_wide(c: Cluster, k: int, most: int) -> int:
-    """Return the waiting gang due first of those that no server of ``k`` holds, or -1.
+    """Return the gang due first of those that wait for several servers of ``k``, or -1.
 
     It needs at most ``most`` processors.
     """
@@ -204,9 +204,9 @@ def most_urgent_wide(c: Cluster, k: int, most: int) -> int:
         for bucket in range(c.spans.first[span], c.spans.end[span]):
             i, seen = c.queues.head[span * BUCKETS + bucket], 0
             while i >= 0 and seen < SOME:
-                gang = c.tasks.gang[i]
+                gang, kind = c.tasks.gang[i], c.groups.kind[c.items.group[c.tasks.booked[i]]]
                 able = c.curves.kinds.largest[k] < gang <= most and c.tasks.waits[i] == 0
-                if able and c.tasks.start_s[i] < least:
+                if able and kind == k and c.tasks.start_s[i] < least:
                     best, least = i, c.tasks.start_s[i]
                 seen += 1
                 i = c.tasks.after[i]
