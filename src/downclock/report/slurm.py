@@ -47,7 +47,7 @@ def _first_line(planner: Planner, known: int, untouched: int) -> str:
     """How many jobs are planned, left to Slurm, and not touched."""
     if not known and not untouched:
         return "no job waits for a plan"
-    given_up = sum(bool(each.left) for each in _known(planner))
+    given_up = sum(bool(each.left) for each in planner.world.tracked.values())
     line = f"{count(known - given_up, 'job')} planned by {planner.site.policy}"
     line += f", {given_up} left to Slurm" if given_up else ""
     return line + (f"; {count(untouched, 'waiting job')} not touched" if untouched else "")

@@ -91,9 +91,11 @@ def test_a_server_opens_on_which_nothing_is_reserved():
     for a, g in ((0, 0), (1, 0), (2, 1)):
         cluster.tasks["gang"][tasks[a]] = 1
         reserve.reserve_at(cluster, tasks[a], g, 100.0, 50.0, 0)
-    assert holes._empty_like(cluster, 0) == 2
+    assert holes._to_open(cluster, tasks[0], 0, 0, 0.0).tolist() == [2]
+    assert holes._to_open(cluster, tasks[2], 1, 0, 0.0).tolist() == [1]
     reserve.reserve_at(cluster, tasks[3], 2, 100.0, 50.0, 0)
-    assert holes._empty_like(cluster, 0) == 0
+    cluster.tasks["gang"][tasks[0]] = 1
+    assert holes._to_open(cluster, tasks[0], 0, 0, 0.0)[0] != 2
 
 
 def test_tasks_that_can_wait_leave_poor_holes_to_those_that_are_due():
@@ -101,13 +103,17 @@ def test_tasks_that_can_wait_leave_poor_holes_to_those_that_are_due():
     cluster.tally["mean_s"] = 1000.0
     patient, due = tasks[:2]
     cluster.tasks["start_s"][patient], cluster.tasks["start_s"][due] = 1e6, 0.0
+    price = holes.lane_w(cluster, 0) * 1000.0
+    cluster.tasks["gang"][tasks[:2]] = 1
     for part in (0.0, 0.2):
-        assert holes._score(cluster, due, 0, part, 0.0) < part - 0.9
-    assert holes._score(cluster, patient, 0, 0.05, 0.0) == pytest.approx(0.05, abs=0.01)
+        assert holes._score(cluster, due, 0, part * price, 1000.0, 0.0) < part - 0.9
+    assert holes._score(cluster, patient, 0, 0.05 * price, 1000.0, 0.0) == pytest.approx(
+        0.05, abs=0.01
+    )
     cluster.tally["awake"], cluster.tally["queued"] = 3, 30
-    assert holes._score(cluster, patient, 0, 0.35, 0.0) == np.inf
+    assert holes._score(cluster, patient, 0, 0.35 * price, 1000.0, 0.0) == np.inf
     worth = holes.URGENT * holes.CHOICE / (holes.CHOICE + 30)
-    assert holes._score(cluster, due, 0, 0.35, 0.0) == pytest.approx(0.35 - worth)
+    assert holes._score(cluster, due, 0, 0.35 * price, 1000.0, 0.0) == pytest.approx(0.35 - worth)
 
 
 def test_room_is_made_by_listing_what_waits_anew():

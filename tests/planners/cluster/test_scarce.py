@@ -13,6 +13,7 @@ from downclock.planners.cluster.policy import ClusterPolicy
 from downclock.power.library import Library
 from downclock.problem.platform import Platform, ServerSpec
 from downclock.problem.problem import Problem
+from downclock.problem.tasks import Tasks
 from downclock.workloads import mei
 
 
@@ -110,3 +111,25 @@ def test_a_kind_without_processors_has_no_time_at_which_it_is_empty():
     assert accept._empty_times_s(cluster, 1, 5.0, True).size == 0
     assert accept._empty_times_s(cluster, 1, 5.0, False).size == 0
     assert accept._empty_times_s(cluster, 0, 5.0, False).tolist() == [5.0]
+
+
+def test_one_long_task_among_short_ones_is_no_crowd():
+    """A job of days on 32 of 256 processors, and 40 short ones within a minute."""
+    day = mei.offline(3, utilisation=0.05, cluster=mei.Cluster(256, 8))
+    count, tasks = 41, day.tasks
+    long = np.arange(count) == 10
+    scale = np.where(long, 300.0, 0.1) * tasks.scale[:count]
+    problem = replace(
+        day,
+        tasks=Tasks.of(
+            tasks.application[:count],
+            scale=scale,
+            arrival_s=np.arange(count, dtype=float),
+            deadline_s=np.arange(count) + 2.5 * scale * day.frontier(0).t_min_s[:count].max(),
+            processors=np.where(long, 32, 1),
+        ),
+    )
+    cluster, told = cluster_of(problem)
+    for i in told:
+        hurry.hasten(cluster, i, float(i))
+    assert hurry.crowding(cluster, 0) < 1e-6

@@ -12,7 +12,7 @@ import numpy as np
 from downclock.engine.tasks import grown
 from downclock.kernels.least_tree import new_trees
 from downclock.kernels.records import filled
-from downclock.planners.cluster.columns import awake_w
+from downclock.planners.cluster.columns import awake_w, dearer_w
 from downclock.problem.graph import Edges
 from downclock.problem.platform import Platform
 from downclock.units import Floats, Ints
@@ -121,7 +121,7 @@ def _groups(platform: Platform, servers: Table) -> Table:
     servers["group_first"], servers["group_end"] = numbers[:-1], numbers[1:]
     return filled(
         first.size, GROUP, server=server[first], kind=kind[first], first=first, end=end,
-        up=end - first, head=-1,
+        up=end - first, head=-1, dearer_w=dearer_w(platform)[lanes[first]],
     )  # fmt: skip
 
 
@@ -134,8 +134,10 @@ def _pools(platform: Platform, groups: Table, servers: Table) -> Table:
     wake_s = np.zeros(kinds)
     np.maximum.at(wake_s, groups["kind"], servers["wake_s"][groups["server"]])
     last = np.cumsum(count)
+    pairs = np.unique(np.stack([groups["kind"], servers["server_class"][groups["server"]]]), axis=1)
+    classes = np.bincount(pairs[0], minlength=kinds)
     return filled(
-        kinds, POOL, first=last - count, end=last, wake_s=wake_s,
+        kinds, POOL, first=last - count, end=last, classes=classes, wake_s=wake_s,
         up=np.bincount(platform.kind, minlength=kinds),
         awake=np.bincount(platform.kind[on], minlength=kinds),
     )  # fmt: skip
@@ -153,7 +155,7 @@ def make_queues(board: Board) -> None:
 
 def _servers(platform: Platform) -> Table:
     """Servers at time 0."""
-    from downclock.planners.cluster.kernels.board import LINGER_S, SERVER
+    from downclock.planners.cluster.kernels.board import SERVER
 
     power, first = awake_w(platform), platform.first_processor
     kinds = [tuple(platform.kind[a:b]) for a, b in pairwise(first)]
@@ -171,13 +173,25 @@ def _servers(platform: Platform) -> Table:
         wake_j=platform.wake_j,
         awake_w=power,
         sleep_w=platform.sleep_w,
-        linger_s=np.where((power <= 0.0) & (platform.wake_j > 0.0), LINGER_S, 0.0),
+        linger_s=_linger_s(power, platform.wake_j),
         awake=on,
         works=1,
         since_s=np.where(on, -platform.wake_s, 0.0),
         awake_rank=np.where(on, np.cumsum(on) - 1, -1),
         blocks=on,
     )
+
+
+def _linger_s(power_w: Floats, wake_j: Floats) -> Floats:
+    """How long servers stay awake after their last task (s,): a day where that is for nothing.
+
+    Less and less the more a day of idling costs; not at all where it costs a wake.
+    """
+    from downclock.planners.cluster.kernels.board import LINGER_S
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        part = 1.0 - power_w * LINGER_S / wake_j
+    return np.where(wake_j > 0.0, LINGER_S * np.maximum(part, 0.0), 0.0)
 
 
 def _tally(servers: Table, *, late: bool) -> Table:
@@ -236,6 +250,11 @@ def make_room_for_gangs(board: Board, gang: Ints) -> None:
     pieces = np.where(gang > largest, np.minimum(gang, board.groups.size), 1)
     board.pieces += int(pieces.sum())
     board.items = grown(board.items, board.pieces)
+
+
+def forget_reservations(board: Board) -> None:
+    """Keep no reservations any more; there are none."""
+    board.tally["items"], board.tally["free_item"], board.pieces = 0, -1, 0
 
 
 def room_for(starts: int, switches: int, refusals: int) -> tuple[Table, Table, Table]:

@@ -58,6 +58,13 @@ def _least_per_kind(platform: Platform, per_processor: Floats) -> Floats:
     return np.where(np.isfinite(least), least, 0.0)
 
 
+def dearer_w(platform: Platform) -> Floats:
+    """Power of host and chip that a running processor carries above the least of its kind (p,)."""
+    host = np.maximum(platform.host_w - platform.sleep_w, 0.0) / server_sizes(platform)
+    carried = host[platform.server] + platform.shared_w[platform.chip]
+    return np.asarray(carried - _least_per_kind(platform, carried)[platform.kind])
+
+
 def prices_w(platform: Platform) -> Floats:
     """Power of host and chip that a running processor must carry besides its own (k,)."""
     host = np.maximum(platform.host_w - platform.sleep_w, 0.0) / server_sizes(platform)
@@ -200,12 +207,16 @@ class CurveTables:
         if priced:
             self._add_tries((tasks[:, None] * kinds + np.arange(kinds)).ravel())
 
-    def preferred(self, platform: Platform, tasks: Ints) -> Ints:
-        """Kinds each task can run on in time, the cheapest first (m, k); -1: no more."""
+    def preferred(self, platform: Platform, tasks: Ints, gang: Ints) -> Ints:
+        """Kinds each task can run on in time, the cheapest first (m, k); -1: no more.
+
+        Of each there must be ``gang`` processors (m,).
+        """
         kinds = len(platform.kinds)
+        enough = np.bincount(platform.kind, minlength=kinds) >= gang[:, None]
         mine = tasks[:, None] * kinds + np.arange(kinds)
         free_s, free_j = self.rows["free_s"][mine], self.rows["free_j"][mine]
-        able = np.isfinite(free_j) & np.isfinite(free_s) & (self.kinds["largest"] > 0)
+        able = np.isfinite(free_j) & np.isfinite(free_s) & enough
         if kinds == 1:
             return np.where(able, 0, -1)
         cost = np.full(able.shape, np.inf)

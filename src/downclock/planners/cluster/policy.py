@@ -42,6 +42,7 @@ from downclock.planners.cluster.batch import (
     packing,
 )
 from downclock.planners.cluster.board import (
+    forget_reservations,
     link,
     make_queues,
     make_room,
@@ -189,14 +190,16 @@ class ClusterPolicy:
         return tasks[heeded]
 
     def begin_reservations(self, state: State, view: View, new: Ints, now_s: float) -> None:
-        """Keep reservations of groups of processors from the first gang or edge on."""
+        """Keep reservations from the first gang or edge on, and where few tasks come."""
         from downclock.planners.cluster.kernels.shared_moment import share
 
         if not new.size:
             return
-        board = state.board
-        shared = bool(board.tally["shared"][0])
-        if not shared and not is_shared(board, new).any():
+        board, way = state.board, self._way(state, view, new, now_s)
+        shared, board.tally["shared"] = bool(board.tally["shared"][0]), way
+        if not way:
+            if shared:
+                forget_reservations(board)
             return
         gang = board.tasks["gang"][new]
         begins = np.ones(0 if shared else int(board.tally["queued"][0]), np.int64)
@@ -206,6 +209,19 @@ class ClusterPolicy:
             make_queues(board)
             _find_out(state, new, now_s)
             share(self.cluster(state, view, 0), now_s)
+
+    def _way(self, state: State, view: View, new: Ints, now_s: float) -> int:
+        """How to plan from now on: ``shared`` of the board's tally."""
+        from downclock.planners.cluster.kernels.play import other_way
+
+        board, tally = state.board, state.board.tally[0]
+        if tally["shared"] == 1 or is_shared(board, new).any():
+            return 1
+        if tally["awake"] or tally["queued"]:
+            return int(tally["shared"])
+        first = _by_deadline(state, new)[0]
+        other = other_way(self.cluster(state, view, 0), first, new.size, now_s)
+        return 2 if bool(tally["shared"]) != other else 0
 
     def fill(self, state: State, view: View, tasks: Ints, arrival_s: Floats) -> None:
         """Take note of tasks that may start from these times on, what precedes them apart."""
@@ -220,7 +236,8 @@ class ClusterPolicy:
         table["deadline_s"][tasks] = table["due_s"][tasks] = table["latest_s"][tasks] = latest
         all_and_one = view.platform.processor_count + 1  # so many are never there
         table["gang"][tasks] = np.minimum(view.tasks.processors[tasks], all_and_one)
-        state.board.kinds[tasks] = state.curves.preferred(view.platform, tasks)
+        gang = table["gang"][tasks]
+        state.board.kinds[tasks] = state.curves.preferred(view.platform, tasks, gang)
 
     def cluster(self, state: State, view: View, arrived: int, starts: int = 0) -> Cluster:
         """Everything that a moment works on, with room for decisions."""
@@ -301,14 +318,13 @@ class ClusterPolicy:
 
         ``batch``: these are all tasks that there are.
         """
-        from downclock.planners.cluster.kernels.moment import MANY, follow, is_crowd, load, moment
-        from downclock.planners.cluster.kernels.shared_moment import shared_moment
+        from downclock.planners.cluster.kernels.moment import follow, load
+        from downclock.planners.cluster.kernels.play import MANY, is_crowd, moment
 
-        if state.board.tally["shared"][0]:
-            shared_moment(cluster, told, _by_deadline(state, new), now_s)
-            return
-        batch = batch and self.late and not state.board.tally["priced"][0]
-        worth = new.size >= MANY or bool(new.size and state.board.tally["settled"][0])
+        tally = state.board.tally
+        tally["closed"] |= batch and tally["shared"] > 0
+        batch = batch and self.late and not (tally["priced"][0] or tally["shared"][0])
+        worth = new.size >= MANY or bool(new.size and tally["settled"][0])
         if batch or (worth and is_crowd(cluster, new.size)):
             follow(cluster, told, now_s)
             told, packed = told[:0], self._packed(state, view, new, now_s, batch=batch)

@@ -52,20 +52,24 @@ class WholeRun:
     def _first_gang_s(self, at: int) -> float:
         """When the first gang, or a task that follows another, comes, if none has."""
         board, rest = self.state.board, self.order[at:]
-        if board.tally["shared"][0]:
+        if board.tally["shared"][0] == 1:
             return np.inf
         return float(board.tasks["arrival_s"][rest[is_shared(board, rest)]].min(initial=np.inf))
 
     def _pause(self, at: int, now_s: float) -> None:
         """Do what a moment begins with: reservations for gangs, the question of cheap hours."""
         known = int(np.searchsorted(self.coming.told_s, now_s, side="right"))
-        rest = self.order[at:]
-        self.policy.begin_reservations(self.state, self.view, self._now(rest, now_s), now_s)
-        if self.state.board.tally["shared"][0]:
-            gang = self.state.board.tasks["gang"][rest]
-            make_room_for_gangs(self.state.board, gang)
+        self._choose_way(at, now_s)
         if self.state.watch.asks:
             self._question(known, now_s)
+
+    def _choose_way(self, at: int, now_s: float) -> None:
+        """Begin or cease to keep reservations, with room for all that is to come."""
+        board, rest = self.state.board, self.order[at:]
+        before = board.tally["shared"][0]
+        self.policy.begin_reservations(self.state, self.view, self._now(rest, now_s), now_s)
+        if board.tally["shared"][0] != before:
+            make_room_for_gangs(board, board.tasks["gang"][rest])
 
     def _now(self, tasks: Ints, now_s: float) -> Ints:
         return tasks[self.state.board.tasks["arrival_s"][tasks] <= now_s]
@@ -78,6 +82,7 @@ class WholeRun:
         self.policy.begin_reservations(self.state, self.view, self.order, 0.0)
         self.policy.choose_waiting(self.state, self.view)
         tally = self.state.board.tally
+        tally["closed"] = tally["shared"] > 0
         return 0 if tally["shared"][0] or tally["priced"][0] else self._step(0, 0.0, batch=True)
 
     def _step(self, at: int, now_s: float, *, batch: bool = False) -> int:
@@ -120,25 +125,23 @@ class WholeRun:
 
     def _play_until(self, at: int, until_s: float) -> int:
         """Play moments before ``until_s``; return the next task to come."""
-        from downclock.planners.cluster.kernels.moment import is_full, run
-        from downclock.planners.cluster.kernels.shared_moment import run_shared
+        from downclock.planners.cluster.kernels.play import is_full, run
 
         if self._rests_until(at, until_s):
             return at
-        shared = bool(self.state.board.tally["shared"][0])
-        play = run_shared if shared else run
         while True:
             cluster = self._chunk(self.order.size - at)
-            at += play(
+            at += run(
                 cluster, self.coming.work, self.policy.reserve, self.ends, self.order[at:], until_s
             )
             self._collect(cluster)
             if is_full(cluster):
                 continue
             next_s = self._next_arrival_s(at)
-            if shared or next_s >= until_s:
+            if next_s >= until_s:
                 return at
-            at = self._step(at, next_s)  # many come at once
+            self._choose_way(at, next_s)
+            at = self._step(at, next_s)  # many come at once, or few
 
     def _rests_until(self, at: int, until_s: float) -> bool:
         """Tell whether nothing can happen before then."""

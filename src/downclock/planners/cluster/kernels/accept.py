@@ -12,6 +12,7 @@ import numpy as np
 from downclock.kernels.compiling import inner
 from downclock.kernels.least_tree import LARGEST
 from downclock.planners.cluster.kernels.board import Cluster, row_of
+from downclock.planners.cluster.kernels.flat import alone_s
 from downclock.planners.cluster.kernels.hurry import calm
 from downclock.planners.cluster.kernels.prices import cheapest_start_s, run_value
 from downclock.planners.cluster.kernels.queues import wait
@@ -20,6 +21,7 @@ from downclock.planners.cluster.kernels.reserve import (
     NEVER,
     book,
     free_until_s,
+    group_of,
     is_wide,
     latest_start_s,
     natural_s,
@@ -60,6 +62,8 @@ def _late_on(c: Cluster, i: int, g: int, now_s: float) -> tuple[float, float]:
     length = natural_s(c, i, k, begin)
     if length < 0.0:
         return NEVER, -1.0
+    if c.tally.shared[0] == 2:  # where nobody comes it hurries, alone on its server
+        length = alone_s(c, row_of(c, i, k), c.groups.server[g], length)
     latest = max(begin, min(c.tasks.deadline_s[i] - length, begin + _patience(c, k) * length))
     if c.tally.priced[0] == 1:
         latest = cheapest_start_s(c, g, begin, c.tasks.deadline_s[i], length)
@@ -102,15 +106,6 @@ def _servers_with(c: Cluster, k: int, many: int) -> Ints:
 
 
 @inner
-def _group_of(c: Cluster, j: int, k: int) -> int:
-    """Return the processors of kind ``k`` of server ``j``; -1: it has none."""
-    for g in range(c.servers.group_first[j], c.servers.group_end[j]):
-        if c.groups.kind[g] == k:
-            return int(g)
-    return -1
-
-
-@inner
 def _reserve_late(c: Cluster, i: int, k: int, now_s: float, many: int) -> bool:
     """Reserve on kind ``k`` as late as can be, on one of ``many`` servers.
 
@@ -119,7 +114,7 @@ def _reserve_late(c: Cluster, i: int, k: int, now_s: float, many: int) -> bool:
     if c.tally.priced[0] == 1:
         return _reserve_cheaply(c, i, k, now_s, many)
     for j in _servers_with(c, k, many):
-        g = _group_of(c, j, k)
+        g = group_of(c, j, k)
         if g < 0 or c.groups.up[g] < c.tasks.gang[i] or c.servers.works[j] == 0:
             continue
         start, length = _late_on(c, i, g, now_s)
@@ -132,14 +127,17 @@ def _reserve_late(c: Cluster, i: int, k: int, now_s: float, many: int) -> bool:
 
 @inner
 def soonest_place(
-    c: Cluster, i: int, now_s: float, hurry: bool, late: bool
+    c: Cluster, i: int, kind: int, now_s: float, hurry: bool, late: bool
 ) -> tuple[int, float, float]:
     """Return (group, start, length) where task ``i`` ends first, in time unless ``late``; -1: none.
 
-    At its fastest (``hurry``), or at the run time that it wants.
+    On one kind, or all (-1). At its fastest (``hurry``), or at the run time that it wants.
     """
     best, least, start_s, length_s = -1, np.inf, 0.0, -1.0
-    for g in c.pool_groups:
+    first, end = 0, c.pool_groups.size
+    if kind >= 0:
+        first, end = c.pools.first[kind], c.pools.end[kind]
+    for g in c.pool_groups[first:end]:
         j, row = c.groups.server[g], row_of(c, i, c.groups.kind[g])
         short = c.curves.rows.short_s[row]
         if not short < np.inf or c.servers.works[j] == 0 or c.groups.up[g] < c.tasks.gang[i]:
@@ -154,6 +152,15 @@ def soonest_place(
         if start >= 0.0 and start + length < least:
             best, least, start_s, length_s = g, start + length, start, length
     return best, start_s, length_s
+
+
+@inner
+def _reserve_soon(c: Cluster, i: int, kind: int, now_s: float, hurry: bool) -> bool:
+    """Reserve where task ``i`` ends first, in time; False: nowhere."""
+    g, start, length = soonest_place(c, i, kind, now_s, hurry, False)
+    if g >= 0:
+        reserve_at(c, i, g, start, length, 0)
+    return g >= 0
 
 
 @inner
@@ -180,15 +187,17 @@ def _needed(c: Cluster, chosen: Ints, spare: int) -> int:
 
 
 @inner
-def reserve_wide(c: Cluster, i: int, k: int, start_s: float, length_s: float, now_s: float) -> bool:
-    """Reserve whole servers of kind ``k`` for a gang that no server holds; False: too few."""
+def whole_servers(
+    c: Cluster, i: int, k: int, start_s: float, length_s: float, now_s: float, servers: Ints
+) -> Ints:
+    """Return the groups of ``servers`` that a gang takes, as far as free; none: too few."""
     need, groups = c.tasks.gang[i], c.groups
     chosen, m = np.empty(need, np.int64), 0
     end = start_s + length_s
-    for j in _servers_with(c, k, max(WIDE, 4 * need)):
+    for j in servers:
         if need <= 0:
             break
-        g = _group_of(c, j, k)
+        g = group_of(c, j, k)
         if g < 0 or groups.up[g] == 0 or c.servers.works[j] == 0:
             continue
         if ready_s(c, j, now_s) > start_s:
@@ -197,16 +206,29 @@ def reserve_wide(c: Cluster, i: int, k: int, start_s: float, length_s: float, no
             chosen[m] = g
             m += 1
             need -= groups.up[g]
-    if need > 0:
-        return False
+    return chosen[:0] if need > 0 else chosen[: _needed(c, chosen[:m], -need)]
+
+
+@inner
+def reserve_whole(c: Cluster, i: int, chosen: Ints, start_s: float, length_s: float) -> None:
+    """Reserve groups as a whole for a gang, but for what it leaves of the last."""
     c.tasks.start_s[i], c.tasks.length_s[i], c.tasks.bound[i] = start_s, length_s, 0
     left = c.tasks.gang[i]
-    for b in range(_needed(c, chosen[:m], -need)):
-        book(c, i, chosen[b], min(left, groups.up[chosen[b]]), start_s, start_s + length_s)
-        left -= groups.up[chosen[b]]
-        set_attention(c, groups.server[chosen[b]])
+    for g in chosen:
+        book(c, i, g, min(left, c.groups.up[g]), start_s, start_s + length_s)
+        left -= c.groups.up[g]
+        set_attention(c, c.groups.server[g])
     wait(c, i)
-    return True
+
+
+@inner
+def reserve_wide(c: Cluster, i: int, k: int, start_s: float, length_s: float, now_s: float) -> bool:
+    """Reserve whole servers of kind ``k`` for a gang that no server holds; False: too few."""
+    servers = _servers_with(c, k, max(WIDE, 4 * c.tasks.gang[i]))
+    chosen = whole_servers(c, i, k, start_s, length_s, now_s, servers)
+    if chosen.size > 0:
+        reserve_whole(c, i, chosen, start_s, length_s)
+    return chosen.size > 0
 
 
 @inner
@@ -269,7 +291,10 @@ def _reserve_on_kinds(c: Cluster, i: int, now_s: float, many: int) -> bool:
         if is_wide(c, i, k):
             if _reserve_wide_on(c, i, k, now_s, False):
                 return True
-        elif _reserve_late(c, i, k, now_s, many):
+            continue
+        if _reserve_late(c, i, k, now_s, many):
+            return True
+        if c.kinds.shape[1] > 1 and _reserve_soon(c, i, k, now_s, False):
             return True
     return False
 
@@ -281,12 +306,7 @@ def reserve(c: Cluster, i: int, now_s: float) -> bool:
         return True
     if c.servers.zone.size > NEAR and _reserve_on_kinds(c, i, now_s, c.servers.zone.size):
         return True
-    for hurry in (False, True):
-        g, start, length = soonest_place(c, i, now_s, hurry, False)
-        if g >= 0:
-            reserve_at(c, i, g, start, length, 0)
-            return True
-    return False
+    return _reserve_soon(c, i, -1, now_s, False) or _reserve_soon(c, i, -1, now_s, True)
 
 
 @inner
@@ -294,7 +314,7 @@ def reserve_anyhow(c: Cluster, i: int, now_s: float) -> bool:
     """Reserve for an accepted task, too late if need be; False: nothing works that could run it."""
     if reserve(c, i, now_s) or make_room(c, i, now_s):
         return True
-    g, start, length = soonest_place(c, i, now_s, True, True)
+    g, start, length = soonest_place(c, i, -1, now_s, True, True)
     if g >= 0:
         reserve_at(c, i, g, start, length, 0)
         return True

@@ -27,7 +27,7 @@ RECENT = 256
 """Arrivals remembered to foresee the load."""
 
 LINGER_S = 86400.0
-"""A server that idles for nothing stays awake so long to save a wake; others sleep at once."""
+"""A server that idles for nothing stays awake so long to save a wake."""
 
 
 class Rules(NamedTuple):
@@ -82,11 +82,13 @@ GROUP = record(  # processors of one kind in one server: alike, so they are a co
     end=int,
     up=int,  # processors that work
     used=int,  # processors that run something
+    dearer_w=float,  # what a running one carries of host and chip more than where that is least
     head=int,  # first item; -1: none
 )
 POOL = record(  # groups of one kind, in ``pool_groups``
     first=int,
     end=int,
+    classes=int,  # how many kinds of servers they are in
     hint=int,  # server where the last reservation was made
     wake_s=float,  # what its slowest server takes to wake
     awake_s=float,  # when all are awake that have begun to wake
@@ -97,6 +99,8 @@ POOL = record(  # groups of one kind, in ``pool_groups``
     seen=float,
     gangs=float,  # processors that they need at once
     work_s=float,  # their run times at the fastest, on all these processors
+    needs=float,  # parts of their windows that these are
+    at_once=float,  # processors that they need if all their windows are one
     window_s=float,  # their windows
     span_s=float,  # time between them
     last_s=float,  # when the last one came
@@ -157,7 +161,8 @@ TALLY = record(
     settled=int,  # 1: all was planned together and goes as planned
     unstarted=int,  # 1: tasks may be planned on processors where nothing runs
     priced=int,  # 1: tasks wait for cheap hours
-    shared=int,  # 1: gangs have come; tasks have reservations on groups of processors
+    shared=int,  # 1: gangs have come; tasks have reservations on groups of processors; 2: they have
+    # them as few come, which wait for each other
     items=int,  # items in use or free
     free_item=int,  # first free item; -1: none
     mean_s=float,  # run time that tasks want, on the mean of those that came lately

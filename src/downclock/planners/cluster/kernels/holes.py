@@ -20,6 +20,7 @@ from downclock.planners.cluster.kernels.reserve import (
     book,
     free_ends_s,
     free_until_s,
+    group_of,
     is_wide,
     launch,
     leaves_at_most,
@@ -44,14 +45,18 @@ GOOD, PATIENT = 0.4, 0.337
 """A hole is filled where less than this part of the price of its time is lost: by a task that is
 due, and by one that can wait for a better one."""
 
-ALONE = 6.0
-"""How much more may be lost where nothing else waits and one server is awake at most."""
-
 URGENT, CHOICE, SOON = 1.128, 18.8, 0.2
 """What it is worth, against the price of time, that a task which is due finds a hole while few
 wait; how many wait where it is worth half; and the part of usual run times within which a task
 counts as due by half. Tasks that are due open servers, which take in tasks that could have waited:
 with holes for those in a hurry more wait, and what fills a hole is chosen from more."""
+
+RISK = 0.375
+"""By how much more than a hole a server that opens must be worth, for each processor that others
+are to fill: they may not come."""
+
+GO_ON = 0.217
+"""A server that has ended goes on if that loses less than this part of a wake."""
 
 SEEN, OFFERED, MANY = 512, 256, 400
 """Waiting tasks looked at for one hole, and for each end of a server that opens; where more than so
@@ -120,30 +125,37 @@ def fit(
             lost, length = other, filling
     if c.tally.priced[0] == 1:
         lost += dearer_j(c, i, g, start_s, length)
-    return gang * lost, length
+    return gang * (lost + c.groups.dearer_w[g] * length), length
 
 
 @inner
-def _alone(c: Cluster, j: int) -> float:
-    """Return how much more of the price of its time may be lost where a task fills a hole.
+def _alone_j(c: Cluster, i: int, j: int) -> float:
+    """Return what a task that does not fill a hole of server ``j`` may cost more later.
 
-    Where one server is awake and few tasks wait, one that is left out will keep a server awake
-    almost alone.
+    Where one server is awake and few tasks wait, it will keep a server awake almost alone.
     """
-    few = 1.0 - c.tally.queued[0] / (c.servers.end[j] - c.servers.first[j])
-    return ALONE * min(1.0, max(0.0, few + 1.0 - c.tally.awake[0]))
+    size, gang = c.servers.end[j] - c.servers.first[j], c.tasks.gang[i]
+    few = 1.0 - c.tally.queued[0] / size
+    own = c.curves.rows.free_s[row_of(c, i, max(c.kinds[i, 0], 0))]
+    if not own < np.inf or gang >= size:
+        return 0.0
+    return min(1.0, max(0.0, few + 1.0 - c.tally.awake[0])) * lane_w(c, j) * (size - gang) * own
 
 
 @inner
-def _score(c: Cluster, i: int, j: int, part: float, now_s: float) -> float:
+def _score(c: Cluster, i: int, j: int, lost_j: float, length_s: float, now_s: float) -> float:
     """Return what speaks against task ``i`` in a hole of server ``j``: the least is the best.
 
-    ``part`` of the price of its time is lost. Infinite: it should wait for a better hole.
+    ``lost_j`` counts against the price of its time. Infinite: it should wait for a better hole.
     """
-    near = 1.0 / (1.0 + max(0.0, c.tasks.start_s[i] - now_s) / (SOON * c.tally.mean_s[0] + 1e-9))
-    if part >= PATIENT + near * (GOOD - PATIENT) + _alone(c, j):
+    price = lane_w(c, j) * c.tasks.gang[i] * length_s + 1e-9
+    soon_s = SOON * c.tally.mean_s[0] + 1e-9
+    near = 1.0 / (1.0 + max(0.0, c.tasks.start_s[i] - now_s) / soon_s)
+    most = PATIENT + near * (GOOD - PATIENT)
+    if lost_j - _alone_j(c, i, j) >= most * price:
         return np.inf
-    return part - near * URGENT * CHOICE / (CHOICE + c.tally.queued[0])
+    few = CHOICE / (CHOICE + c.tally.queued[0])
+    return lost_j / price - near * URGENT * few
 
 
 @inner
@@ -166,7 +178,7 @@ def _some(c: Cluster, most: int) -> int:
 def _best_for(c: Cluster, g: int, start_s: float, free: int, now_s: float) -> tuple[int, float]:
     """Return (waiting task that fills the holes of a group best, its run time); -1: none does."""
     j = c.groups.server[g]
-    until, price = c.servers.last_s[j], lane_w(c, j)
+    until = c.servers.last_s[j]
     ends = free_ends_s(c, g, start_s, free)
     best, least, length_s = -1, np.inf, -1.0
     for i in candidates(c, c.groups.kind[g], free, until - start_s, _some(c, SEEN)):
@@ -176,7 +188,7 @@ def _best_for(c: Cluster, g: int, start_s: float, free: int, now_s: float) -> tu
             blocked = free_until_s(c, g, i, gang, start_s, np.inf)
         lost, length = fit(c, i, g, start_s, until, blocked)
         if lost < np.inf:
-            score = _score(c, i, j, lost / (gang * length * price + 1e-9), now_s)
+            score = _score(c, i, j, lost, length, now_s)
             if score < least:
                 best, least, length_s = i, score, length
     return best, length_s
@@ -278,8 +290,7 @@ def settle_new(c: Cluster, i: int, now_s: float) -> None:
     if g < 0:
         return
     j = c.groups.server[g]
-    price = lane_w(c, j) * c.tasks.gang[i] * length
-    if _score(c, i, j, lost / (price + 1e-9), now_s) < np.inf:
+    if _score(c, i, j, lost, length, now_s) < np.inf:
         move_to(c, i, g, start, length)
 
 
@@ -311,8 +322,7 @@ def _filled(
             continue
         loss[b], time_s[b] = fit(c, other, g, start_s, until_s, np.inf)
         if loss[b] < np.inf:
-            part = loss[b] / (c.tasks.gang[other] * time_s[b] * price + 1e-9)
-            score[b] = _score(c, other, j, part, now_s)
+            score[b] = _score(c, other, j, loss[b], time_s[b], now_s)
     for b in np.argsort(score, kind="mergesort"):
         if score[b] == np.inf or free == 0:
             break
@@ -368,7 +378,7 @@ def open_for(c: Cluster, i: int, g: int, until_s: float, now_s: float) -> None:
 
 
 @inner
-def _start_wide(c: Cluster, i: int, now_s: float) -> None:
+def start_wide(c: Cluster, i: int, now_s: float) -> None:
     """Start a gang on the servers that it has reserved, once all are awake."""
     start, a = max(now_s, c.tasks.start_s[i]), c.tasks.booked[i]
     while a >= 0:
@@ -417,25 +427,67 @@ def _reslowed(c: Cluster, i: int, g: int, start_s: float) -> float:
 
 
 @inner
-def _empty_like(c: Cluster, g: int) -> int:
-    """Return a group like ``g`` on a sleeping server on which nothing is reserved; or ``g``.
+def _open_j(c: Cluster, j: int, now_s: float) -> float:
+    """Return what it costs to open server ``j``: a wake, and sleep that was not billed so far."""
+    return c.servers.wake_j[j] + c.servers.sleep_w[j] * max(0.0, now_s - c.servers.last_s[j])
 
-    What others have reserved on a server that opens could not be filled.
+
+@inner
+def _is_reserved(c: Cluster, g: int, i: int) -> bool:
+    """Tell whether tasks other than ``i`` have something in a group."""
+    a = c.groups.head[g]
+    return a >= 0 and (c.items.task[a] != i or c.items.after[a] >= 0)
+
+
+@inner
+def _to_open(c: Cluster, i: int, g: int, k: int, now_s: float) -> Ints:
+    """Return groups of kind ``k`` on sleeping servers that task ``i`` may open: one of each class.
+
+    Nothing is reserved on them: what others have reserved on a server that opens could not be
+    filled. Where there is none like that of ``g``, which the task has reserved, ``g`` is the last.
     """
-    j = c.groups.server[g]
-    if c.servers.awake[j] == 1:
-        return g
-    for other in sleeping_servers(c, c.groups.kind[g], j, LOOK):
-        like = c.servers.group_first[other] + g - c.servers.group_first[j]
-        alike = c.servers.server_class[other] == c.servers.server_class[j]
-        if alike and c.groups.up[like] == c.groups.up[g] and c.groups.head[like] < 0:
-            return int(like)
-    return g
+    found, m, home = np.full(CLASSES, g), 0, c.groups.server[g]
+    classes = min(CLASSES, c.pools.classes[k])
+    for j in sleeping_servers(c, k, home, LOOK):
+        mine, a = group_of(c, j, k), 0
+        if c.groups.up[mine] < c.tasks.gang[i] or _is_reserved(c, mine, i):
+            continue
+        like = c.servers.server_class[j]
+        while a < m and c.servers.server_class[c.groups.server[found[a]]] != like:
+            a += 1
+        if a == m and m < classes:
+            found[m] = mine
+            m += 1
+        elif a < m and _open_j(c, j, now_s) < _open_j(c, c.groups.server[found[a]], now_s):
+            found[a] = mine
+        if m == classes and c.servers.sleep_w[j] == 0.0:
+            break
+    if k == c.groups.kind[g] and m < classes:
+        found[m] = g
+        m += 1
+    return found[:m]
 
 
-RISK = 0.375
-"""By how much more than a hole a server that opens must be worth, for each processor that others
-are to fill: they may not come."""
+@inner
+def _opening(c: Cluster, i: int, g: int, now_s: float) -> tuple[int, float, float]:
+    """Return (group, end, energy lost by task ``i``) of the sleeping server to open for it."""
+    best, end, least = g, now_s, np.inf
+    if c.servers.awake[c.groups.server[g]] == 1:
+        return best, end, least
+    for k in range(c.kinds.shape[1]):
+        if not c.curves.rows.short_s[row_of(c, i, k)] < np.inf or is_wide(c, i, k):
+            continue
+        for other in _to_open(c, i, g, k, now_s):
+            j = c.groups.server[other]
+            start, extra = ready_s(c, j, now_s), _open_j(c, j, now_s)
+            until, share = choose_end(c, other, i, start, extra, now_s)
+            if share < least:
+                best, end, least = other, until, share
+    return best, end, least * (1.0 + RISK * (c.groups.up[best] - c.tasks.gang[i]))
+
+
+CLASSES = 8
+"""Classes of servers, at most, of which one is looked at where a task opens one."""
 
 
 @inner
@@ -444,29 +496,22 @@ def due(c: Cluster, i: int, now_s: float) -> None:
     g = c.items.group[c.tasks.booked[i]]
     j = c.groups.server[g]
     if is_wide(c, i, c.groups.kind[g]):
-        _start_wide(c, i, now_s)
+        start_wide(c, i, now_s)
         return
     start = ready_s(c, j, now_s)
     if c.tasks.bound[i] == 1 and c.servers.awake[j] == 1:
         move_to(c, i, g, start, _reslowed(c, i, g, start))
         return
     other, at, length, lost = find_hole(c, i, now_s, True)
-    g = _empty_like(c, g)
-    j = c.groups.server[g]
-    until, share = choose_end(c, g, i, start, c.servers.wake_j[j], now_s)
-    risk = 1.0 + RISK * (c.groups.up[g] - c.tasks.gang[i])
-    if c.servers.awake[j] == 0 and risk * share < lost:
-        open_for(c, i, g, until, now_s)
+    fresh, until, share = _opening(c, i, g, now_s)
+    if share < lost:
+        open_for(c, i, fresh, until, now_s)
     elif other >= 0:
         _go(c, i, other, at, length, now_s)
     else:
         if c.servers.awake[j] == 0:  # too late for its deadline: it runs all the same
             wake(c, j, now_s)
         move_to(c, i, g, start, _reslowed(c, i, g, start))
-
-
-GO_ON = 0.217
-"""A server that has ended goes on if that loses less than this part of a wake."""
 
 
 @inner

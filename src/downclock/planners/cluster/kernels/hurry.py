@@ -27,6 +27,10 @@ FADES = 0.995
 LATELY = 64.0
 """Tasks that count as having come lately."""
 
+USUAL = 0.45
+"""Part of its window that a task needs at its fastest where its chance to find no room is that of
+finding all processors taken; one that needs less can wait longer for room."""
+
 EXPECTED = 0.4
 """Part of the processors that is taken to be busy before tasks have come for a usual window."""
 
@@ -39,9 +43,12 @@ much they hurry at most for a mere chance."""
 def note_no_room(c: Cluster, i: int, now_s: float) -> None:
     """Note that there is no room for task ``i`` beside what is planned.
 
-    One that could only not wait for a server to wake is not a sign that room is scarce.
+    One that no processors could run in time, or that could only not wait for a server to wake, is
+    not a sign that room is scarce.
     """
-    k = max(c.kinds[i, 0], 0)
+    k = c.kinds[i, 0]
+    if k < 0 or c.tasks.gang[i] > c.pools.up[k]:
+        return
     wake_s = c.asleep[k, 1] if c.asleep[k, 1] <= LARGEST else 0.0
     if now_s + wake_s + c.curves.rows.short_s[row_of(c, i, k)] > c.tasks.deadline_s[i]:
         return
@@ -52,41 +59,50 @@ def note_no_room(c: Cluster, i: int, now_s: float) -> None:
 def _note_arrival(c: Cluster, i: int, k: int, now_s: float) -> None:
     """Count task ``i`` among those that came lately."""
     pools, left = c.pools, 1.0 - 1.0 / LATELY
-    gang = float(c.tasks.gang[i])
+    gang, short = float(c.tasks.gang[i]), c.curves.rows.short_s[row_of(c, i, k)]
+    window = c.tasks.deadline_s[i] - now_s
+    need = min(1.0, short / max(window, 1e-9))
     pools.seen[k] = left * pools.seen[k] + 1.0
     pools.gangs[k] = left * pools.gangs[k] + gang
-    pools.work_s[k] = left * pools.work_s[k] + gang * c.curves.rows.short_s[row_of(c, i, k)]
-    pools.window_s[k] = left * pools.window_s[k] + c.tasks.deadline_s[i] - now_s
+    pools.work_s[k] = left * pools.work_s[k] + gang * short
+    pools.needs[k] = left * pools.needs[k] + need
+    pools.at_once[k] = left * pools.at_once[k] + gang * need
+    pools.window_s[k] = left * pools.window_s[k] + window
     pools.span_s[k] = left * pools.span_s[k] + now_s - pools.last_s[k]
     pools.last_s[k] = now_s
 
 
 @inner
 def crowding(c: Cluster, k: int) -> float:
-    """Return the chance that a task finds all processors of kind ``k`` taken by others.
+    """Return the chance that a task finds all processors of kind ``k`` taken for too long.
 
-    Erlang's loss formula in its normal approximation. Processors are counted in gangs of the usual
-    size; how many are busy is the work that came lately over that time, and what is expected over a
-    usual window before.
+    Erlang's loss formula in its normal approximation, less where windows leave time to wait. None
+    where nothing more comes. Processors are counted in gangs of the usual size; how many are busy
+    is the work that came lately over that time, and what is expected over a usual window before.
+    It is at most what those tasks need at once: a long one is spread over its own window.
     """
-    pools, usual, usual_s = c.pools, 1.0, 1.0
-    if pools.seen[k] > 0.0:
-        usual, usual_s = pools.gangs[k] / pools.seen[k], pools.window_s[k] / pools.seen[k]
-    work_s = pools.work_s[k] + EXPECTED * pools.up[k] * usual_s
-    busy, all_of = work_s / max(pools.span_s[k] + usual_s, 1e-9) / usual, pools.up[k] / usual
+    pools = c.pools
+    if c.tally.closed[0] == 1 or pools.seen[k] == 0.0:
+        return 0.0
+    usual, usual_s = pools.gangs[k] / pools.seen[k], pools.window_s[k] / pools.seen[k]
+    tight = pools.needs[k] / pools.seen[k] / USUAL
+    time_s = max(pools.span_s[k] + usual_s, 1e-9)
+    before = EXPECTED * pools.up[k] * usual_s / time_s
+    busy = (min(pools.work_s[k] / time_s, pools.at_once[k]) + before) / usual
+    all_of = pools.up[k] / usual
     root = math.sqrt(max(busy, 1e-9))
     z = (all_of - busy) / root
     below = 0.5 * (1.0 + math.erf(z / math.sqrt(2.0)))
-    if below <= 1e-9:
-        return 1.0
-    return min(1.0, math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) / below / root)
+    taken = 1.0
+    if below > 1e-9:
+        taken = min(1.0, math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) / below / root)
+    return taken * tight
 
 
 @inner
 def calm(c: Cluster, k: int) -> float:
     """Return how much tasks may wait on kind ``k``: 1 where there is room, 0 where it is scarce."""
-    chance = crowding(c, k) if c.pools.seen[k] > 0.0 else 0.0
-    return 1.0 - max(c.pools.hurry[k], min(1.0, RESTLESS * chance))
+    return 1.0 - max(c.pools.hurry[k], min(1.0, RESTLESS * crowding(c, k)))
 
 
 @inner

@@ -189,3 +189,25 @@ def most_urgent(c: Cluster, k: int, free: int) -> int:
                 seen += 1
                 i = c.tasks.after[i]
     return best
+
+
+@inner
+def most_urgent_wide(c: Cluster, k: int, most: int) -> int:
+    """Return the gang due first of those that wait for several servers of ``k``, or -1.
+
+    It needs at most ``most`` processors.
+    """
+    best, least = -1, np.inf
+    for span in _spans_for(c, k, most):
+        if span % WIDTHS < _width_of(c.curves.kinds.largest[k]):
+            continue
+        for bucket in range(c.spans.first[span], c.spans.end[span]):
+            i, seen = c.queues.head[span * BUCKETS + bucket], 0
+            while i >= 0 and seen < SOME:
+                gang, kind = c.tasks.gang[i], c.groups.kind[c.items.group[c.tasks.booked[i]]]
+                able = c.curves.kinds.largest[k] < gang <= most and c.tasks.waits[i] == 0
+                if able and kind == k and c.tasks.start_s[i] < least:
+                    best, least = i, c.tasks.start_s[i]
+                seen += 1
+                i = c.tasks.after[i]
+    return best

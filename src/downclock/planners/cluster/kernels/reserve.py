@@ -227,6 +227,15 @@ def sleeping_servers(c: Cluster, k: int, begin: int, most: int) -> Ints:
 
 
 @inner
+def group_of(c: Cluster, j: int, k: int) -> int:
+    """Return the processors of kind ``k`` of server ``j``; -1: it has none."""
+    for g in range(c.servers.group_first[j], c.servers.group_end[j]):
+        if c.groups.kind[g] == k:
+            return int(g)
+    return -1
+
+
+@inner
 def is_wide(c: Cluster, i: int, k: int) -> bool:
     """Tell whether no server has enough processors of kind ``k`` for task ``i``."""
     return c.tasks.gang[i] > c.curves.kinds.largest[k]

@@ -1,4 +1,4 @@
-"""What happens at one moment where gangs have come, and the loop that plays a run of moments.
+"""What happens at one moment where gangs have come.
 
 The same facts as in `moment`, on reservations instead of queues: ends free processors, which
 waiting tasks fill; what is due starts; what has lost its place gets another.
@@ -20,6 +20,7 @@ from downclock.planners.cluster.kernels.board import (
     sleep,
     wake,
 )
+from downclock.planners.cluster.kernels.hand_over import hand_over
 from downclock.planners.cluster.kernels.holes import (
     due,
     fill,
@@ -36,12 +37,8 @@ from downclock.planners.cluster.kernels.moment import (
     GONE,
     RETURNED,
     SERVER_GONE,
-    come_by,
-    is_full,
-    next_s,
-    real_end_s,
-    tell_ends,
 )
+from downclock.planners.cluster.kernels.replan import remember
 from downclock.planners.cluster.kernels.reserve import (
     book,
     profile,
@@ -60,7 +57,7 @@ from downclock.planners.cluster.kernels.workflows import (
     reserve_again,
     wait_on,
 )
-from downclock.units import Floats, Ints
+from downclock.units import Ints
 
 
 @inner
@@ -228,7 +225,7 @@ def _follow(c: Cluster, told: Ints, now_s: float) -> tuple[Ints, Ints]:
 @inner
 def _rest(c: Cluster, j: int, now_s: float) -> None:
     """An awake server has nothing to run: it goes on, waits for what it has reserved, or sleeps."""
-    if goes_on(c, j, now_s):
+    if hand_over(c, j, now_s) or goes_on(c, j, now_s):
         return
     first = np.inf
     for g in range(c.servers.group_first[j], c.servers.group_end[j]):
@@ -289,12 +286,14 @@ def _idle_now(c: Cluster, j: int, now_s: float) -> None:
 
 
 @inner
-def _moment(c: Cluster, told: Ints, arrived: Ints, now_s: float) -> None:
-    """Do everything that happens at ``now_s``."""
+def shared_moment(c: Cluster, told: Ints, arrived: Ints, now_s: float) -> None:
+    """Do everything that happens at ``now_s`` where tasks have reservations."""
     touched, ready = _follow(c, told, now_s)
     for i in arrived:
         c.tasks.status[i] = NEW
     for i in arrived:
+        if now_s > 0.0:
+            remember(c, i, now_s)
         arrive(c, i, now_s)
     for j in touched:
         fill(c, j, now_s)
@@ -307,35 +306,9 @@ def _moment(c: Cluster, told: Ints, arrived: Ints, now_s: float) -> None:
 
 
 @compiled
-def shared_moment(c: Cluster, told: Ints, arrived: Ints, now_s: float) -> None:
-    """Do everything that happens at ``now_s``; see `moment` for the codes in ``told`` (m, 3)."""
-    _moment(c, told, arrived, now_s)
-
-
-@compiled
-def run_shared(
-    c: Cluster, work: Floats, reserve: float, ends: Floats, arrived: Ints, until_s: float
-) -> int:
-    """Play moments while tasks arrive and end, as `moment.run` does."""
-    at, told = 0, np.empty((c.processors.kind.size, 3), np.int64)
-    while True:
-        now, first = next_s(c, ends, arrived, at), at
-        if now == np.inf or now >= until_s:
-            return at
-        if is_full(c):
-            return at
-        m, at = tell_ends(c, ends, told, now), come_by(c, arrived, at, now)
-        before = c.tally.starts[0]
-        _moment(c, told[:m], arrived[first:at], now)
-        for row in range(before, c.tally.starts[0]):
-            if c.tasks.place[c.starts.task[row]] == c.starts.processor[row]:
-                set_key(ends, 0, c.starts.processor[row], real_end_s(c, row, work, reserve))
-
-
-@compiled
 def share(c: Cluster, now_s: float) -> None:
     """Begin to keep reservations: queues, and what runs, become reservations as planned."""
-    c.tally.shared[0], c.tally.settled[0], c.tally.mean_s[0] = 1, 0, 0.0
+    c.tally.settled[0], c.tally.mean_s[0] = 0, 0.0
     group = np.empty(c.processors.kind.size, np.int64)
     for g in range(c.groups.server.size):
         for lane in range(c.groups.first[g], c.groups.end[g]):

@@ -45,7 +45,7 @@ STRETCHED = 1.01
 def say_no(c: Cluster, i: int, now_s: float) -> None:
     """Say why task ``i`` cannot run, and when all its processors could have done it."""
     refuse(c, i, now_s)
-    g, start, length = soonest_place(c, i, now_s, True, True)
+    g, start, length = soonest_place(c, i, -1, now_s, True, True)
     row = c.tally.refusals[0] - 1
     if g >= 0 and c.refusals.why[row] != NO_TIME:
         c.refusals.earliest_s[row] = start + length
@@ -81,7 +81,7 @@ def _list(c: Cluster, order: Ints, now_s: float, hurry: bool) -> int:
             c.tasks.deadline_s[i] = c.tasks.arrival_s[i]
             continue
         want_within(c, i, c.tasks.latest_s[i] - c.tasks.arrival_s[i])
-        g, start, length = soonest_place(c, i, now_s, hurry, False)
+        g, start, length = soonest_place(c, i, -1, now_s, hurry, False)
         if g >= 0:
             reserve_at(c, i, g, start, length, 0)
         elif not reserve(c, i, now_s):
@@ -135,7 +135,7 @@ def _tighten(c: Cluster, tasks: Ints, now_s: float, turn: int) -> None:
         end = c.tasks.start_s[i] + c.tasks.length_s[i]
         if turn > 0:
             c.tasks.arrival_s[i] = opens_s(c, i, now_s)
-            g, start, length = soonest_place(c, i, now_s, turn > 1, False)
+            g, start, length = soonest_place(c, i, -1, now_s, turn > 1, False)
             if g >= 0 and start + length < end:
                 take_off(c, i)
                 reserve_at(c, i, g, start, length, 0)
