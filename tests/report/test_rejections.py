@@ -228,3 +228,15 @@ def test_words_name_the_cap_that_keeps_a_task_out(cap_w: float, words: str) -> N
     assert found
     assert words in found[-1].why
     assert np.isnan(found[-1].earliest_s)
+
+
+def test_a_job_that_cannot_wait_for_a_server_to_wake_is_told_so() -> None:
+    """At full speed it takes 100 s, a server wakes in 7 s, and it is due in 105 s."""
+    site = replace(drawn(1).platform, limits=Limits())
+    problem = replace(drawn(1), tasks=Tasks.of([0], deadline_s=105.0), platform=site)
+    refused = rejections(problem, plan(problem, policy("race")))
+    assert [each.why for each in refused] == [
+        "fast would need 1.67 min after waking for 7 s, slow would need 5.17 min at full speed;"
+        " its deadline 105 s leaves 1.75 min"
+    ]
+    assert refused[0].earliest_s == pytest.approx(107.0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -77,9 +78,9 @@ def _why(free: Openings, task: int, opening: Opening, told: str) -> str:
         return f"the policy turned it down, though there is room for it: {told}"
     by = instant(deadline_s, problem.epoch)
     room_s = deadline_s - free.ready_s(task)
-    needs = _needs_s(problem, task)
-    fast = [name for name, need_s in needs if need_s <= room_s]
-    slow = [f"{name} would need {about(need_s)}" for name, need_s in needs if need_s > room_s]
+    needs = _needs(problem, task, free.ready_s(task))
+    fast = [each.kind for each in needs if each.wakes_s + each.runs_s <= room_s]
+    slow = [str(each) for each in needs if each.wakes_s + each.runs_s > room_s]
     if not fast:
         return f"{', '.join(slow)} at full speed; its deadline {by} leaves {about(room_s)}"
     many = int(problem.tasks.processors[task])
@@ -133,16 +134,32 @@ def about(seconds: float) -> str:
     return f"{max(seconds, 0.0):.3g} s"
 
 
-def _needs_s(problem: Problem, task: int) -> list[tuple[str, float]]:
-    """How long the task takes at full speed on each kind that can run it, the fastest first."""
-    kinds, many = problem.platform.kinds, int(problem.tasks.processors[task])
-    have = np.bincount(problem.platform.kind, minlength=len(kinds))
+class _Need(NamedTuple):
+    """What a task needs on a kind at full speed, where none is awake after waking one."""
+
+    runs_s: float
+    wakes_s: float
+    kind: str
+
+    def __str__(self) -> str:
+        woken = f" after waking for {about(self.wakes_s)}" if self.wakes_s > 0.0 else ""
+        return f"{self.kind} would need {about(self.runs_s)}{woken}"
+
+
+def _needs(problem: Problem, task: int, ready_s: float) -> list[_Need]:
+    """What the task needs on each kind that can run it, the fastest first."""
+    platform, many = problem.platform, int(problem.tasks.processors[task])
+    awake_s = np.where(platform.initially_on, 0.0, platform.wake_s)[platform.server]
     needs = [
-        (kind.name, float(problem.frontier(k).t_min_s[task]))
-        for k, kind in enumerate(kinds)
-        if have[k] >= many
+        _Need(
+            float(problem.frontier(k).t_min_s[task]),
+            max(0.0, float(awake_s[platform.kind == k].min()) - ready_s),
+            kind.name,
+        )
+        for k, kind in enumerate(platform.kinds)
+        if np.sum(platform.kind == k) >= many
     ]
-    return sorted((each for each in needs if np.isfinite(each[1])), key=lambda each: each[1])
+    return sorted(each for each in needs if np.isfinite(each.runs_s))
 
 
 def _named_orphan(free: Openings, task: int) -> str:

@@ -147,7 +147,7 @@ def _compared(
     plans, without = plans_of(judge, counted(policies, progress))
     without += [(each.name, "it looks at jobs before they arrive") for each in left]
     found = Comparison(judge.problem, (*given, *plans), tuple(without), judge.objective)
-    return replace(found, plans=tuple(sorted(found.plans, key=found.rank)))
+    return replace(found, plans=tuple(judge.proven(sorted(found.plans, key=found.rank))))
 
 
 def _with_the_best(judge: Judge, policies: list[Policy], progress: Progress | None) -> list[Policy]:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -217,8 +218,8 @@ class Judge:
         verdict = require_valid(self.problem, schedule)
         own = objective_or_none(objective_of(policy.name))
         objective = self.objective or own
-        if prove and len(self.problem.tasks) <= PROVED:
-            self.bounds.prove(schedule, objective, max(1.0, getattr(policy, "effort", 1.0)))
+        if prove:
+            self._prove(schedule, objective, max(1.0, getattr(policy, "effort", 1.0)))
         figures = self._figures(schedule, objective, proof if own == objective else None)
         hopeless = None
         if proof is not None and proof.status == "infeasible" and len(self.problem.tasks):
@@ -226,6 +227,25 @@ class Judge:
         what = (self.problem, policy.name, schedule, verdict)
         ahead = foresees(policy)
         return Planned(*what, *figures, planning_s, hopeless, ahead)
+
+    def proven(self, plans: Sequence[Planned]) -> list[Planned]:
+        """Spend time on a better bound of the first plan: it holds for all of the same tasks."""
+        ours = [each.schedule for each in plans if each.foresees is not None]
+        if ours:
+            self._prove(ours[0], self.objective, 1.0)
+        return [self._bounded(each) for each in plans]
+
+    def _prove(self, schedule: Schedule, objective: Objective | None, effort: float) -> None:
+        if len(self.problem.tasks) <= PROVED:
+            self.bounds.prove(schedule, objective, effort)
+
+    def _bounded(self, each: Planned) -> Planned:
+        """The plan beside what is proven by now."""
+        value = each.value
+        if value is not None:
+            bound = self.bounds.value_below(each.schedule, value.objective)
+            value = replace(value, bound=float(np.fmax(value.bound, bound)))
+        return replace(each, bound_j=self.bounds.below(each.schedule), value=value)
 
     def _figures(
         self, schedule: Schedule, objective: Objective | None, proof: Result | None
