@@ -9,20 +9,16 @@ from __future__ import annotations
 import numpy as np
 
 from downclock.kernels.compiling import inner
-from downclock.planners.cluster.kernels.accept import WIDE, reserve_whole, whole_servers
+from downclock.planners.cluster.kernels.accept import reserve_whole, whole_servers
 from downclock.planners.cluster.kernels.board import Cluster
 from downclock.planners.cluster.kernels.holes import LOOK, start_wide
 from downclock.planners.cluster.kernels.queues import most_urgent_wide
 from downclock.planners.cluster.kernels.reserve import (
     leaves_at_most,
     natural_s,
-    sleeping_servers,
     take_off,
 )
 from downclock.units import Ints
-
-ENOUGH = 2
-"""A gang starts where servers that have ended are at least one of so many that it needs."""
 
 
 @inner
@@ -60,20 +56,16 @@ def hand_over(c: Cluster, j: int, now_s: float) -> bool:
             continue
         servers = _idle_servers(c, g)
         idle = servers.size * c.groups.up[g]
-        i = most_urgent_wide(c, k, ENOUGH * idle)
+        i = most_urgent_wide(c, k, idle)
         if i < 0:
             continue
-        start = now_s
-        if c.tasks.gang[i] > idle:
-            start = max(now_s + c.pools.wake_s[k], c.pools.awake_s[k])
-            servers = np.concatenate((servers, sleeping_servers(c, k, j, WIDE)))
-        length = natural_s(c, i, k, start)
-        if length <= 0.0 or start > c.tasks.start_s[i]:
+        length = natural_s(c, i, k, now_s)
+        if length <= 0.0 or now_s > c.tasks.start_s[i]:
             continue
-        chosen = whole_servers(c, i, k, start, length, now_s, servers)
+        chosen = whole_servers(c, i, k, now_s, length, now_s, servers)
         if chosen.size > 0 and not _is_dearer(c, i, chosen):
             take_off(c, i)
-            reserve_whole(c, i, chosen, start, length)
+            reserve_whole(c, i, chosen, now_s, length)
             start_wide(c, i, now_s)
             return True
     return False
