@@ -70,7 +70,7 @@ def _largest(parsed: ParsedSchedule) -> Ints:
     works[spans.server[spans.state == DOWN]] = False
     works[platform.limits.server] = False
     sizes = _sizes(parsed).reshape(platform.server_count, -1)
-    return sizes[works].max(axis=0, initial=0)
+    return np.asarray(sizes[works].max(axis=0, initial=0))
 
 
 def _held(parsed: ParsedSchedule) -> tuple[Ints, Ints, Ints]:
