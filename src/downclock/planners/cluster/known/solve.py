@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from downclock.kernels.compiling import at_once, available
+from downclock.kernels.compiling import at_once
 from downclock.planners.cluster.known.bounds import is_small, prove
 from downclock.planners.cluster.known.judge import Judged, judged
 from downclock.planners.cluster.known.question import (
@@ -43,12 +43,9 @@ WARM = 25_000
 """Places tried for each job from which on the search begins as hot as it may; less begins cooler,
 as there is no time to cool down."""
 
-SLICE, STEPS, PATIENCE = 20_000, 10, 40_000
-"""Places tried before somebody may interrupt, the fewest steps in which the search cools down, and
-places that are worth compiling for."""
-
-PLAIN, PLAIN_JOBS = 4_000, 20
-"""Places that take a second where nothing is compiled, and jobs up to which that is enough."""
+SLICE, STEPS, PATIENCE, PLAIN = 20_000, 10, 40_000, 4_000
+"""Places tried before somebody may interrupt, the fewest steps in which the search cools down,
+places that are worth compiling for, and those that take a second where nothing is compiled."""
 
 
 def _trials_a_second(jobs: int) -> int:
@@ -56,13 +53,10 @@ def _trials_a_second(jobs: int) -> int:
 
 
 def usual_effort(jobs: int) -> float:
-    """A second where the search is compiled; else what it does in about as long without.
-
-    More than a few jobs take longer than that to be placed once: then it is compiled.
-    """
+    """A second where the search is compiled; else what it does in about as long without."""
     from downclock.planners.cluster.known.kernels.search import search_on
 
-    if getattr(search_on, "is_ready", False) or (jobs > PLAIN_JOBS and available()):
+    if getattr(search_on, "is_ready", False):
         return 1.0
     return min(1.0, PLAIN / _trials_a_second(max(jobs, 1)))
 
