@@ -141,7 +141,7 @@ def _outside(row: Row, number: Number, mine: Floats, test: Chance) -> Row:
     repeat = number[0]._replace(mode="repeat")
     if repeat not in published.authors():
         return replace(row, note=f"not chance: {test.words}")
-    value, like = _published(repeat, number[1]), estimate(mine, published_sets=REPEAT_SETS)
+    value, like = _published(repeat, number[1]), estimate(mine.tolist(), published_sets=REPEAT_SETS)
     verdict: Verdict = "not repeated" if like.low < value < like.high else "unexplained"
     note = f"{value:.5g} in the authors' repeat with {REPEAT_SETS} other sets; {test.words}"
     return replace(row, verdict=verdict, note=note)

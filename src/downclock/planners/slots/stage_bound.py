@@ -106,7 +106,8 @@ class _Stage:
         kind = np.column_stack([index.row, head, tail, index.graph.release, index.graph.due])[tasks]
         rows, count = np.unique(kind, axis=0, return_counts=True)
         path = int((head + length + tail)[tasks].max())
-        counted = crowded(*(each[tasks].astype(float) for each in (head, length, tail)), machines)
+        before, own, after = (each[tasks].astype(float) for each in (head, length, tail))
+        counted = crowded(before, own, after, machines)
         row, head, tail, release, due = np.ascontiguousarray(rows.T)
         filled = -(-int(length[tasks].sum()) // machines)
         return cls(

@@ -160,8 +160,8 @@ def _renamed(table: Table, columns: Mapping[str, str] | None) -> Table:
             rule = "is no column of prices, such as timestamp or price_eur_per_mwh"
             raise InvalidInput(rule, item=f"column '{ours}'", source=table.source)
     table.require(list(columns.values()))
-    own = {name: name for name in table.columns if _kind(name) and _kind(name) not in named}
-    data = {ours: table.data[theirs] for ours, theirs in {**own, **columns}.items()}
+    same = {name: name for name in table.columns if _kind(name) and _kind(name) not in named}
+    data = {ours: table.data[theirs] for ours, theirs in {**same, **columns}.items()}
     return Table(table.source, data, len(table), table.line)
 
 
