@@ -48,6 +48,15 @@ def nearly_equal_speeds() -> Problem:
     )
 
 
+def test_slots_too_short_to_table_are_refused_with_their_number() -> None:
+    """Found by odd inputs: 23,002 slots and a task of 5,751 of them took hours and 13 GB."""
+    problem = nearly_equal_speeds()
+    fine = replace(problem, platform=replace(problem.platform, slot_s=0.25))
+    rule = "needs longer slots: there are 24,000, and a task that takes 7,200 of them"
+    with pytest.raises(InvalidInput, match=rule):
+        as_slot_question(fine, Objective(energy=1.0))
+
+
 def test_levels_of_equal_speed_are_merged() -> None:
     problem, by_energy = nearly_equal_speeds(), Objective(energy=1.0)
     for relaxed in (False, True):

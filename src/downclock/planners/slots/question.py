@@ -28,6 +28,9 @@ FINEST = 240
 MOST_SLOTS = 100_000
 """More of them are a slip in ``slot_s``; tables have a row for each."""
 
+MOST_STEPS = 5e9
+"""Slots × slots of the longest interval × work of the longest task: some minutes of counting."""
+
 COARSEST, LARGEST_TABLES = 12, 3e8
 """Least units of a slot where clocks are rounded, and the work on tables that is not exceeded."""
 
@@ -140,7 +143,18 @@ def _class_objection(problem: Problem) -> str | None:
             "needs a profile of every task",
         ),
     ]
-    return next((reason for good, reason in rules if not good), None)
+    return next((reason for good, reason in rules if not good), None) or _too_fine(problem, slots)
+
+
+def _too_fine(problem: Problem, slots: float) -> str | None:
+    """Say that costs of all intervals take too long to tell, where slots are that short."""
+    shortest_s = problem.frontier(0).t_min_s[problem.tasks.scale > 0.0]
+    longest = min(slots, shortest_s.max(initial=0.0) / float(problem.platform.slot_s or 1.0))
+    if slots * min(slots, 4.0 * longest) * longest <= MOST_STEPS:
+        return None
+    return (
+        f"needs longer slots: there are {slots:,.0f}, and a task that takes {longest:,.0f} of them"
+    )
 
 
 def as_slot_question(
