@@ -27,6 +27,7 @@ from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks
 from downclock.schedule.schedule import Outcomes, PowerSpans, Schedule, Segments
+from downclock.tabular import taken
 
 NEW = "\n"
 HOSTILE = f"a'b $(id){NEW};x"
@@ -137,6 +138,17 @@ def _gang() -> tuple[Problem, Schedule]:
     none = np.empty(0)
     spans = PowerSpans(none, none, none, none)
     return problem, Schedule(segments, spans, Outcomes.all_done(3), "by hand")
+
+
+def test_a_job_behind_a_milestone_waits_for_what_that_waits_for() -> None:
+    """A task without work has no rows, and no command."""
+    problem, schedule = _gang()
+    tasks = replace(problem.tasks, scale=np.array([1.0, 0.0, 1.0]))
+    edges = Edges(np.array([0, 1]), np.array([1, 2]))
+    through = replace(problem, tasks=tasks, edges=edges)
+    rows = taken(schedule.segments, schedule.segments.task != 1)
+    first, last = runs_of(through, replace(schedule, segments=rows))
+    assert (first.after, last.after) == ((), (first,))
 
 
 def _done(script: str, folder: Path, **programs: str) -> None:

@@ -651,7 +651,8 @@ def gang_of_two_kinds(problem: Problem, schedule: Schedule) -> Planted | None:
 @fault("gang-spread", **{**SIMPLE, "gangs": True}, interrupt="migrate")
 def gang_on_two_servers(problem: Problem, schedule: Schedule) -> Planted | None:
     rows, s, platform = gang_rows(problem, schedule), schedule.segments, problem.platform
-    if rows is None or np.unique(platform.server[s.processor[rows]]).size > 1:
+    failed = np.any(s.attempt > 0) or np.any(schedule.spans.state == DOWN)
+    if rows is None or failed or np.unique(platform.server[s.processor[rows]]).size > 1:
         return None
     row = rows[-1]
     alike = platform.kind == platform.kind[s.processor[row]]

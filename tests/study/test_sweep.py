@@ -19,11 +19,12 @@ import pytest
 from scipy import stats
 
 from downclock.errors import InvalidInput
+from downclock.planners.catalog import policy
 from downclock.report.sweep import sweep_figure, sweep_page
 from downclock.report.tables import rendered
-from downclock.study.compare import compare
 from downclock.study.executor import pool
 from downclock.study.mean import Mean
+from downclock.study.planned import Judge
 from downclock.study.sweep import store
 from downclock.study.sweep.grid import Grid, read_grid
 from downclock.study.sweep.run import PROVENANCE, _judge, made_problem, run_one
@@ -179,13 +180,12 @@ def test_a_file_that_changed_is_read_again_in_the_same_process(tmp_path):
     assert run_one(read_grid(path).runs[0])["tasks"] == 139
 
 
-def test_a_row_has_the_figures_that_compare_has(written):
+def test_a_row_has_the_figures_of_a_judged_plan(written):
     grid = read_grid(written(SMALL))
     run = next(run for run in grid.runs if run.spec == "edl" and run.seed == 2)
     row = run_one(run)
     problem = made_problem(dict(run.source), run.seed)
-    (plan,) = compare(problem, ["edl"]).plans
-    wanted = plan.record()
+    wanted = Judge.of(problem).planned(policy("edl")).record()
     assert row["status"] == "done"
     for name in ("total_j", "run_j", "bound_j", "gap", "done", "makespan_s"):
         assert row[name] == wanted[name], name

@@ -106,10 +106,13 @@ def runs_of(problem: Problem, schedule: Schedule) -> list[Run]:
     ):
         before.setdefault(then, []).append(first)
     runs: dict[int, Run] = {}
+    awaited: dict[int, list[int]] = {}  # by what follows a task: itself, or what a milestone awaits
     for task in problem.edges.order(len(problem.tasks)).tolist():
+        earlier = sorted({run for each in before.get(task, ()) for run in awaited[each]})
+        awaited[task] = earlier
         if task in rows:
-            after = tuple(runs[each] for each in before.get(task, ()))
-            runs[task] = _run(problem, schedule, task, rows[task], after)
+            after = tuple(runs[each] for each in earlier)
+            runs[task], awaited[task] = _run(problem, schedule, task, rows[task], after), [task]
     return sorted(runs.values(), key=lambda run: run.start_s)
 
 

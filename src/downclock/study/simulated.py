@@ -153,7 +153,7 @@ def _reserve_row(reserve: float, runs: Sequence[Run], boundary: Boundary) -> Res
 
 
 def _row(run: Run, boundary: Boundary) -> RunRow:
-    require_valid(run.problem, run.realised)
+    require_valid(run.problem, run.realised, realised=True)
     bill, late = _bill(run.problem, run.realised, boundary), int(run.late.size)
     return RunRow(
         seed=run.seed,

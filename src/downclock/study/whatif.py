@@ -295,7 +295,7 @@ class _Work:
         def make(knob: str, setting: str) -> Case:
             world = drawn_world(problem, draw_fate(problem, chances, seed))
             realised = play(problem, policy(spec), world).schedule
-            require_valid(problem, realised)
+            require_valid(problem, realised, realised=True)
             others = self.case(knob, setting, problem).figures[:-1]
             return Case(knob, setting, (*others, self.figures(problem, realised, self.spec)))
 

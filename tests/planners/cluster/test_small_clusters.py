@@ -95,16 +95,6 @@ def test_the_server_that_costs_least_is_opened():
     assert set(problem.platform.server[ran.processor]) <= {2, 3}
 
 
-def test_few_tasks_wait_for_each_other_on_one_server():
-    """Two that come apart would each keep a server of 16 awake; the first can wait."""
-    problem, usual_s = few([2.0, 5.0, 5.6], 2.0, [1, 1, 1])
-    ran = planned(problem).segments
-    first, second = (ran.start_s[ran.task == i][0] for i in (1, 2))
-    assert first == second > 5.5 * usual_s
-    prompt_j, late_j = (energy_j(problem, spec)[1] for spec in ("prompt", "late"))
-    assert late_j < 0.85 * prompt_j
-
-
 def test_tasks_that_cannot_wait_start_at_once():
     problem, usual_s = few([2.0, 4.0, 4.6], 1.0001, [1, 1, 1])
     ran = planned(problem).segments

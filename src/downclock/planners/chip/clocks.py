@@ -19,7 +19,7 @@ from downclock.units import TOLERANCE, Floats, Ints
 class ChipPower:
     """Power of a chip with m active cores: ``m c1 f^alpha + c2 f + c3`` (section 3.2).
 
-    Its clocks f are those from ``slowest`` to ``fastest``, or enumerated ``levels``, rising.
+    Its clocks f are those from ``slowest`` to ``fastest``, or enumerated ``levels``.
     """
 
     c1: float = 1.0
@@ -38,6 +38,7 @@ class ChipPower:
         if self.c1 == 0.0 or self.alpha <= 1.0:
             raise InvalidInput("needs c1 > 0 and alpha > 1", item="chip power")
         if self.levels:
+            object.__setattr__(self, "levels", tuple(sorted(set(self.levels))))
             object.__setattr__(self, "slowest", self.levels[0])
             object.__setattr__(self, "fastest", self.levels[-1])
 

@@ -252,11 +252,6 @@ def make_room_for_gangs(board: Board, gang: Ints) -> None:
     board.items = grown(board.items, board.pieces)
 
 
-def forget_reservations(board: Board) -> None:
-    """Keep no reservations any more; there are none."""
-    board.tally["items"], board.tally["free_item"], board.pieces = 0, -1, 0
-
-
 def room_for(starts: int, switches: int, refusals: int) -> tuple[Table, Table, Table]:
     """Empty tables for decisions."""
     from downclock.planners.cluster.kernels.board import REFUSAL, START, SWITCH

@@ -42,7 +42,6 @@ from downclock.planners.cluster.batch import (
     packing,
 )
 from downclock.planners.cluster.board import (
-    forget_reservations,
     link,
     make_queues,
     make_room,
@@ -190,16 +189,12 @@ class ClusterPolicy:
         return tasks[heeded]
 
     def begin_reservations(self, state: State, view: View, new: Ints, now_s: float) -> None:
-        """Keep reservations from the first gang or edge on, and where few tasks come."""
+        """Keep reservations of groups of processors from the first gang or edge on."""
         from downclock.planners.cluster.kernels.shared_moment import share
 
-        if not new.size:
-            return
-        board, way = state.board, self._way(state, view, new, now_s)
-        shared, board.tally["shared"] = bool(board.tally["shared"][0]), way
-        if not way:
-            if shared:
-                forget_reservations(board)
+        board = state.board
+        shared = bool(board.tally["shared"][0])
+        if not new.size or not (shared or is_shared(board, new).any()):
             return
         gang = board.tasks["gang"][new]
         begins = np.ones(0 if shared else int(board.tally["queued"][0]), np.int64)
@@ -209,19 +204,6 @@ class ClusterPolicy:
             make_queues(board)
             _find_out(state, new, now_s)
             share(self.cluster(state, view, 0), now_s)
-
-    def _way(self, state: State, view: View, new: Ints, now_s: float) -> int:
-        """How to plan from now on: ``shared`` of the board's tally."""
-        from downclock.planners.cluster.kernels.play import other_way
-
-        board, tally = state.board, state.board.tally[0]
-        if tally["shared"] == 1 or is_shared(board, new).any():
-            return 1
-        if tally["awake"] or tally["queued"]:
-            return int(tally["shared"])
-        first = _by_deadline(state, new)[0]
-        other = other_way(self.cluster(state, view, 0), first, new.size, now_s)
-        return 2 if bool(tally["shared"]) != other else 0
 
     def fill(self, state: State, view: View, tasks: Ints, arrival_s: Floats) -> None:
         """Take note of tasks that may start from these times on, what precedes them apart."""

@@ -52,24 +52,19 @@ class WholeRun:
     def _first_gang_s(self, at: int) -> float:
         """When the first gang, or a task that follows another, comes, if none has."""
         board, rest = self.state.board, self.order[at:]
-        if board.tally["shared"][0] == 1:
+        if board.tally["shared"][0]:
             return np.inf
         return float(board.tasks["arrival_s"][rest[is_shared(board, rest)]].min(initial=np.inf))
 
     def _pause(self, at: int, now_s: float) -> None:
         """Do what a moment begins with: reservations for gangs, the question of cheap hours."""
         known = int(np.searchsorted(self.coming.told_s, now_s, side="right"))
-        self._choose_way(at, now_s)
+        rest = self.order[at:]
+        self.policy.begin_reservations(self.state, self.view, self._now(rest, now_s), now_s)
+        if self.state.board.tally["shared"][0]:
+            make_room_for_gangs(self.state.board, self.state.board.tasks["gang"][rest])
         if self.state.watch.asks:
             self._question(known, now_s)
-
-    def _choose_way(self, at: int, now_s: float) -> None:
-        """Begin or cease to keep reservations, with room for all that is to come."""
-        board, rest = self.state.board, self.order[at:]
-        before = board.tally["shared"][0]
-        self.policy.begin_reservations(self.state, self.view, self._now(rest, now_s), now_s)
-        if board.tally["shared"][0] != before:
-            make_room_for_gangs(board, board.tasks["gang"][rest])
 
     def _now(self, tasks: Ints, now_s: float) -> Ints:
         return tasks[self.state.board.tasks["arrival_s"][tasks] <= now_s]
@@ -140,8 +135,7 @@ class WholeRun:
             next_s = self._next_arrival_s(at)
             if next_s >= until_s:
                 return at
-            self._choose_way(at, next_s)
-            at = self._step(at, next_s)  # many come at once, or few
+            at = self._step(at, next_s)  # many come at once
 
     def _rests_until(self, at: int, until_s: float) -> bool:
         """Tell whether nothing can happen before then."""

@@ -38,8 +38,12 @@ def together(parsed: ParsedSchedule) -> Iterator[Finding]:
 
 
 def servers(parsed: ParsedSchedule) -> Iterator[Finding]:
-    """A gang is on one server where one holds it, else on whole ones but for the last."""
+    """A gang is on one server where one holds it, else on whole ones but for the last.
+
+    Not where something failed: a schedule does not say which processors were down, and when.
+    """
     runs, rows = parsed.runs, parsed.runs.rows
+    failed = np.any(rows.attempt > 0) or np.any(parsed.spans.state == DOWN)
     bundle, cell, used = _held(parsed)
     several = np.bincount(bundle, minlength=runs.first.size) > 1
     partly = several[bundle] & (used < _sizes(parsed)[cell])
@@ -52,7 +56,7 @@ def servers(parsed: ParsedSchedule) -> Iterator[Finding]:
             return f"is spread over servers, but one holds its {needed[b]} processors"
         return f"is on parts of {parts[b]} servers; of all but one it has to use every processor"
 
-    wrong = fits | (parts > 1)
+    wrong = (fits | (parts > 1)) & (not failed)
     yield parsed.bad_rows("gang-spread", wrong, say, runs.first)
 
 
@@ -64,10 +68,9 @@ def _sizes(parsed: ParsedSchedule) -> Ints:
 
 
 def _largest(parsed: ParsedSchedule) -> Ints:
-    """Most processors of each kind on one server, of those that are never down (kinds,)."""
-    platform, spans = parsed.problem.platform, parsed.spans
+    """Most processors of each kind on one server, of those without downtimes (kinds,)."""
+    platform = parsed.problem.platform
     works = np.ones(platform.server_count, dtype=bool)
-    works[spans.server[spans.state == DOWN]] = False
     works[platform.limits.server] = False
     sizes = _sizes(parsed).reshape(platform.server_count, -1)
     return np.asarray(sizes[works].max(axis=0, initial=0))

@@ -66,9 +66,12 @@ RULES: tuple[Callable[[ParsedSchedule], Iterator[Finding]], ...] = (
 """Rules over well-formed rows; `rules_tables` has those for single rows."""
 
 
-def verify(problem: Problem, schedule: Schedule, *, most: int | None = 1000) -> Verdict:
+def verify(
+    problem: Problem, schedule: Schedule, *, most: int | None = 1000, realised: bool = False
+) -> Verdict:
     """List every broken rule; of each rule at most ``most`` violations, the rest is counted.
 
+    Where a schedule was ``realised`` amid failures, gangs are where processors were left.
     Cost: a few sorts of the segments; a million take seconds.
     """
     require_type(problem, Problem, "a Problem", field="problem")
@@ -76,25 +79,25 @@ def verify(problem: Problem, schedule: Schedule, *, most: int | None = 1000) -> 
     checked = len(problem.tasks) + len(schedule.segments) + len(schedule.spans)
     found = list(rules_tables.ragged(schedule))
     if not found:
-        found = list(_findings(problem, schedule))
+        found = list(_findings(problem, schedule, realised or schedule.policy == AS_IT_RAN))
     broken = [finding for finding in found if finding.rows.size]
     violations = tuple(v for finding in broken for v in finding.violations(most))
     return Verdict(violations, tuple((f.rule, f.rows.size) for f in broken), checked)
 
 
-def require_valid(problem: Problem, schedule: Schedule) -> Verdict:
+def require_valid(problem: Problem, schedule: Schedule, *, realised: bool = False) -> Verdict:
     """Return the verdict where the schedule is valid.
 
     Raises:
         InvalidSchedule: it is not; the text lists the first violations.
     """
-    verdict = verify(problem, schedule, most=20)
+    verdict = verify(problem, schedule, most=20, realised=realised)
     if not verdict.ok:
         raise InvalidSchedule(str(verdict))
     return verdict
 
 
-def _findings(problem: Problem, schedule: Schedule) -> Iterator[Finding]:
+def _findings(problem: Problem, schedule: Schedule, realised: bool = False) -> Iterator[Finding]:
     """Judge single rows, then everything else over the rows that are well formed."""
     segments, spans = schedule.segments, schedule.spans
     of_segments = list(rules_tables.segment_rows(problem, segments))
@@ -114,9 +117,8 @@ def _findings(problem: Problem, schedule: Schedule) -> Iterator[Finding]:
     reached = (parsed.status == DONE) | (parsed.status == FAILED)  # a late one has failed
     finish_s = rules_graph.milestone_times(problem, parsed.finish_s, reached)
     parsed = replace(parsed, finish_s=finish_s)
-    where_it_was = {rules_gangs.servers} if schedule.policy == AS_IT_RAN else set()
     for rule in RULES:
-        if rule not in where_it_was:
+        if not (realised and rule is rules_gangs.servers):
             yield from rule(parsed)
 
 

@@ -12,7 +12,6 @@ import numpy as np
 from downclock.kernels.compiling import inner
 from downclock.kernels.least_tree import LARGEST
 from downclock.planners.cluster.kernels.board import Cluster, row_of
-from downclock.planners.cluster.kernels.flat import alone_s
 from downclock.planners.cluster.kernels.hurry import calm
 from downclock.planners.cluster.kernels.prices import cheapest_start_s, run_value
 from downclock.planners.cluster.kernels.queues import wait
@@ -62,8 +61,6 @@ def _late_on(c: Cluster, i: int, g: int, now_s: float) -> tuple[float, float]:
     length = natural_s(c, i, k, begin)
     if length < 0.0:
         return NEVER, -1.0
-    if c.tally.shared[0] == 2:  # where nobody comes it hurries, alone on its server
-        length = alone_s(c, row_of(c, i, k), c.groups.server[g], length)
     latest = max(begin, min(c.tasks.deadline_s[i] - length, begin + _patience(c, k) * length))
     if c.tally.priced[0] == 1:
         latest = cheapest_start_s(c, g, begin, c.tasks.deadline_s[i], length)

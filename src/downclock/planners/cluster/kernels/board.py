@@ -161,8 +161,7 @@ TALLY = record(
     settled=int,  # 1: all was planned together and goes as planned
     unstarted=int,  # 1: tasks may be planned on processors where nothing runs
     priced=int,  # 1: tasks wait for cheap hours
-    shared=int,  # 1: gangs have come; tasks have reservations on groups of processors; 2: they have
-    # them as few come, which wait for each other
+    shared=int,  # 1: gangs have come; tasks have reservations on groups of processors
     items=int,  # items in use or free
     free_item=int,  # first free item; -1: none
     mean_s=float,  # run time that tasks want, on the mean of those that came lately

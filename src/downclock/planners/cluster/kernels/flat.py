@@ -163,13 +163,6 @@ def _alone_s(c: Cluster, row: int, most_s: float, alone_w: float) -> float:
 
 
 @inner
-def alone_s(c: Cluster, row: int, j: int, most_s: float) -> float:
-    """Return how long a task should run, at most, for which alone server ``j`` is awake."""
-    idle_w = c.curves.kinds.idle_w[row % c.kinds.shape[1]]
-    return _alone_s(c, row, most_s, max(0.0, c.servers.awake_w[j] - idle_w))
-
-
-@inner
 def best_end(c: Cluster, i: int, k: int, new: bool, now_s: float) -> tuple[int, float, float]:
     """Return (processor, cost, length) of the cheapest queue to end, of those awake; -1: none.
 

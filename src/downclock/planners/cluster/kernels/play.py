@@ -7,21 +7,15 @@ import numpy as np
 from downclock.kernels.compiling import compiled, inner
 from downclock.kernels.ends import ends_by
 from downclock.kernels.least_tree import first_at_most, set_key
-from downclock.planners.cluster.kernels.accept import PATIENCE
-from downclock.planners.cluster.kernels.board import Cluster, row_of
-from downclock.planners.cluster.kernels.flat import CERTAIN, alone_s
+from downclock.planners.cluster.kernels.board import Cluster
+from downclock.planners.cluster.kernels.flat import CERTAIN
 from downclock.planners.cluster.kernels.moment import FREED, queued_moment
-from downclock.planners.cluster.kernels.replan import foreseen_rate
 from downclock.planners.cluster.kernels.shared_moment import shared_moment
 from downclock.units import Floats, Ints
 
 MANY, TIMES = 16, 2
 """Tasks that come at one moment are planned together with all that waits if they are so many, and
 so many times the awake processors and the tasks that wait."""
-
-COMPANY, SOME = 0.5, 0.3
-"""Tasks wait for each other where fewer than this part of a server's other processors would be
-needed by those that come while one can wait, but so many are likely to."""
 
 
 @inner
@@ -66,36 +60,6 @@ def is_crowd(c: Cluster, count: int) -> bool:
     if tally.settled[0] == 1 and tally.idle_share[0] > CERTAIN and count < MANY:
         return True
     return count >= max(MANY, TIMES * (tally.processors[0] + tally.queued[0]))
-
-
-@compiled
-def other_way(c: Cluster, first: int, count: int, now_s: float) -> bool:
-    """Tell whether ``count`` tasks that come now are to be planned in another way than so far.
-
-    Where nothing runs or waits and few others are foreseen while the ``first`` of them can wait,
-    tasks have reservations and wait for each other: one alone would keep a server awake. Not where
-    there are several kinds: after waiting only the fastest may be in time.
-    """
-    tally = c.tally
-    if tally.awake[0] > 0 or tally.queued[0] > 0 or tally.shared[0] == 1 or not c.rules.late:
-        return False
-    if tally.priced[0] == 1 or tally.closed[0] == 1 or c.kinds.shape[1] > 1:
-        return False
-    row = row_of(c, first, max(c.kinds[first, 0], 0))
-    free = c.curves.rows.free_s[row]
-    alone = alone_s(c, row, 0, free)
-    slack = min(c.tasks.deadline_s[first] - now_s - alone, PATIENCE * free)
-    most = COMPANY * (c.processors.kind.size / c.servers.zone.size - 1.0)
-    few = now_s > 0.0 and free < np.inf and foreseen_rate(c, count, now_s) * slack < most
-    some = (tally.arrivals[0] + count) * slack >= SOME * now_s
-    return (few and some) != (tally.shared[0] == 2)
-
-
-@inner
-def _changes_way(c: Cluster, arrived: Ints, at: int, now_s: float) -> bool:
-    """Tell whether tasks of ``arrived`` from ``at`` on come now, for which plans change."""
-    count = _come_by(c, arrived, at, now_s) - at
-    return count > 0 and other_way(c, arrived[at], count, now_s)
 
 
 @inner
@@ -146,7 +110,7 @@ def run(
         now, first = _next_s(c, ends, arrived, at), at
         if now == np.inf or now >= until_s:
             return at
-        if is_full(c) or _many_come(c, arrived, at, now) or _changes_way(c, arrived, at, now):
+        if is_full(c) or _many_come(c, arrived, at, now):
             return at
         m, at = _tell_ends(c, ends, told, now), _come_by(c, arrived, at, now)
         before = c.tally.starts[0]

@@ -487,12 +487,6 @@ def _unneeded(c: Cluster, just_arrived: int, now_s: float) -> float:
 
 
 @inner
-def foreseen_rate(c: Cluster, just_arrived: int, now_s: float) -> float:
-    """Return how many tasks come in a second, with those of this moment."""
-    return _rate(c, min(c.tally.arrivals[0], RECENT), just_arrived, now_s)
-
-
-@inner
 def _rate(c: Cluster, seen: int, just_arrived: int, now_s: float) -> float:
     """Return how many tasks come in a second, by the last ``seen``, and those of this moment.
 

@@ -308,7 +308,7 @@ def shared_moment(c: Cluster, told: Ints, arrived: Ints, now_s: float) -> None:
 @compiled
 def share(c: Cluster, now_s: float) -> None:
     """Begin to keep reservations: queues, and what runs, become reservations as planned."""
-    c.tally.settled[0], c.tally.mean_s[0] = 0, 0.0
+    c.tally.shared[0], c.tally.settled[0], c.tally.mean_s[0] = 1, 0, 0.0
     group = np.empty(c.processors.kind.size, np.int64)
     for g in range(c.groups.server.size):
         for lane in range(c.groups.first[g], c.groups.end[g]):

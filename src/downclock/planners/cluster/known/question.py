@@ -131,7 +131,7 @@ def at_one_price(asked: KnownQuestion) -> KnownQuestion | None:
     """
     tariff = asked.columns.tariff
     low, high = tariff[1::2].min(axis=1), tariff[1::2].max(axis=1)
-    if np.any(high > (1.0 + RIPPLE) * low):
+    if np.any(high - low > RIPPLE * np.abs(low)):
         return None
     flat = np.zeros((len(tariff), 1))
     flat[1::2, 0] = low
