@@ -180,12 +180,12 @@ def test_sbatch_asks_for_the_gpus_of_the_plan_and_waits_for_what_comes_before(
 
 def test_scontrol_has_nodes_and_what_comes_before(tmp_path: Path) -> None:
     text = exported(*_gang(), "scontrol", "")
-    number = 'echo "$3" >> names; echo 7'
+    number = 'echo "$1 $4" >> names; echo 7'
     _done(text, tmp_path, squeue=number, scontrol="echo $* >> told")
     told = [line for line in (tmp_path / "told").read_text().splitlines() if "update" in line]
     assert "ReqNodeList=gpu1,gpu2 NumNodes=2 TresFreq" in told[0]
     assert [line.partition("Dependency=")[2] for line in told] == ["", "afterok:7", "afterok:7:7"]
-    assert (tmp_path / "names").read_text().count(f"--name={HOSTILE}") == 1
+    assert (tmp_path / "names").read_text().count(f"--me --name={HOSTILE}") == 1
     assert "# as submitted: --gres=gpu:b100:2" in text.splitlines()
     problem, schedule = _gang()
     problem.tasks.name[0] = "a,b"

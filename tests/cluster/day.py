@@ -20,7 +20,6 @@ import signal
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -48,6 +47,8 @@ what it starts is saved."""
 REQUEUED = 2
 """Exit code of a job whose script slurmd of 22.05 purged while it was launching it, which happens
 where a node is busy ("Purging vestigial job script"): Slurm is told to requeue such a job."""
+
+ONCE = ROOT / "src" / "downclock" / "adapters" / "slurm" / "once.sh"
 
 LAW = (0.5, 0.0, 0.5)
 APPS = {  # p0, gamma, c; d, delta, t0: a unit is a second at the highest clocks
@@ -199,35 +200,14 @@ class Day:
         return {number for number in self.numbers if self.names[number] in found}
 
     def late(self) -> list[str]:
-        """Accepted jobs that ended after their deadline, though Slurm cut none of their runs."""
-        cut = self.cut()
-        return [f"{number} by {s:.0f} s" for number, s in self._lateness() if number not in cut]
-
-    def late_as_cut(self) -> list[str]:
-        """Accepted jobs that are late because a controller that had forgotten a start cut it."""
-        cut = self.cut()
-        return [number for number, _ in self._lateness() if number in cut]
-
-    def unreported(self) -> list[str]:
-        """Late jobs of which the status does not say so."""
-        told = {str(row["job"]) for row in json.loads(self.status)["jobs"] if "late_s" in row}
-        return [
-            number for number, late_s in self._lateness() if late_s > 3.0 and number not in told
-        ]
-
-    def _lateness(self) -> Iterator[tuple[str, float]]:
-        """Accepted jobs that are late, and by how much."""
-        accepted = self.accepted()
+        """Accepted jobs that ended after their deadline: in whole seconds, and some machine is left
+        all day."""
+        accepted, found = self.accepted(), []
         for number, wanted in zip(self.numbers, self.wanted, strict=True):
             late_s = self._end_s(number) - self.sent_s[number] - wanted.deadline_s
-            if number in accepted and late_s > 1.0:  # in whole seconds
-                yield number, late_s
-
-    def cut(self) -> set[str]:
-        """Jobs that were started and did not run to their end that time: Slurm cut the run, lost
-        it while launching, or took it for running until its node registered next."""
-        requeued = {n for n in self.numbers if self.job(n).restarts and n not in self.held()}
-        return requeued | {n for n in self.numbers if any(e == math.inf for _, e in self.runs(n))}
+            if number in accepted and late_s > 1.0:
+                found.append(f"{number} by {late_s:.0f} s")
+        return found
 
     def _end_s(self, number: str) -> float:
         """When a job ended, by Slurm; by itself where Slurm has forgotten."""
@@ -253,37 +233,7 @@ class Day:
         return [line.split() for line in path.read_text().splitlines()] if path.exists() else []
 
     def twice(self) -> list[str]:
-        """Jobs that ran to their end more than once."""
-        return [number for number in self._whole_again() if number not in self.unseen()]
-
-    def unseen(self) -> list[str]:
-        """Such jobs of whose first end nobody knew: killed were the watch, and the controller or
-        the agent before one could ask the other."""
-        again, log = self._whole_again(), Log(self.folder / "site" / "downclock.db", dry=True)
-        ends = [
-            (key.split(".")[0], at_s)
-            for _, at_s, kind, entry in log.rows()
-            for key, _ in (entry["ended"] if kind == MOMENT else ())
-        ]
-        files = [json.loads(path.read_text()) for path in (self.folder / "energy").glob("*.json")]
-        ends += [(row["job"], row["ended_s"]) for row in files if row["by"] == "epilog"]
-        return [
-            number
-            for number, (first_s, next_s) in again.items()
-            if not any(key == number and first_s - 5.0 < at_s < next_s for key, at_s in ends)
-        ]
-
-    def _whole_again(self) -> dict[str, tuple[float, float]]:
-        """First end, and the start after it, of jobs that ran to their end more than once."""
-        found = {}
-        for number in self.numbers:
-            whole = [run for run in self.runs(number) if run[1] < float("inf")]
-            if len(whole) > 1:
-                found[number] = (whole[0][1], whole[1][0])
-        return found
-
-    def again(self) -> list[str]:
-        """Jobs that were ended and started again: a killed controller had forgotten their start."""
+        """Jobs whose script began more than once."""
         return [number for number in self.numbers if len(self.runs(number)) > 1]
 
     def held(self) -> list[str]:
@@ -291,12 +241,11 @@ class Day:
         return [number for number in self.numbers if _ran(self.job(number).comment)]
 
     def broken(self) -> dict[str, list[str]]:
-        """What must not be: jobs not done, late or run twice, and clocks still locked."""
+        """What must not be: jobs not done, late or begun twice, and clocks still locked."""
         lost = [self._told(n) for n in self.numbers if self._end_s(n) == math.inf]
         all_of_it = {
             "lost": lost,
             "late": self.late(),
-            "unreported": self.unreported(),
             "twice": self.twice(),
             "locked": self.locked(),
         }
@@ -333,9 +282,10 @@ class Day:
         FakeGpus.built(self.library)
         hooks = {verb: folder / f"{verb}.sh" for verb in ("prolog", "epilog")}
         settings = (
-            f"Prolog={hooks['prolog']}\nEpilog={hooks['epilog']}\nPrologFlags=Alloc\n"
-            f"PrologEpilogTimeout=60\nRequeueExit={REQUEUED}"
+            f"Prolog={hooks['prolog']}\nEpilog={hooks['epilog']}\n"
+            f"PrologEpilogTimeout=60\nRequeueExit={REQUEUED}\n"
         )
+        settings += self._once() if self.kills else "PrologFlags=Alloc"
         self.cluster = Loopback(
             folder, NODES, GPUS, settings=settings, sleeps=self.sleeps, typed=False
         )
@@ -351,6 +301,16 @@ class Day:
                 f"gpus {GPUS}", "core 210 1410 15", "memory 1215 810", f"idle {IDLE_W}", *lines
             )
         self._site()
+
+    def _once(self) -> str:
+        """Have scripts run once, and return the settings for that."""
+        words, file = self.folder / "energy" / "once", self.folder / "once.sh"
+        words.mkdir(mode=0o777)
+        words.chmod(0o1777)
+        text = ONCE.read_text().replace("/var/lib/downclock/spool/once", str(words))
+        file.write_text(text)
+        file.chmod(0o755)
+        return f"TaskProlog={file}\nTaskEpilog={file}"
 
     def _site(self) -> None:
         folder = self.folder / "site"
@@ -375,7 +335,7 @@ class Day:
         (folder / "library.json").write_text(json.dumps(library))
         sleep = "true" if self.sleeps else "false"
         (folder / "site.toml").write_text(
-            SITE.format(policy=self.policy, sleep=sleep, overhead_s=15.0 if self.kills else 8.0)
+            SITE.format(policy=self.policy, sleep=sleep, overhead_s=22.0 if self.kills else 8.0)
         )
 
     def _words(self, verb: str, *more: str) -> list[str]:
@@ -407,16 +367,8 @@ class Day:
         spool = ["--spool", str(self.folder / "energy")]
         self.cluster.run(sys.executable, "-m", "downclock", *words, *spool, more=gpus.environment)
 
-    def _resume(self) -> None:
-        """Bring nodes back that Slurm drained because a job was launched twice, as people do."""
-        for line in self.cluster.run("sinfo", "-h", "-N", "-o", "%N %T %E").splitlines():
-            node, state, why = line.split(maxsplit=2)
-            if state.startswith("drain") and why == "Duplicate jobid":
-                self.cluster.run("scontrol", "update", f"NodeName={node}", "State=RESUME")
-
     def _over(self) -> bool:
         try:
-            self._resume()
             return all(map(_ran, self.cluster.run("squeue", "-h", "-o", "%k").splitlines()))
         except (OSError, RuntimeError, ValueError):
             return False
@@ -473,8 +425,6 @@ class Day:
 
     def _kill(self, k: int) -> None:
         """Kill one after the other, and start again what would be started again."""
-        with suppress(OSError):
-            self._resume()
         what = ("watch", "slurmctld", random.Random(k).choice(self.cluster.nodes), "agent")[k % 4]
         agents = self._any_agent() if what == "agent" else []
         for number in agents:
@@ -555,12 +505,10 @@ def report(day: Day, title: str) -> float:
     total_j = sum(each.energy_j for each in day.measured)
     exact = [_as_planned(day, each) for each in day.measured]
     print(f"{title}: {done} of {len(day.numbers)} jobs done in {day.took_s:.0f} s")
-    print(f"  accepted {len(day.accepted() & set(day.numbers))}, late {day.late()}, cut and"
-          f" so late {day.late_as_cut()}")  # fmt: skip
+    print(f"  accepted {len(day.accepted() & set(day.numbers))}, late {day.late()}")
     print(f"  measured {len(day.measured)}, energy {total_j:.0f} J, clocks as planned"
           f" {sum(exact)} of {len(exact)}")  # fmt: skip
-    print(f"  ran twice: {day.twice()}, and nobody knew: {day.unseen()}, started again:"
-          f" {day.again()}, kept from running again: {day.held()}")  # fmt: skip
+    print(f"  begun twice: {day.twice()}, kept from running again: {day.held()}")
     for name, (count, times, energies) in foretold(day).items():
         print(f"  foretold of {name}: {count} jobs, time {times:.2%}, energy {energies:.2%}")
     print(f"  locked at the end: {day.locked()}; killed: {len(day.killed)} {day.killed}")

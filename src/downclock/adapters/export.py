@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
@@ -18,6 +18,7 @@ import numpy as np
 from downclock.adapters.devices.device import KNOBS, Setting
 from downclock.adapters.settings import setting_at
 from downclock.errors import InvalidInput
+from downclock.files import csv_text
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import Schedule
 
@@ -158,7 +159,7 @@ def _when(epoch: datetime | None, at_s: float) -> str:
     return at.isoformat(timespec="seconds")
 
 
-def sbatch(runs: Sequence[Run], script: str = "{task}.sh") -> list[str]:
+def sbatch(runs: Sequence[Run], script: str) -> list[str]:
     """Submit tasks as they were planned; the number of one that others wait for is kept."""
     waited_for = {each.number for run in runs for each in run.after}
     lines = []
@@ -200,11 +201,11 @@ def _head(run: Run) -> list[str]:
 
 
 def _number_of(run: Run) -> str:
-    """The command that prints a waiting job's number."""
+    """The command that prints the number of a waiting job, of whoever runs it."""
     if "," in run.task:
         rule = "is waited for, and squeue takes a comma in a name for two names"
         raise InvalidInput(rule, item=f"task '{run.task}'", field="name", value=run.task)
-    return shlex.join(["squeue", "--noheader", "--format=%A", f"--name={run.task}"])
+    return shlex.join(["squeue", "--me", "--noheader", "--format=%A", f"--name={run.task}"])
 
 
 def nvidia_smi(runs: Sequence[Run]) -> list[str]:
@@ -246,26 +247,24 @@ def exported(problem: Problem, schedule: Schedule, target: str, script: str) -> 
     if not all(run.setting for run in runs):
         rule = "has clocks that are ratios, which nobody can set: give core_mhz in its kinds"
         raise InvalidInput(rule, item="the cluster")
-    lines: dict[str, Callable[[], list[str]]] = {
-        "sbatch": lambda: sbatch(runs, script),
-        "scontrol": lambda: scontrol(runs),
-        "nvidia-smi": lambda: nvidia_smi(runs),
-    }
-    return "".join(f"{line}\n" for line in lines[target]())
+    if target == "sbatch":
+        lines = sbatch(runs, script)
+    else:
+        lines = scontrol(runs) if target == "scontrol" else nvidia_smi(runs)
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _csv(runs: Sequence[Run]) -> str:
-    import csv
-    import io
-
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    same = ("task", "kind", "start", "end", "core", "memory")
+    rows = [
+        {name: getattr(run, name) for name in same}
+        | {name: getattr(run.setting, name) for name in KNOBS}
+        | {
+            "servers": ";".join(run.servers),
+            "gpus": ";".join(",".join(map(str, each)) for each in run.gpus),
+            "after": ";".join(each.task for each in run.after),
+        }
+        for run in runs
+    ]
     names = ("task", "servers", "gpus", "kind", "start", "end", "core", "memory", *KNOBS, "after")
-    writer.writerow(names)
-    for run in runs:
-        gpus = ";".join(",".join(map(str, each)) for each in run.gpus)
-        after = ";".join(each.task for each in run.after)
-        values = [run.task, ";".join(run.servers), gpus, run.kind, run.start, run.end]
-        knobs = [getattr(run.setting, name) for name in KNOBS]
-        writer.writerow([*values, run.core, run.memory, *knobs, after])
-    return out.getvalue()
+    return csv_text(names, rows)

@@ -4,13 +4,8 @@ from __future__ import annotations
 
 from downclock.cli import options
 
-EPILOG = """\b
-Example:
-  downclock devices --format json
-"""
 
-
-@options.command("devices", EPILOG)
+@options.command("devices")
 @options.result_file
 @options.form
 def command(session: options.Session) -> None:
@@ -18,6 +13,9 @@ def command(session: options.Session) -> None:
 
     Clocks that may be locked, power limits, energy counters, and who may set them from here: root,
     zeusd where it runs, or nobody. Sets nothing.
+
+    Example:
+      downclock devices --format json
     """
     from downclock.adapters.devices.machine import devices
     from downclock.report.devices import devices_page

@@ -6,14 +6,8 @@ import click
 
 from downclock.cli import options
 
-EPILOG = """\b
-Examples:
-  downclock export cluster.toml jobs.csv schedule.json --to sbatch --script jobs/{task}.sh
-  downclock export cluster.toml jobs.csv schedule.json --to nvidia-smi -o clocks.sh
-"""
 
-
-@options.command("export", EPILOG)
+@options.command("export")
 @options.problem_files("CLUSTER JOBS SCHEDULE | PROBLEM SCHEDULE")
 @click.option(
     "--to",
@@ -36,6 +30,10 @@ def command(session: options.Session, source: options.Source, target: str, scrip
     sbatch submits each job with its node, start and clock; scontrol changes waiting jobs of these
     names; nvidia-smi sets and resets the clocks, by time and server; csv is for your own tools.
     Nothing is run.
+
+    Examples:
+      downclock export cluster.toml jobs.csv schedule.json --to sbatch --script jobs/{task}.sh
+      downclock export cluster.toml jobs.csv schedule.json --to nvidia-smi -o clocks.sh
     """
     from downclock.adapters.export import exported
 

@@ -14,13 +14,6 @@ if TYPE_CHECKING:
 
     from downclock.adapters.devices.device import Device, Setting
 
-EPILOG = """\b
-Examples:
-  downclock measure -o runs.csv -- python train.py --steps 500
-  downclock measure -o runs.csv --core-mhz 600-1410 --memory-mhz 810,1215 -- ./bench
-  downclock measure -o limits.csv --power-limit-w 150,200,250,300 -- ./bench
-"""
-
 LIST = "LIST|LOW-HIGH"
 Numbers: TypeAlias = "tuple[bool, list[float]]"
 
@@ -44,7 +37,7 @@ def _count(name: str, least: int, default: int, help: str) -> Callable[[options.
     return options.whole(name, least, 1000, default=default, show_default=True, help=help)
 
 
-@options.command("measure", EPILOG)
+@options.command("measure")
 @click.argument("words", nargs=-1, required=True, metavar="-- COMMAND...")
 @click.option("--device", "labels", metavar="NAME,...", help="Such as gpu0. [default: the first]")
 @_numbers("--core-mhz", "Core clocks. [default: from 40 % of the highest up]")
@@ -81,6 +74,11 @@ def command(
     Writes the CSV file that `downclock fit` reads, a row a run; a sweep that was killed goes on
     where it was. The command's output goes nowhere. Devices are reset in the end, also when this
     is interrupted or killed. Setting clocks needs root, or zeusd running.
+
+    Examples:
+      downclock measure -o runs.csv -- python train.py --steps 500
+      downclock measure -o runs.csv --core-mhz 600-1410 --memory-mhz 810,1215 -- ./bench
+      downclock measure -o limits.csv --power-limit-w 150,200,250,300 -- ./bench
     """
     from downclock.adapters.devices.machine import chosen
     from downclock.adapters.devices.sweep import Sweep, run_sweep
@@ -90,7 +88,7 @@ def command(
     name = application or os.path.basename(words[0])
     seed = asked.pop("seed")
     sweep = Sweep(name, words, _settings(devices, **asked), repeats, warm_up, seed)
-    with session.progress(f"measuring {name}") as update:
+    with session.working(f"measuring {name}") as update:
 
         def tell(text: str, done: int, of: int) -> None:
             if os.path.exists(output) and output not in session.saved:

@@ -19,8 +19,6 @@ Example:
   downclock slurm watch site.toml
 """
 
-_site = click.argument("site", metavar="SITE", type=click.Path())
-
 
 @click.group("slurm", epilog=EPILOG)
 def command() -> None:
@@ -43,13 +41,13 @@ def _sub(name: str) -> Callable[[Callable[..., Any]], None]:
     """Add a subcommand that is given the session and the site."""
 
     def add(function: Callable[..., Any]) -> None:
-        command.add_command(options.command(name, "")(function))
+        site = click.argument("site", metavar="SITE", type=click.Path())
+        command.add_command(options.command(name)(site(function)))
 
     return add
 
 
 @_sub("plan")
-@_site
 @options.form
 def plan(session: options.Session, site: str) -> None:
     """Show what would happen, changing nothing.
@@ -60,7 +58,6 @@ def plan(session: options.Session, site: str) -> None:
 
 
 @_sub("apply")
-@_site
 @options.form
 def apply(session: options.Session, site: str) -> int:
     """Plan once and carry it out. Exit code 1: Slurm refused some of it."""
@@ -79,7 +76,6 @@ def _step(session: options.Session, site: str, *, dry: bool) -> Step:
 
 
 @_sub("watch")
-@_site
 @click.option("--for", "until", type=float, metavar="SECONDS", help="Stop after so long.")
 def watch(session: options.Session, site: str, until: float | None) -> None:
     """Plan and carry out, again and again, until it is stopped.
@@ -101,7 +97,6 @@ def watch(session: options.Session, site: str, until: float | None) -> None:
 
 
 @_sub("status")
-@_site
 @options.form
 def status(session: options.Session, site: str) -> None:
     """Show where every job stands and what energy was measured."""
@@ -114,7 +109,6 @@ def status(session: options.Session, site: str) -> None:
 
 
 @_sub("learn")
-@_site
 @options.output(
     "Write the library (.json), and its errors beside it (.csv).",
     required=True,
@@ -142,7 +136,6 @@ def learn(session: options.Session, site: str, output: str) -> None:
 
 
 @_sub("uninstall")
-@_site
 @click.option("--dry-run", is_flag=True, help="Only show the commands.")
 @click.option(
     "--on-node",
@@ -169,10 +162,15 @@ def uninstall(session: options.Session, site: str, dry_run: bool, on_node: str |
     return 1 if step.trouble else 0
 
 
-@_sub("snippet")
-def snippet(session: options.Session) -> None:
+@command.add_command
+@options.command("snippet")
+@click.option(
+    "--once", is_flag=True, help="The TaskProlog and TaskEpilog that let no job run twice."
+)
+def snippet(session: options.Session, once: bool) -> None:
     """Print a job_submit.lua that tags and delays jobs."""
     from importlib import resources
 
-    file = resources.files("downclock.adapters.slurm").joinpath("job_submit.lua")
+    name = "once.sh" if once else "job_submit.lua"
+    file = resources.files("downclock.adapters.slurm").joinpath(name)
     session.show(file.read_text("utf-8"))

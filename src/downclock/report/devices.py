@@ -104,10 +104,13 @@ def sweep_page(rows: Sequence[Mapping[str, str]], output: str) -> Page:
     name = rows[0]["application"]
     at = ", ".join(f"{least[knob]:g} {_UNITS[knob]}" for knob in knobs)
     lines = (f"{name}: {count(len(rows), 'run')}; least energy at {at}",)
-    notes = [f"next: downclock fit {output} --kind NAME{_default(records[0])} -o library.json"]
+    named = {"core_mhz": "--default-core-mhz", "memory_mhz": "--default-memory-mhz"}
+    default = "".join(f" {named[k]} {records[0][k]:g}" for k in knobs if k in named)
+    notes = [f"next: downclock fit {output} --kind NAME{default} -o library.json"]
     if min(each["time_s"] for each in records) < COARSE_S:
         notes.insert(0, f"runs under {COARSE_S:g} s are measured coarsely: give them more work")
-    apart = max(_apart(group) for group in groups.values())
+    times = [[float(row["time_s"]) for row in group] for group in groups.values()]
+    apart = max(max(each) / min(each) for each in times) - 1.0
     if apart > APART:
         rule = "other programs may disturb them; fit takes the median of three runs or more"
         notes.insert(0, f"runs at one setting differ by {percent(apart)} in time: {rule}")
@@ -129,12 +132,6 @@ def _means(group: Sequence[Mapping[str, str]]) -> dict[str, float]:
     return told
 
 
-def _apart(group: Sequence[Mapping[str, str]]) -> float:
-    """How much longer the slowest run at a setting took than the fastest."""
-    times = [float(row["time_s"]) for row in group]
-    return max(times) / min(times) - 1.0
-
-
 def _mean_row(record: Mapping[str, float], knobs: Sequence[str]) -> tuple[str, ...]:
     cells = [f"{record[knob]:g} {_UNITS[knob].split()[0]}" for knob in knobs]
     cells.append(f"{record['runs']:g}")
@@ -142,8 +139,3 @@ def _mean_row(record: Mapping[str, float], knobs: Sequence[str]) -> tuple[str, .
         half = record[f"{name}_half_width"] / record[name]
         cells += [f"{record[name]:.5g} {unit}", percent(half) if np.isfinite(half) else ""]
     return tuple(cells)
-
-
-def _default(highest: Mapping[str, float]) -> str:
-    options = {"core_mhz": "--default-core-mhz", "memory_mhz": "--default-memory-mhz"}
-    return "".join(f" {option} {highest[k]:g}" for k, option in options.items() if k in highest)

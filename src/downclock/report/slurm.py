@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from downclock.adapters.slurm.carry import Action
@@ -69,13 +70,12 @@ def status_page(planner: Planner, step: Step, measured: Sequence[Measured]) -> P
     measured_j = sum(each.energy_j for each in measured)
     sums = {"measured_j": measured_j, "planned_j": planned_j, "default_j": default_j}
     todo = count(sum(len(action.commands) for action in step.todo), "command")
-    return Page(
-        (*page.lines, *_saved(len(measured), **sums)),
-        (*page.tables, *tables),
-        (f"the next step would run {todo}", *planner.world.notes),
+    return replace(
+        page,
+        lines=(*page.lines, *_saved(len(measured), **sums)),
+        tables=(*page.tables, *tables),
+        notes=(f"the next step would run {todo}", *planner.world.notes),
         data={**page.data, **sums, "measured": [each.data() for each in measured]},
-        records=page.records,
-        names=page.names,
     )
 
 
@@ -92,14 +92,14 @@ def _saved(attempts: int, measured_j: float, planned_j: float, default_j: float)
 
 def learnt_page(learnt: Sequence[Learnt]) -> Page:
     """What was learnt of each application, with its errors."""
-    names = ("application", "kind", "runs", "clocks", "how", "time_error", "energy_error", "widen")
+    head = ("application", "kind", "runs", "clocks", "how", "time error", "energy error", "widen")
+    names = [name.replace(" ", "_") for name in head]
     records = [{name: getattr(each, name) for name in names} for each in learnt]
     rows = tuple(
         (each.application, each.kind, f"{each.runs}", f"{each.clocks}", each.how,
          percent(each.time_error), percent(each.energy_error), f"{each.widen:.2f}")
         for each in learnt
     )  # fmt: skip
-    head = ("application", "kind", "runs", "clocks", "how", "time error", "energy error", "widen")
     table = Table(head, rows, text=(0, 1, 4))
     runs = count(sum(each.runs for each in learnt), "run")
     return Page((f"learnt from {runs}",), (table,), data={"learnt": records}, records=records)
@@ -126,14 +126,9 @@ def beside_measured(page: Page, bill: Bill, measured: Sequence[Measured]) -> Pag
         f" planned {energy(planned_j)} to run"
     )
     table = Table(("task", "planned", "measured", "difference"), rows)
-    return Page(
-        (*page.lines, line),
-        (*page.tables, *([table] if rows else [])),
-        page.notes,
-        {**page.data, "measured": records},
-        page.records,
-        page.names,
-    )
+    tables = (*page.tables, *([table] if rows else []))
+    data = {**page.data, "measured": records}
+    return replace(page, lines=(*page.lines, line), tables=tables, data=data)
 
 
 def done_page(step: Step, text: str) -> Page:

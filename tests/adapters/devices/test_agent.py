@@ -207,7 +207,7 @@ def test_an_epilog_that_takes_long_leaves_the_next_attempt_alone(node: Node) -> 
     node.job(7, PLAN)
     node.agent("prolog", 7, "0")
     until(lambda: begun(node))
-    first = agent._withdraw(state, job)
+    first = agent._withdraw(state, job, time.time())
     node.job(7, PLAN.replace("1005", "705"), restarts=1)
     node.agent("prolog", 7, "0")
     until(lambda: begun(node))
@@ -222,11 +222,41 @@ def test_an_epilog_that_takes_long_leaves_the_next_attempt_alone(node: Node) -> 
     assert [len(node.spooled(7, attempt)["gpus"]) for attempt in (0, 1)] == [1, 1]
 
 
+def test_an_announcement_of_a_run_without_an_epilog_hides_no_later_run(node: Node) -> None:
+    """A machine lost its power while a prolog worked; the job was requeued and came back."""
+    node.job(7, PLAN)
+    _announced(node, 7, "0")
+    node.job(7, PLAN, restarts=1)
+    last = _announced(node, 7, "0")
+    _worker(node, "prolog", 7, "0", last).wait(30)
+    assert node.locked[0][0] == 1005
+    node.job(7, PLAN, state="COMPLETING", restarts=1)
+    node.agent("epilog", 7, "0")
+    until(lambda: not list(node.state.glob("gpu-*")))
+    assert node.locked == [FREE] * 4
+    assert begun(node)
+    assert node.spooled(7, 1)["begun_s"] == last.begun_s
+
+
+def test_a_record_of_old_began_when_its_counter_was_read(node: Node) -> None:
+    node.job(7, PLAN)
+    node.agent("prolog", 7, "0")
+    until(lambda: begun(node))
+    (path,) = node.state.glob("gpu-*.json")
+    record = json.loads(path.read_text())
+    del record["begun_s"]
+    path.write_text(json.dumps(record))
+    node.job(7, PLAN, state="COMPLETING")
+    node.agent("epilog", 7, "0")
+    told = node.ended(7)
+    assert (told["begun_s"], told["started_s"]) == (record["started_s"],) * 2
+
+
 def test_a_prolog_that_takes_long_is_not_taken_for_that_of_the_next_attempt(node: Node) -> None:
     state, job = State.opened(node.state), agent.job_of(node.env(7, "0"))
     node.job(7, PLAN)
     first = _announced(node, 7, "0")
-    agent._withdraw(state, job)
+    agent._withdraw(state, job, time.time())
     second = _announced(node, 7, "0")
     _worker(node, "prolog", 7, "0", first).wait(30)
     assert not state.records()
@@ -490,7 +520,7 @@ def test_an_end_is_known_although_the_agents_of_prolog_and_epilog_were_killed(no
     agent._announce(state, job)  # and no more
     before_s = time.time()
     site = agent.Site(str(node.state), str(node.state / "spool"), str(node.folder / "none"))
-    agent._note_end(site, job, agent._withdraw(state, job), before_s + 9.0)
+    agent._note_end(site, job, agent._withdraw(state, job, time.time()), before_s + 9.0)
     noted = node.spooled(7)
     assert (noted["completed"], noted["by"], noted["gpus"]) == (True, "epilog", [])
     assert before_s - 1.0 < noted["started_s"] < noted["ended_s"] == before_s + 9.0
@@ -513,7 +543,7 @@ def test_what_is_noted_of_an_end_is_kept_when_recover_adds_the_energy(node: Node
             "SLURM_JOB_NUM_NODES": "1"}  # fmt: skip
     job = agent.job_of({**node.env(7, "0"), **told})
     site = agent.Site(str(node.state), str(node.state / "spool"), str(node.folder / "none"))
-    agent._note_end(site, job, agent._withdraw(state, job), time.time())
+    agent._note_end(site, job, agent._withdraw(state, job, time.time()), time.time())
     node.job(7, PLAN, state="COMPLETED")
     assert node.agent("recover").returncode == 0
     found = node.spooled(7)

@@ -126,9 +126,10 @@ def test_a_slurm_without_json_is_read_as_text() -> None:
 def test_text_of_both_versions_has_its_numbers(version: str) -> None:
     """A hostile name, clocks of an owner, an array, six GPUs on two nodes, a job that failed."""
     recorded = json.loads(_recorded(f"text-{version}.json"))
-    mark = "<0123456789abcdef01234567>"
+    mark, asked = "<0123456789abcdef01234567>", []
 
     def run(words: Sequence[str]) -> str:
+        asked.append(words[-1])
         drawn = words[-1][-len(mark) :] if words[-1].startswith("--format=") else mark
         return str(recorded[" ".join(words).replace(drawn, mark)]).replace(mark, drawn)
 
@@ -143,6 +144,8 @@ def test_text_of_both_versions_has_its_numbers(version: str) -> None:
     assert (failed.states, failed.waits) == ({"FAILED"}, False)
     usable = {name: node.usable for name, node in seen.nodes.items()}
     assert usable == {"node1": True, "node2": False}
+    assert observe(run, text=True, before=seen).jobs == seen.jobs
+    assert [asked.count(number) for number in ("2", "4")] == [2, 1]  # a run keeps its nodes
 
 
 def test_lists_of_nodes_gpus_and_states() -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import pwd
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -527,6 +529,36 @@ def test_a_node_that_was_told_of_an_end_is_believed_whenever_its_epilog_ran(live
     live.step(5.0)
     live.step(1.0)
     assert "ran=1" in live.shown.jobs[1].comment
+
+
+@pytest.mark.parametrize("shown", ["running", "requeued", "held", "another's"])
+def test_the_word_of_a_script_that_ended_counts_where_a_controller_has_forgotten(
+    live: Live, shown: str
+) -> None:
+    """`once.sh` wrote it before the controller heard of the end, or when it held the job."""
+    live.shown.submit(1, user=pwd.getpwuid(os.getuid()).pw_name)
+    live.step()
+    assert live.shown.start() == [1]
+    live.step(60.0)
+    before = live.shown.jobs[1]
+    word = live.site.spool / "once" / "1.ended"
+    word.parent.mkdir(parents=True)
+    word.write_text("held\n" if shown == "held" else "")
+    os.utime(word, (live.shown.now_s + 0.5,) * 2)
+    live.step(1.0)
+    assert live.shown.jobs[1] == before or shown == "held"  # the controller lives
+    again = replace(before, states=PENDING, nodes={}, restarts=1, submit_s=live.shown.now_s)
+    job = {"running": before, "held": replace(again, held=True)}.get(shown, again)
+    if shown != "held":
+        live.shown.boot_s = live.shown.now_s + 1.0
+    live.shown.jobs[1] = replace(job, user="root'") if shown == "another's" else job
+    live.step(10.0)
+    assert shown != "running" or live.shown.jobs[1] == before  # its node may yet tell it
+    for _ in range(3):
+        live.step(12.0)
+    job = live.shown.jobs[1]
+    ours = shown != "another's"  # nobody is believed of a job that is not his
+    assert ("ran=1" in job.comment, job.held) == (ours, ours)
 
 
 def test_a_job_that_ended_later_than_asked_is_named(live: Live) -> None:

@@ -58,11 +58,10 @@ class Site:
 
 def call(verb: str, site: Site, environment: Mapping[str, str]) -> str:
     """Do a job's Prolog or Epilog, waiting for it only a moment; return what it said."""
-    job, state = job_of(environment), State.opened(site.state)
-    begun = _announce(state, job) if verb == "prolog" else _withdraw(state, job)
+    job, state, born_s = job_of(environment), State.opened(site.state), _born_s()
+    begun = _announce(state, job) if verb == "prolog" else _withdraw(state, job, born_s)
     if begun is None:
         return ""
-    born_s = _born_s()
     if verb == "epilog":
         _note_end(site, job, begun, born_s)
     words = [sys.executable, "-P", "-m", MODULE, verb, site.state, site.spool, site.scontrol,
@@ -120,19 +119,23 @@ def _announce(state: State, job: SlurmJob) -> Begun | None:
     return begun
 
 
-def _withdraw(state: State, job: SlurmJob) -> Begun | None:
-    """Say that a job ended: a prolog that comes late finds nothing to do. Return its run."""
-    begun = None
-    for path, begun_s in state.announcements(job.job):
-        with suppress(OSError):
-            attempt = path.read_text()
-            begun = Begun(int(attempt or job.attempt or 0), begun_s, attempt.isdecimal())
-        path.unlink(missing_ok=True)
+def _withdraw(state: State, job: SlurmJob, ended_s: float) -> Begun | None:
+    """Say that a job ended: a prolog that comes late finds nothing to do. Return its run.
+
+    That is the last that had begun by then: an Epilog that is slow spares the next one, and what a
+    machine without power left behind of one before hides none.
+    """
     mine = [each for each in state.records() if each.job == job.job and not each.spooled]
-    last = max(mine, key=lambda each: each.begun_s, default=None)
-    if last is not None and (begun is None or begun.begun_s == last.begun_s):
-        return Begun(last.attempt, last.begun_s, True)
-    return begun or (Begun(job.attempt or 0, time.time(), False) if job.gpus else None)
+    runs = [Begun(each.attempt, each.begun_s, True) for each in mine if each.begun_s <= ended_s]
+    for path, begun_s in state.announcements(job.job):
+        if begun_s <= ended_s:
+            with suppress(OSError):
+                told = path.read_text("ascii", "replace")
+                sure = told.isdecimal()
+                runs.append(Begun(int(told) if sure else job.attempt or 0, begun_s, sure))
+            path.unlink(missing_ok=True)
+    unknown = Begun(job.attempt or 0, ended_s, False) if job.gpus else None
+    return max(runs, key=lambda run: run.begun_s, default=unknown)
 
 
 def _heard(pipe: int, for_s: float) -> tuple[str, bool]:

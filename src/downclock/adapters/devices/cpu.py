@@ -56,14 +56,16 @@ class CpuPackage:
         if listed.exists():
             clocks = {self._whole(listed, khz) // 1000 for khz in self._read(listed).split()}
         else:
-            low, high = (self._khz(path, f"cpuinfo_{end}_freq") // 1000 for end in ("min", "max"))
+            low, high = (
+                self._number(path / f"cpuinfo_{end}_freq") // 1000 for end in ("min", "max")
+            )
             clocks = {*range(low, high, STEP_MHZ), high}
         return ((None, tuple(sorted(clocks, reverse=True))),)
 
     def clocks_mhz(self) -> tuple[int, int | None]:
         """Mean clock of the cores now."""
         self._policy()
-        clocks = [self._khz(path, "scaling_cur_freq") for path in self.policies]
+        clocks = [self._number(path / "scaling_cur_freq") for path in self.policies]
         return round(sum(clocks) / len(clocks) / 1000), None
 
     def lock_clocks(self, core_mhz: int | None, memory_mhz: int | None) -> None:
@@ -75,12 +77,12 @@ class CpuPackage:
     def reset_clocks(self) -> None:
         """Let the governor choose in the whole range again."""
         for path in self.policies:
-            self._let(path, *(self._khz(path, f"cpuinfo_{end}_freq") for end in ("min", "max")))
+            self._let(path, *(self._number(path / f"cpuinfo_{end}_freq") for end in ("min", "max")))
 
     def clock_ranges(self) -> str:
         """What each policy lets its cores have: ``policy0=800000-2400000``, in kHz."""
         ends = {
-            path.name: [self._khz(path, f"scaling_{end}_freq") for end in ("min", "max")]
+            path.name: [self._number(path / f"scaling_{end}_freq") for end in ("min", "max")]
             for path in self.policies
         }
         return " ".join(f"{name}={low}-{high}" for name, (low, high) in ends.items())
@@ -95,7 +97,7 @@ class CpuPackage:
 
     def _let(self, policy: Path, low_khz: int, high_khz: int) -> None:
         # The lower end first: at no moment is it above the upper one.
-        self._write(policy / "scaling_min_freq", self._khz(policy, "cpuinfo_min_freq"))
+        self._write(policy / "scaling_min_freq", self._number(policy / "cpuinfo_min_freq"))
         self._write(policy / "scaling_max_freq", high_khz)
         self._write(policy / "scaling_min_freq", low_khz)
 
@@ -130,9 +132,6 @@ class CpuPackage:
         if not self.policies:
             raise DeviceError(self.label, "unsupported", "its clocks cannot be set (no cpufreq)")
         return self.policies[0]
-
-    def _khz(self, policy: Path, name: str) -> int:
-        return self._number(policy / name)
 
     def _number(self, path: Path) -> int:
         return self._whole(path, self._read(path))

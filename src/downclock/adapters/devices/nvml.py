@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any
 
 from downclock.adapters.devices.device import ClockPairs, DeviceError, Trouble
-from downclock.adapters.devices.zeusd import Zeusd, running_zeusd
+from downclock.adapters.devices.zeusd import post, running_zeusd
 from downclock.errors import MissingExtra
 
 CORE, MEMORY = 0, 2
@@ -31,7 +31,7 @@ TROUBLES: dict[int, tuple[Trouble, str]] = {
 class NvidiaGpu:
     """One GPU of this machine."""
 
-    def __init__(self, nvml: Any, number: int, zeusd: Zeusd | None) -> None:
+    def __init__(self, nvml: Any, number: int, zeusd: str | None) -> None:
         self._nvml, self._number, self._zeusd, self._handle = nvml, number, zeusd, None
         self.index = number
         with suppress(DeviceError):  # /dev/nvidia3 is Slurm's GPU 3, whatever its place here
@@ -78,21 +78,19 @@ class NvidiaGpu:
 
     def lock_clocks(self, core_mhz: int | None, memory_mhz: int | None) -> None:
         """Fix clocks until they are reset."""
-        for part, mhz in (("Gpu", core_mhz), ("Memory", memory_mhz)):
+        for (part, word, short), mhz in zip(_PARTS, (core_mhz, memory_mhz), strict=True):
             if mhz is not None:
-                name = f"nvmlDeviceSet{part}LockedClocks"
-                route = f"set_{_ZEUSD[part]}_locked_clocks"
+                name, route = f"nvmlDeviceSet{part}LockedClocks", f"set_{short}_locked_clocks"
                 given = {"min_clock_mhz": mhz, "max_clock_mhz": mhz}
-                self._set(f"setting {_WORD[part]} clocks", name, (mhz, mhz), route, given)
+                self._set(f"setting {word} clocks", name, (mhz, mhz), route, given)
 
     def reset_clocks(self) -> None:
         """Let the driver choose clocks again; one that refuses does not keep the other locked."""
         troubles: list[DeviceError] = []
-        for part in ("Gpu", "Memory"):
-            name = f"nvmlDeviceReset{part}LockedClocks"
+        for part, word, short in _PARTS:
+            name, route = f"nvmlDeviceReset{part}LockedClocks", f"reset_{short}_locked_clocks"
             try:
-                route = f"reset_{_ZEUSD[part]}_locked_clocks"
-                self._set(f"setting {_WORD[part]} clocks", name, (), route, {})
+                self._set(f"setting {word} clocks", name, (), route, {})
             except DeviceError as error:
                 troubles.append(error)
         for each in troubles:
@@ -133,7 +131,7 @@ class NvidiaGpu:
         except DeviceError as error:
             if error.trouble != "permission" or self._zeusd is None:
                 raise
-            self._zeusd.post(route, self._number, f"{self.label}: {doing}", given)
+            post(self._zeusd, route, self._number, f"{self.label}: {doing}", given)
 
     def _ask(self, doing: str, name: str, *values: int) -> Any:
         try:
@@ -144,8 +142,8 @@ class NvidiaGpu:
             raise _told(self.label, doing, error) from None
 
 
-_WORD = {"Gpu": "core", "Memory": "memory"}
-_ZEUSD = {"Gpu": "gpu", "Memory": "mem"}
+_PARTS = (("Gpu", "core", "gpu"), ("Memory", "memory", "mem"))
+"""What has clocks, as NVML, people and zeusd call it."""
 
 
 def nvidia_gpus() -> list[NvidiaGpu]:

@@ -12,8 +12,9 @@ import socket
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
-from downclock.adapters.devices.device import Setting
+from downclock.adapters.devices.device import KNOBS, Setting
 from downclock.errors import InvalidInput
 
 ASK_S = 10.0
@@ -151,17 +152,12 @@ class JobRecord:
         if len(found) != 1:
             return Setting(), "two plans in one job record" if found else "not planned"
         words = dict(word.split(b"=", 1) for word in found.pop().split())
-        values = {
-            key: float(words[key.encode()])
-            for key in ("core_mhz", "memory_mhz", "power_limit_w")
-            if _NUMBER.fullmatch(words.get(key.encode(), b""))
-        }
-        core, memory = (values.get(key) for key in ("core_mhz", "memory_mhz"))
-        setting = Setting(
-            None if core is None else round(core),
-            None if memory is None else round(memory),
-            values.get("power_limit_w"),
-        )
+        given: dict[str, Any] = {}
+        for knob in KNOBS:
+            if _NUMBER.fullmatch(words.get(knob.encode(), b"")):
+                value = float(words[knob.encode()])
+                given[knob] = round(value) if knob.endswith("_mhz") else value
+        setting = Setting(**given)
         return setting, "" if setting else "the plan names no clock"
 
 

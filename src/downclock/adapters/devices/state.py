@@ -156,6 +156,7 @@ def _read(path: Path) -> Record:
     try:
         data: dict[str, Any] = json.loads(path.read_text())
         known = {field.name for field in fields(Record)}
+        data.setdefault("begun_s", data.get("started_s", 0.0))  # those of old do not say
         record = Record(**{key: value for key, value in data.items() if key in known})
         if _sound(record):
             return record

@@ -37,7 +37,7 @@ from downclock.adapters.devices.guardian import guarded, reset_measured
 from downclock.adapters.devices.meter import Meter, counter_or_none
 from downclock.adapters.devices.state import MEASURE, Record, State
 from downclock.errors import AdapterError, InvalidInput
-from downclock.files import read_text, write_text_atomically
+from downclock.files import csv_text, read_text, write_text_atomically
 
 MEASURED = ("time_s", "power_w", "energy_j", "source")
 ABOUT = ("device", "command")
@@ -129,7 +129,7 @@ def run_sweep(
                     {"application": sweep.application, **setting.words(), **measured, **said}
                 )
                 rows.append(mine[-1])
-                write_text_atomically(output, _csv_text(rows, columns))
+                write_text_atomically(output, csv_text(columns, rows))
     return mine
 
 
@@ -262,14 +262,6 @@ def _refuse_others(sweep: Sweep, label: str, rows: Sequence[Row], path: str) -> 
                 rule = f"was measured there with another {field}: name another --application"
                 item = f"application '{sweep.application}'"
                 raise InvalidInput(rule, item=item, field=field, value=row[field], source=path)
-
-
-def _csv_text(rows: Sequence[Row], columns: Sequence[str]) -> str:
-    out = io.StringIO()
-    writer = csv.DictWriter(out, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return out.getvalue()
 
 
 def _last_line(complaints: IO[bytes]) -> str:

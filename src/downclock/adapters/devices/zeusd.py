@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from downclock.adapters.devices.device import DeviceError, Trouble
 
@@ -21,43 +20,34 @@ ANSWER_S = 2.0
 TROUBLES: dict[int, Trouble] = {400: "unsupported", 401: "permission", 403: "permission"}
 
 
-@dataclass(frozen=True, slots=True)
-class Zeusd:
-    """The daemon behind one socket."""
+def post(socket_path: str, route: str, gpu: int, doing: str, given: Mapping[str, int]) -> None:
+    """Have one GPU set by the daemon behind a socket, and wait until it is."""
+    import json
+    from http.client import HTTPConnection, HTTPException
+    from urllib.parse import urlencode
 
-    path: str
-
-    def post(self, route: str, gpu: int, doing: str, given: Mapping[str, int]) -> None:
-        """Have one GPU set, and wait until it is."""
-        import json
-        from http.client import HTTPConnection, HTTPException
-        from urllib.parse import urlencode
-
-        query = urlencode({"gpu_ids": gpu, "block": "true", **given})
-        connection = HTTPConnection("localhost", timeout=ANSWER_S)
-        try:
-            connection.sock = _connected(self.path)
-            connection.request("POST", f"/gpu/{route}?{query}")
-            answer = connection.getresponse()
-            body = answer.read(10_000)
-        except (OSError, HTTPException) as error:
-            reason = f"failed: zeusd at {self.path} does not answer ({error})"
-            raise DeviceError(doing, "refused", reason) from None
-        finally:
-            connection.close()
-        if answer.status != 200:
-            said = json.dumps(body.decode("utf-8", "replace")[:200])
-            trouble = TROUBLES.get(answer.status, "refused")
-            raise DeviceError(doing, trouble, f"zeusd refused it ({answer.status}: {said})")
+    query = urlencode({"gpu_ids": gpu, "block": "true", **given})
+    connection = HTTPConnection("localhost", timeout=ANSWER_S)
+    try:
+        connection.sock = _connected(socket_path)
+        connection.request("POST", f"/gpu/{route}?{query}")
+        answer = connection.getresponse()
+        body = answer.read(10_000)
+    except (OSError, HTTPException) as error:
+        reason = f"failed: zeusd at {socket_path} does not answer ({error})"
+        raise DeviceError(doing, "refused", reason) from None
+    finally:
+        connection.close()
+    if answer.status != 200:
+        said = json.dumps(body.decode("utf-8", "replace")[:200])
+        trouble = TROUBLES.get(answer.status, "refused")
+        raise DeviceError(doing, trouble, f"zeusd refused it ({answer.status}: {said})")
 
 
-def running_zeusd() -> Zeusd | None:
-    """Return the daemon where its socket is, else None."""
+def running_zeusd() -> str | None:
+    """Return the daemon's socket where it is, else None."""
     named = os.environ.get("ZEUSD_SOCK_PATH")
-    for path in (named,) if named else SOCKETS:
-        if os.path.exists(path):
-            return Zeusd(path)
-    return None
+    return next((path for path in ((named,) if named else SOCKETS) if os.path.exists(path)), None)
 
 
 def _connected(path: str) -> socket.socket:

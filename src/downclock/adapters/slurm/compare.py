@@ -13,7 +13,7 @@ from downclock.adapters.slurm.jobs import Task
 from downclock.adapters.slurm.moments import RELEASE, RESTORE, Moment, Tracked
 from downclock.adapters.slurm.observed import Job, Observed
 from downclock.adapters.slurm.records import LAUNCHES
-from downclock.adapters.slurm.spool import ran_already, spooled_jobs
+from downclock.adapters.slurm.spool import ran_already, ran_once, spooled_jobs
 from downclock.adapters.slurm.words import wish_of
 from downclock.engine.facts import AMENDED, CANCELLED, DOWN, FINISHED, LOST, UP, Fact
 from downclock.engine.pages import Row
@@ -63,6 +63,8 @@ def has_run(world: SlurmWorld, tracked: Tracked, job: Job, seen: Observed) -> bo
     known = tracked.ended.split("+")
     if COMPLETED not in known or not (job.active or job.waits):
         return False
+    if ran_once(world.site.spool, job, seen.boot_s, seen.now_s):
+        return "COMPLETING" not in job.states
     if (job.restarts, job.submit_s) == (tracked.restarts, tracked.submit_s):
         return "COMPLETING" not in job.states
     if job.held and world.records.kept(tracked.task.key):
@@ -149,8 +151,10 @@ class _Look:
         if not (job.active or job.waits):
             return "+".join(sorted(job.states))
         boot_s, sure_s = self.seen.boot_s, self.seen.now_s - SETTLES_S
+        spool = self.world.site.spool
         since = job.start_s < boot_s if job.active else job.number in self.spooled
-        known = since and ran_already(self.world.site.spool, job, boot_s, sure_s)
+        known = since and ran_already(spool, job, boot_s, sure_s)
+        known = known or ran_once(spool, job, boot_s, self.seen.now_s)
         return f"{COMPLETED}+{FORGOTTEN}" if known and "COMPLETING" not in job.states else ""
 
     def _tell_end(self, tracked: Tracked, job: Job | None, row: Row | None, ended: str) -> None:

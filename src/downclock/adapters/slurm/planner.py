@@ -37,6 +37,7 @@ class Planner:
         self.site, self.run, self.dry = site, run, dry
         self.log = Log(site.log, dry=dry)
         self.world = SlurmWorld(site, self.log, self._script)
+        self._seen: Observed | None = None
 
     def __enter__(self) -> Planner:
         return self
@@ -53,7 +54,7 @@ class Planner:
         Raises:
             AdapterError: Slurm does not answer.
         """
-        seen = observe(self.run)
+        seen = self._seen = observe(self.run, before=self._seen)
         self.world.step(seen)
         todo = list(actions(self.world, seen))
         trouble = [] if self.dry else carry_out(self.world, todo, self.run, seen.now_s)

@@ -12,7 +12,7 @@ import math
 import re
 import secrets
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
@@ -39,19 +39,22 @@ TRIES = 3
 Run = Callable[[Sequence[str]], str]
 
 
-def observe(run: Run = run, *, text: bool = False) -> Observed:
+def observe(run: Run = run, *, text: bool = False, before: Observed | None = None) -> Observed:
     """Ask Slurm for all of its jobs and nodes.
 
     Args:
         run: what runs a command.
         text: ask for text even where JSON can be had.
+        before: what was seen last: what cannot change since is not asked again.
 
     Raises:
         AdapterError: Slurm does not answer, or not twice as the same controller.
     """
+    known = {} if before is None else before.jobs
     for _ in range(TRIES):
         boot_s = _boot_s(run)
-        now_s, jobs, nodes = _as_text(run) if text else _as_json(run) or _as_text(run)
+        seen = None if text else _as_json(run)
+        now_s, jobs, nodes = seen or _as_text(run, known)
         if _boot_s(run) == boot_s:  # else part of it is what another one has forgotten
             return Observed(now_s, jobs, heard_of(nodes, now_s - boot_s), boot_s)
     raise AdapterError("Slurm's controller is started again and again")
@@ -66,8 +69,8 @@ def _as_json(run: Run) -> tuple[float, dict[int, Job], dict[str, Node]] | None:
         return None
 
 
-def _as_text(run: Run) -> tuple[float, dict[int, Job], dict[str, Node]]:
-    jobs, now_s = _jobs_as_text(run), time.time()
+def _as_text(run: Run, known: Mapping[int, Job]) -> tuple[float, dict[int, Job], dict[str, Node]]:
+    jobs, now_s = _jobs_as_text(run, known), time.time()
     return now_s, jobs, _nodes_as_text(run)
 
 
@@ -266,7 +269,7 @@ _TIMES = ("submit_time", "eligible_time", "start_time", "end_time", "deadline")
 _WHOLE = ("job_id", "priority", "node_count", "tasks", "restart_cnt")
 
 
-def _jobs_as_text(run: Run) -> dict[int, Job]:
+def _jobs_as_text(run: Run, known: Mapping[int, Job]) -> dict[int, Job]:
     mark = f"<{secrets.token_hex(12)}>"
     form = mark.join(_FREE.values()) + mark
     asked = ["squeue", "--noheader", "--states=all", "--all"]
@@ -274,17 +277,19 @@ def _jobs_as_text(run: Run) -> dict[int, Job]:
     more = _columns(run([*asked, f"--Format={','.join(_WIDE.values())}"]), _WIDE)
     wide = {row["job_id"]: row for row in more}
     jobs = [_job(_values({**row, **wide.get(row["job_id"], {})})) for row in rows]
-    return {job.number: _with_record(run, job) for job in jobs}
+    return {job.number: _with_record(run, job, known.get(job.number)) for job in jobs}
 
 
-def _with_record(run: Run, job: Job) -> Job:
+def _with_record(run: Run, job: Job, before: Job | None) -> Job:
     """A job with what no table shows, only its own record.
 
-    The clocks that its owner asks for, and its GPUs on each of several nodes. A name or a comment
-    that looks like them can fool nobody but its own job.
+    The clocks that its owner asks for, and its GPUs on each of several nodes, which do not change
+    while it runs. A name or a comment that looks like them can fool nobody but its own job.
     """
     asks = job.waits and job.gpus and (job.held or wish_of(job.comment).tagged)
     spread = job.active and len(job.nodes) > 1
+    if spread and before is not None and _same_run(job, before):
+        return replace(job, nodes=before.nodes)
     if not spread and (not asks or is_ours(job.comment)):
         return job
     try:
@@ -298,6 +303,12 @@ def _with_record(run: Run, job: Job) -> Job:
         return replace(job, nodes=told) if fits else job
     found = re.search(r"\sTresFreq=(\S+)", record)
     return job if found is None else replace(job, gpu_freq=found[1])
+
+
+def _same_run(job: Job, before: Job) -> bool:
+    """Tell whether a job that runs was seen since it started, on the same nodes."""
+    since = (job.start_s, job.restarts) == (before.start_s, before.restarts)
+    return since and before.active and job.nodes.keys() == before.nodes.keys()
 
 
 def jobs_of_text(text: str, mark: str) -> list[dict[str, str]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pwd
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,12 @@ from downclock.adapters.slurm.observed import Job
 
 MOST_BYTES = 1 << 20
 """A larger file is none of the agent's."""
+
+CLOCKS_S = 2.0
+"""Clocks of nodes and of the controller differ by less."""
+
+TELLS_S = 20.0
+"""A node that found no controller to tell of an end has told the next one after so long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +76,23 @@ def spooled_jobs(folder: Path) -> set[int]:
     """Numbers of the jobs of which the spool has a word."""
     names = (path.name.partition("-")[0] for path in folder.glob("*.json"))
     return {int(name) for name in names if name.isdecimal()}
+
+
+def ran_once(folder: Path, job: Job, boot_s: float, now_s: float) -> bool:
+    """Tell whether a job's script ran to its end, by the word that `once.sh` wrote then.
+
+    It counts where a controller that was started since still takes the job for one that runs, or
+    has requeued it; and where the job was held for it. A word of somebody else counts nothing.
+    """
+    word = folder / "once" / f"{job.number}.ended"
+    try:
+        ended, held = word.stat(), word.read_text("ascii", "replace").startswith("held")
+        owners = ended.st_uid == pwd.getpwnam(job.user).pw_uid
+    except (OSError, KeyError):
+        return False
+    told = now_s > boot_s + TELLS_S
+    since = told and job.start_s <= ended.st_mtime if job.active else job.restarts > 0
+    return owners and since and (held or ended.st_mtime < boot_s + CLOCKS_S)
 
 
 def ran_already(folder: Path, job: Job, boot_s: float, sure_s: float) -> bool:
