@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from dataclasses import replace
@@ -17,7 +18,7 @@ from downclock.report.whatif import whatif_html, whatif_page
 from downclock.schedule.account.account import windows_s
 from downclock.study import whatif as module
 from downclock.study.as_it_ran import as_it_ran
-from downclock.study.whatif import Knobs, WhatIf, at_default, priced, sleepless, whatif
+from downclock.study.whatif import Knobs, WhatIf, at_default, sleepless, whatif
 from downclock.workloads.traces.read import read_trace
 from downclock.workloads.traces.to_problem import Choices, converted
 from downclock.workloads.traces.trace import Trace
@@ -43,9 +44,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Trace:
 def asked(trace: Trace, choices: Choices | None = None, **knobs: object) -> WhatIf:
     choices = replace(Choices() if choices is None else choices, per_server=2)
     fresh = replace(trace, ledger=replace(trace.ledger, dropped=dict(trace.ledger.dropped)))
-    return whatif(
-        fresh, lambda each: converted(each, None, choices), choices, knobs=replace(KNOBS, **knobs)
-    )
+    return whatif(converted(fresh, None, choices), choices, knobs=replace(KNOBS, **knobs))
 
 
 @pytest.fixture(scope="module")
@@ -133,8 +132,21 @@ def test_wrong_estimates_are_met_with_a_reserve(found):
     """Twenty per cent more work than known, and a reserve for that: nothing is late."""
     case = next(case for case in found.cases if case.knob == "run times")
     assert case.figures[-1].late == 0
-    assert case.figures[-1].energy_j != found.usual.figures[-1].energy_j
+    assert case.figures[-1].energy_j > found.usual.figures[-1].energy_j, "less is known"
     assert by_policy(case, "race").energy_j == by_policy(found.usual, "race").energy_j
+
+
+def test_where_estimates_are_wrong_jobs_still_run_for_as_long_as_in_the_trace(tmp_path):
+    """At default clocks one job's energy is that of the trace, whatever was known of it."""
+    path = tmp_path / "philly.csv"
+    path.write_text(HEAD + "2017-10-09 00:00:00,36000,1,1,vc\n")
+    trace = read_trace(path)
+    for seed in range(3):
+        found = asked(trace, Choices(deadline_factor=1.0), slack=(), errors=(0.5,), seed=seed)
+        case = next(case for case in found.cases if case.knob == "run times")
+        ran, ours = case.figures[0], case.figures[-1]
+        if not ours.left_out:
+            assert ours.energy_j == pytest.approx(ran.energy_j, rel=0.02)
 
 
 def test_prices_are_repeated_and_planned_by(trace):
@@ -142,18 +154,18 @@ def test_prices_are_repeated_and_planned_by(trace):
     curve = Curve(np.array([0.0, 28800.0]), np.array([0.5, 0.1]), 57600.0)
     prices = Prices((("default", ZonePrices(price=curve, carbon=Curve.constant(400.0))),))
     found = asked(trace, Choices(deadline_factor=8.0), prices=(("day", prices),))
-    by_cost = next(case for case in found.cases if case.setting == "day, by cost")
+    by_cost = next(case for case in found.cases if case.setting == "day, by cost (thrifty)")
     assert by_cost.figures[-1].money < found.usual.figures[-1].money
     usual = found.usual.figures[-1]
     assert usual.carbon_kg == pytest.approx(usual.energy_j / 3.6e6 * 0.4)
-    longer = priced(found.found.problem, prices).prices.of("default").price
+    longer = found.found.problem.prices.of("default").price
     assert longer.at(np.array([0.0, 30000.0, 57600.0, 90000.0])).tolist() == [0.5, 0.1, 0.5, 0.1]
     assert found.usually["prices"] == "day, by energy"
 
 
 def test_a_policy_that_knows_what_comes_is_refused(trace):
     with pytest.raises(InvalidInput, match="policy='known' looks at jobs before they arrive"):
-        whatif(trace, converted, Choices(), spec="known")
+        whatif(converted(trace), Choices(), spec="known")
 
 
 def test_flat_prices_are_no_other_question(trace):
@@ -234,9 +246,11 @@ def test_where_others_cost_less_the_page_says_so(found):
     beaten = replace(found.usual, figures=(ran, race, cap, worse))
     other = replace(found.cases[0], figures=beaten.figures)
     said = "running at full speed with idle servers asleep costs less."
+    capped = "running at the best single clock, asleep when idle"
+    both = said.replace(" costs", f" and {capped} cost")
     for page in (whatif_html(replace(found, usual=beaten)),
                  whatif_page(replace(found, usual=beaten)).lines[1]):  # fmt: skip
-        assert f"The plan is no saving here: {said}" in page
+        assert f"The plan is no saving here: {both}" in page
     assert f"In 1 of the other cases {said}" in whatif_html(replace(found, cases=(other,)))
 
 
@@ -300,4 +314,94 @@ def test_the_command_writes_the_page(tmp_path, capsys):
 
 def test_a_policy_that_plans_nothing_is_refused(trace):
     with pytest.raises(InvalidInput, match="policy 'graph:rule=lpt'"):
-        whatif(trace, converted, Choices(), spec="graph:rule=lpt", knobs=KNOBS)
+        whatif(converted(trace), Choices(), spec="graph:rule=lpt", knobs=KNOBS)
+
+
+def dated(path: Path, day: str) -> Path:
+    """Prices of one day: dear from 08:00 to 20:00."""
+    rows = [f"{day}T{hour:02d}:00Z,{0.5 if 8 <= hour < 20 else 0.1}\n" for hour in range(24)]
+    path.write_text("timestamp,price_per_kwh\n" + "".join(rows))
+    return path
+
+
+@pytest.mark.parametrize("day", ["2017-10-09", "2024-02-01"])
+def test_prices_hold_at_their_hours(day, tmp_path, capsys):
+    """A job at noon pays the price of noon; one more at midnight does not move the hours."""
+    from downclock.cli import main
+
+    prices = dated(tmp_path / "day.csv", day)
+    noon = "2017-10-09 12:00:00,3600,1,1,vc\n"
+    money = []
+    for rows in (noon, "2017-10-09 00:00:00,60,1,1,vc\n" + noon):
+        path = tmp_path / "philly.csv"
+        path.write_text(HEAD + rows)
+        words = ["whatif", str(path), "--prices", str(prices), "--slack", "", "--shares", ""]
+        assert (
+            main([*words, "--errors", "", "-o", str(tmp_path / "w.html"), "--format", "json"]) == 0
+        )
+        told = json.loads(capsys.readouterr().out)
+        race = next(each for each in told["cases"] if each["policy"] == "race")
+        money.append(race["money"] / race["energy_j"] * 3.6e6)
+        assert any(f"by date ({day} 00:00 to" in line for line in told["assumptions"])
+    assert money[0] == pytest.approx(0.5, rel=0.02)
+    assert money[1] == pytest.approx(0.5, rel=0.15), "a server asleep at night pays a little"
+
+
+def test_jobs_turned_away_leave_the_cluster_as_it_is(tmp_path):
+    """Sixteen jobs at once with no time to wake a server: the servers stay sixteen."""
+    rows = "".join(f"2017-10-09 00:00:00,{600 * (1 + k % 2)},2,1,vc\n" for k in range(16))
+    path = tmp_path / "philly.csv"
+    path.write_text(HEAD + rows)
+    trace = read_trace(path)
+    choices = Choices(per_server=2, grace_s=0.0, deadline_factor=1.0)
+    whole = converted(trace, None, choices)
+    fits = np.arange(16) % 2 == 0
+    part = module._part(whole, fits, trace.where(fits, "late cannot run it"))
+    assert part.problem.platform.server_count == whole.problem.platform.server_count == 16
+    assert part.problem.tasks.name.tolist() == whole.problem.tasks.name[fits].tolist()
+    ran = as_it_ran(part)
+    assert dc.account(part.problem, ran).task_j == pytest.approx(
+        dc.account(whole.problem, as_it_ran(whole)).task_j[fits]
+    )
+
+
+def test_jobs_that_the_plan_turns_away_are_said_first(found):
+    *others, ours = found.usual.figures
+    lost = replace(found.usual, figures=(*others, replace(ours, left_out=12)))
+    said = whatif_page(replace(found, usual=lost)).lines[1]
+    assert "It turns away 12 of 40 jobs, charged as they ran." in said
+
+
+def test_money_earned_is_no_part_of_money_spent(found):
+    """Less earned than as it ran is a loss in money, not a saving in per cent."""
+    ran, *others, ours = found.usual.figures
+    paid = [replace(each, money=-13.51, carbon_kg=1.0) for each in (ran, *others)]
+    usual = replace(found.usual, figures=(*paid, replace(ours, money=-6.29, carbon_kg=1.0)))
+    assert usual.saved("as-it-ran", "money") is None
+    assert "7.22 EUR more" in whatif_html(replace(found, usual=usual))
+    assert "-6.29 EUR instead of -13.51 EUR" in whatif_html(replace(found, usual=usual))
+
+
+def test_leaving_jobs_out_saves_nothing(found):
+    """Who turns all away has the bill of the trace as it ran: host and idle power are in it."""
+    problem = found.found.problem
+    work = module._Work(found.found, as_it_ran(found.found), "late")
+    nobody = dc.plan(problem, "race")
+    rows = {name: getattr(nobody.segments, name)[:0] for name in nobody.segments.__slots__}
+    none = replace(nobody, segments=type(nobody.segments)(**rows), spans=nobody.spans.only())
+    ours = work.figures(problem, none, "late")
+    asleep_j = work.bill(problem, none).total_j
+    ran_j = by_policy(found.usual, "as-it-ran").energy_j
+    assert ours.energy_j == pytest.approx(ran_j + asleep_j)
+    assert ours.left_out == len(problem.tasks)
+
+
+def test_jobs_left_out_cost_no_money_where_a_joule_costs_none(trace):
+    """Shares of idle and host power are by energy, which no price makes nothing."""
+    free = Prices((("default", ZonePrices(price=Curve.constant(0.0))),))
+    found = asked(trace, slack=(), shares=(), errors=(), prices=(("free", free),)).found
+    work, race = module._Work(found, as_it_ran(found), "late"), dc.plan(found.problem, "race")
+    keep = race.segments.task > 0
+    rows = {name: getattr(race.segments, name)[keep] for name in race.segments.__slots__}
+    lost = replace(race, segments=type(race.segments)(**rows))
+    assert work.figures(found.problem, lost, "late").money == 0.0

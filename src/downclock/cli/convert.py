@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from downclock.cli import options
 from downclock.cli.trace_options import read_length, read_told, trace_options
@@ -14,28 +15,19 @@ from downclock.cli.trace_options import read_length, read_told, trace_options
 if TYPE_CHECKING:
     from downclock.workloads.task_graph import TaskGraph
 
-EPILOG = """\b
-Examples:
-  downclock convert robot.stg --cores 8 --output robot.json
-  downclock plan robot.json
-  downclock convert montage.json --cores 8 --slot 15m --prices day.csv --plan -o m.json
-  downclock convert montage.json --cluster cluster.toml --plan -o montage-here.json
-  sacct -aXP -S now-7days --format \\
-    JobID,Submit,Start,End,ElapsedRaw,AllocTRES,Partition,NodeList > week.txt
-  downclock convert week.txt --cluster cluster.toml -o week.parquet --ran ran.parquet
-  downclock plan week.parquet --beside ran.parquet
-"""
-
 SPREAD, HEADROOM = 1e4, 2.0
 """Clocks reach so far below the pace that does all work on one core in time; and so far above it,
 or above the clock at which a core alone on its chip does its work on the least energy. No plan of
 least energy is faster than both; a task that begins again after a failure may be."""
 
 
-@options.command("convert", EPILOG)
+@options.command("convert")
 @click.argument("source", metavar="TRACE|GRAPH", type=click.Path())
 @trace_options
-@options.file("--ran", help="Also write the trace as it ran, a schedule (.parquet, .json, .csv).")
+@options.file(
+    "--ran", help="Also write the trace as it ran, a schedule (.parquet, .json, .csv).",
+    type=options.Written(),
+)  # fmt: skip
 @options.whole("--cores", 1, 4096, help="Of a task graph: how many cores.")
 @options.number(
     "--deadline", 0.0, 1e12, above=True, metavar="SECONDS",
@@ -44,6 +36,7 @@ least energy is faster than both; a task that begins again after a failure may b
     " or the work spread over all processors]",
 )  # fmt: skip
 @click.option("--per-core", is_flag=True, help="A clock per core, not one for the chip.")
+@options.whole("--islands", 1, 4096, help="A clock for each of so many equal sets of cores.")
 @options.number(
     "--c1", 0.0, 1e9, above=True, default=1.0, help="Power of a core: c1 f^alpha W. [default: 1]"
 )
@@ -78,7 +71,7 @@ def command(
     output: str,
     **asked: Any,
 ) -> int:
-    """Turn a trace of a cluster, or a task graph, into a problem.
+    r"""Turn a trace of a cluster, or a task graph, into a problem.
 
     A trace: sacct (-P with a header, or --json), SWF, Philly, Alibaba GPU 2023, Eagle, Helios,
     Batsim; or any CSV or Parquet with a --map. What it does not say is assumed as the options say,
@@ -88,21 +81,52 @@ def command(
     A task graph: the Standard Task Graph format (.stg) and WfFormat 1.5 (.json), by one deadline;
     with --cluster on that cluster, a unit of work being a second at default clocks; with --cores on
     one chip or on machines in slots, where clock 1 does a unit of work (cycle or second) a second.
-    On one chip all clocks are possible. With --slot there are five, tasks start and end on slots
-    and may pause, what is left of a task's last slot is waste, and the prices become part of the
-    problem, which starts at their first row.
+    On one chip all clocks are possible: one for all cores, or several with --islands or --per-core.
+    With --slot there are five, tasks start and end on slots and may pause, what is left of a task's
+    last slot is waste, and the prices become part of the problem, which starts at their first row.
+
+    Examples:
+      downclock convert robot.stg --cores 8 --islands 2 --plan --output robot.json
+      downclock convert montage.json --cores 8 --slot 15m --prices day.csv --plan -o m.json
+      downclock convert montage.json --cluster cluster.toml --plan -o montage-here.json
+      sacct -aXP -S now-7days --format \
+        JobID,Submit,Start,End,ElapsedRaw,TimelimitRaw,AllocTRES,Partition,NodeList > week.txt
+      downclock convert week.txt --cluster cluster.toml -o week.parquet --ran ran.parquet
+      downclock plan week.parquet --beside ran.parquet
     """
     from downclock.workloads.wfformat import is_wfformat
 
+    of_traces, of_graphs = {*trace, "ran"}, {"cores", *asked}
     if cores is not None:
+        _refuse(of_traces, "--cores")
         make = _on_chip if asked["slot_s"] is None else _in_slots
         return _graph(session, source, make, output, cores=cores, **asked)
     if not (source.lower().endswith(".stg") or is_wfformat(source)):
+        _refuse(of_graphs, "a trace")
         return _trace(session, source, trace, ran, output)
     if trace["cluster"] is None:
         rule = "a task graph needs it, or the --cluster that runs it"
         raise click.UsageError(f"Missing option '--cores': {rule}")
+    _refuse({*of_traces, *_OF_MACHINES} - _OF_WORKFLOWS, "a task graph on a --cluster")
     return _graph(session, source, _on_cluster, output, trace=trace, **asked)
+
+
+_OF_CHIPS = {"per_core", "islands", "c2", "c3"}
+_OF_MACHINES = {*_OF_CHIPS, "slot_s", "c1", "alpha"}
+_OF_WORKFLOWS = {"cluster", "deadline_factor", "archetype"}
+
+
+def _refuse(names: set[str], where: str) -> None:
+    """Refuse options by these names that were given: nobody would look at them."""
+    context = click.get_current_context()
+    given = [
+        option.opts[0]
+        for option in context.command.params
+        if option.name in names
+        and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise click.UsageError(f"options that do not go with {where}: {', '.join(given)}")
 
 
 def _trace(
@@ -120,7 +144,7 @@ def _trace(
     from downclock.workloads.traces.read import is_node_list
     from downclock.workloads.traces.to_problem import converted
 
-    if told["map"] is None and is_node_list(source):
+    if told["mapping"] is None and is_node_list(source):
         return _nodes(session, source, told, output)
     options.require_writable(output, SUFFIXES)
     options.require_writable(ran, SCHEDULES)
@@ -188,12 +212,16 @@ def _graph(
     return 0
 
 
-def _on_chip(graph: TaskGraph, *, cores: int, per_core: bool, **asked: Any) -> options.Problem:
+def _on_chip(
+    graph: TaskGraph, *, cores: int, per_core: bool, islands: int | None, **asked: Any
+) -> options.Problem:
     from downclock.power.points import ClockRange
     from downclock.workloads.chip import chip_problem
 
     if asked["prices"] is not None:
         raise click.UsageError("--prices needs --slot: a chip without slots is planned by energy")
+    if per_core:
+        _refuse({"islands"}, "--per-core")
     deadline_s = asked["deadline"] or graph.total_work
     pace = graph.total_work / deadline_s
     c1, alpha = asked["c1"], asked["alpha"]
@@ -205,6 +233,7 @@ def _on_chip(graph: TaskGraph, *, cores: int, per_core: bool, **asked: Any) -> o
         deadline_s,
         clocks=ClockRange(pace / SPREAD, HEADROOM * fastest),
         chip_wide=not per_core,
+        islands=islands or 1,
         **{name: asked[name] for name in ("c1", "alpha", "c2", "c3")},
     )
 
@@ -212,8 +241,6 @@ def _on_chip(graph: TaskGraph, *, cores: int, per_core: bool, **asked: Any) -> o
 def _on_cluster(graph: TaskGraph, *, trace: dict[str, Any], **asked: Any) -> options.Problem:
     from downclock.workloads.workflow import workflow_problem
 
-    if asked["slot_s"] is not None or asked["per_core"] or asked["c2"] or asked["c3"]:
-        raise click.UsageError("--slot, --per-core, --c2 and --c3 do not go with --cluster")
     return workflow_problem(
         graph,
         trace["cluster"],
@@ -229,8 +256,7 @@ def _in_slots(graph: TaskGraph, *, cores: int, slot_s: float, **asked: Any) -> o
     from downclock.problem.files.read_prices import zone_prices
     from downclock.workloads.gerhards import Machines, slotted_workflow
 
-    if asked["per_core"] or asked["c2"] or asked["c3"]:
-        raise click.UsageError("--per-core, --c2 and --c3 are of chips: they do not go with --slot")
+    _refuse(_OF_CHIPS, "--slot")
     machines = Machines(cores, watts=asked["c1"], alpha=asked["alpha"])
     problem = slotted_workflow(graph, machines, slot_s, deadline_s=asked["deadline"])
     if asked["prices"] is None:

@@ -41,10 +41,12 @@ read_length = options.reading(_length)
 _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     options.file("--cluster", help="Where it runs. [default: as many servers as hold it]"),
     options.choice(
-        "--trace-format", of=FORMATS, metavar="NAME",
+        "--trace-format", "format", of=FORMATS, metavar="NAME",
         help=f"One of {', '.join(FORMATS)}. [default: found by the columns]",
     ),
-    options.file("--map", help="Which column is what (.toml), for any CSV or Parquet file."),
+    options.file(
+        "--map", "mapping", help="Which column is what (.toml), for any CSV or Parquet file."
+    ),
     options.choice(
         "--count", of=("gpus", "nodes", "cpus"),
         help="What counts as a processor. [default: the first that the file has]",
@@ -84,7 +86,8 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option("--strict", is_flag=True, help="The first malformed row is an error."),
 )  # fmt: skip
 
-_READING = ("cluster", "trace_format", "map", "count", "timezone", "begin", "length_s", "strict")
+_WHERE_AND_WHEN = ("cluster", "timezone", "begin", "length_s")
+_READING = ("format", "mapping", "count", "strict")
 _CHOICES = (
     *("deadlines", "deadline_factor", "grace_s", "fractions", "archetype", "pools", "card"),
     "per_server",
@@ -96,7 +99,7 @@ def trace_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @wraps(function)
     def given(session: options.Session, /, **rest: Any) -> Any:
-        told = {name: rest.pop(name) for name in (*_READING, *_CHOICES)}
+        told = {name: rest.pop(name) for name in (*_WHERE_AND_WHEN, *_READING, *_CHOICES)}
         return function(session, trace=told, **rest)
 
     for decorate in reversed(_OPTIONS):
@@ -113,14 +116,7 @@ def read_told(path: str, told: dict[str, Any]) -> tuple[Trace, Cluster | None, C
 
     zone = None if told["timezone"] is None else zone_of(told["timezone"])
     cluster = None if told["cluster"] is None else read_cluster(Path(told["cluster"]))
-    found = read_trace(
-        path,
-        format=told["trace_format"],
-        mapping=told["map"],
-        count=told["count"],
-        zone=zone,
-        strict=told["strict"],
-    )
+    found = read_trace(path, zone=zone, **{name: told[name] for name in _READING})
     begin_s = None if told["begin"] is None else window_begin(found, told["begin"], zone)
     length_s = float("inf") if told["length_s"] is None else told["length_s"]
     choices = Choices(

@@ -3,22 +3,38 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from downclock.cli import options
 from downclock.cli.trace_options import read_told, trace_options
 
-EPILOG = """\b
-Examples:
-  downclock whatif week.txt --cluster cluster.toml --prices day-ahead.csv -o week.html
-  downclock whatif philly.csv --begin 2017-10-09 --length 7d --flat-price 0.2
-"""
+if TYPE_CHECKING:
+    from downclock.problem.problem import Problem
 
 
-@options.command("whatif", EPILOG)
+def _numbers(
+    name: str, default: str, least: float, most: float, help: str
+) -> Callable[[options.F], options.F]:
+    """Add an option that is a list of numbers."""
+
+    def read(text: str) -> tuple[float, ...]:
+        numbers = tuple(float(word) for word in text.split(",") if word.strip())
+        if not all(least <= number <= most for number in numbers):
+            raise ValueError
+        return numbers
+
+    rule = f"is not a list of numbers from {least:g} to {most:g}, such as {default}"
+    reading = options.reading(read, rule)
+    return click.option(
+        name, callback=reading, default=default, show_default=True, metavar="LIST", help=help
+    )
+
+
+@options.command("whatif")
 @click.argument("source", metavar="TRACE", type=click.Path())
 @trace_options
 @click.option(
@@ -27,12 +43,15 @@ Examples:
 )  # fmt: skip
 @click.option(
     "--prices", "--price", "price_files", type=click.Path(), multiple=True, metavar="FILE",
-    help="Prices and CO2 intensity (CSV), laid from the first job on and repeated; the first file"
-    " is the usual case, more are cases.",
+    help="Prices and CO2 intensity (CSV), by date (from the first job on where a trace has none);"
+    " the first file is the usual case, more are cases.",
 )  # fmt: skip
 @options.columns("Names of the price files' columns where they differ from ours.")
 @options.number("--flat-price", 0.0, 1e6, metavar="N", help="Money per kWh at any time.")
 @options.number("--flat-carbon", 0.0, 1e6, metavar="N", help="Grams of CO2 per kWh at any time.")
+@_numbers("--slack", "1.25,3,5", 0.01, 1e6, "Deadline factors to try.")
+@_numbers("--shares", "0.5,0", 0.0, 1.0, "Parts of jobs that may slow down.")
+@_numbers("--errors", "0.2,0.5", 0.0, 0.9, "How far run times may be off.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of draws.")
 @options.output(
     "The page (.html).", default="whatif.html", show_default=True, suffixes=options.PAGES
@@ -46,7 +65,7 @@ def command(
     spec: str,
     seed: int,
     output: str,
-    **prices: Any,
+    **told: Any,
 ) -> None:
     """Say what a trace would have cost otherwise, on one page for a meeting.
 
@@ -56,27 +75,28 @@ def command(
     be slowed down, how well run times are known, prices. Every plan is verified.
 
     Coverage in GPU-hours stands first, every assumption last.
+
+    Examples:
+      downclock whatif week.txt --cluster cluster.toml --prices day-ahead.csv -o week.html
+      downclock whatif philly.csv --begin 2017-10-09 --length 7d --flat-price 0.2
     """
-    from downclock.report.whatif import whatif_page, write_whatif
+    from downclock.report.whatif import whatif_html, whatif_page
     from downclock.study.whatif import Knobs, whatif
     from downclock.workloads.traces.to_problem import converted
 
     with session.working("reading"):
         read, cluster, choices = read_told(source, trace)
-    zones = ("default",) if cluster is None else cluster.platform.zones
-    knobs = Knobs(prices=tuple(_prices(zones, **prices)), seed=seed)
-    with session.progress("planning") as progress:
-        asked = whatif(
-            read, lambda each: converted(each, cluster, choices), choices,
-            spec=spec, knobs=knobs, progress=progress,
-        )  # fmt: skip
-    write_whatif(asked, output, command=["downclock", *sys.argv[1:]])
-    session.wrote(output)
+        found = converted(read, cluster, choices)
+    tried = {name: told.pop(name) for name in ("slack", "shares", "errors")}
+    knobs = Knobs(**tried, prices=tuple(_prices(found.problem, **told)), seed=seed)
+    with session.working("planning") as progress:
+        asked = whatif(found, choices, spec=spec, knobs=knobs, progress=progress)
+    session.write(whatif_html(asked, command=["downclock", *sys.argv[1:]]), output)
     session.show(whatif_page(asked))
 
 
 def _prices(
-    zones: tuple[str, ...],
+    problem: Problem,
     price_files: tuple[str, ...],
     columns: dict[str, str] | None,
     flat_price: float | None,
@@ -93,9 +113,9 @@ def _prices(
         for curve, value in (("price", flat_price), ("carbon", flat_carbon))
         if value is not None
     }
-    found = []
+    zones, found = problem.platform.zones, []
     for path in price_files:
-        read = zone_prices(path, zones, epoch="first row", columns=columns)
+        read = zone_prices(path, zones, epoch=problem.epoch or "first row", columns=columns)
         filled = [
             (zone, replace(told, **{c: v for c, v in flat.items() if getattr(told, c) is None}))
             for zone, told in read.zones

@@ -5,19 +5,23 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from downclock.quantities import count, percent
 from downclock.report.tables import Page, Table
 from downclock.workloads.traces.ledger import MALFORMED, OUTSIDE, Ledger
+from downclock.workloads.traces.packing import NAMED, NO_PLACE, PACKED, TAKEN, UNKNOWN
 from downclock.workloads.traces.to_problem import Converted
 
 
 def converted_page(found: Converted) -> Page:
     """What became of the trace's rows, in GPU-hours, and everything that was assumed."""
     trace, ledger, problem = found.trace, found.trace.ledger, found.problem
-    records = row_records(ledger)
+    records, ran = row_records(ledger), place_records(found)
     tables = (
         Table(("field", "column"), trace.used, "Columns used", text=(0, 1)),
         Table(("rows", "number", ledger.hours), row_cells(ledger), "Rows"),
+        Table(("jobs", "number", ledger.hours), _cells(ran), "As it ran"),
     )
     data = {
         "trace": str(ledger.source),
@@ -29,6 +33,7 @@ def converted_page(found: Converted) -> Page:
         "covered": ledger.covered,
         "columns": dict(trace.used),
         "rows": records,
+        "as_it_ran": ran,
         "malformed": ledger.complaints,
         "assumptions": list(problem.assumptions),
     }
@@ -51,11 +56,15 @@ def coverage_line(found: Converted) -> str:
 
 
 def malformed_notes(ledger: Ledger) -> tuple[str, ...]:
-    """Name the malformed rows, and count those that are not named."""
+    """Name the malformed rows; count those that are not named, and those of unknown hours."""
     rows = ledger.dropped.get(MALFORMED, (0, 0.0))[0]
     more = rows - len(ledger.complaints)
     named = tuple(f"malformed: {complaint}" for complaint in ledger.complaints)
-    return (*named, *([f"malformed: and {more:,} more"] if more > 0 else []))
+    others = [f"malformed: and {more:,} more"] if more > 0 else []
+    if ledger.untold:
+        rule = f"of unknown {ledger.hours}, which no coverage can count"
+        others.append(f"malformed: {count(ledger.untold, 'row')} {rule}")
+    return (*named, *others)
 
 
 def row_records(ledger: Ledger) -> list[dict[str, Any]]:
@@ -67,9 +76,27 @@ def row_records(ledger: Ledger) -> list[dict[str, Any]]:
     ]
 
 
+def place_records(found: Converted) -> list[dict[str, Any]]:
+    """How jobs got their place as they ran, or why they have none, a record each."""
+    how, gpu_s = found.placement.how, found.trace.asked_s
+    return [
+        {
+            "what": what,
+            "jobs": int((how == what).sum()),
+            "gpu_hours": float(gpu_s[how == what].sum()) / 3600.0,
+        }
+        for what in (NAMED, PACKED, UNKNOWN, TAKEN, NO_PLACE)
+        if np.any(how == what)
+    ]
+
+
 def row_cells(ledger: Ledger) -> tuple[tuple[str, str, str], ...]:
-    """The same for people."""
+    """What became of all rows, for people."""
+    return _cells(row_records(ledger))
+
+
+def _cells(records: list[dict[str, Any]]) -> tuple[tuple[str, str, str], ...]:
     return tuple(
-        (each["what"], f"{each['rows']:,}", f"{each['gpu_hours']:,.1f}")
-        for each in row_records(ledger)
+        (what, f"{number:,}", f"{hours:,.1f}")
+        for what, number, hours in (each.values() for each in records)
     )

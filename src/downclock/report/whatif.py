@@ -8,7 +8,6 @@ from html import escape
 from importlib.metadata import version
 from pathlib import Path
 
-from downclock.files import write_text_atomically
 from downclock.quantities import count, duration, percent, prefixed
 from downclock.report.converted import coverage_line, malformed_notes, row_cells, row_records
 from downclock.report.page.write import (
@@ -28,12 +27,9 @@ OTHERS = (AS_IT_RAN, RACE, CAPPED)
 
 def whatif_page(asked: WhatIf) -> Page:
     """Every case as tables, coverage first, assumptions last."""
+    title = "part saved (money, CO2: beside as-it-ran)"
     tables = [
-        Table(
-            head,
-            tuple(row for _, row in rows),
-            f"{knob}: part saved (money, CO2: beside as-it-ran)",
-        )
+        Table(head, tuple(row for _, row in rows), f"{knob}: {title}")
         for knob, head, rows in _tables(asked)
     ]
     records = [
@@ -57,13 +53,8 @@ def whatif_page(asked: WhatIf) -> Page:
     return Page(lines, tuple(tables), notes, data, records)
 
 
-def write_whatif(asked: WhatIf, path: str | Path, *, command: Sequence[str] | None = None) -> None:
-    """Write the page for a meeting: one HTML file that needs no network."""
-    write_text_atomically(path, whatif_html(asked, command=command))
-
-
 def whatif_html(asked: WhatIf, *, command: Sequence[str] | None = None) -> str:
-    """Return the page; the same input gives the same text."""
+    """Return the page for a meeting, which needs no network; the same input, the same text."""
     ledger = asked.found.trace.ledger
     told = (*asked.assumptions, *malformed_notes(ledger))
     cells = [(what, rest) for what, *rest in row_cells(ledger)]
@@ -88,8 +79,14 @@ def _headline(asked: WhatIf) -> str:
     said = [f"{_saved(asked.usual, each)} than {_called(each)}" for each in OTHERS]
     return (
         f"As it ran, these jobs took {_wh(ran.energy_j)}; planned by {asked.policy} they would have"
-        f" taken {_wh(ours.energy_j)}: {', '.join(said)}.{_asleep(asked)}{_better(asked)}"
+        f" taken {_wh(ours.energy_j)}: {', '.join(said)}.{_turned_away(asked)}{_asleep(asked)}"
+        f"{_better(asked)}"
     )
+
+
+def _turned_away(asked: WhatIf) -> str:
+    left, jobs = asked.usual.figures[-1].left_out, len(asked.found.problem.tasks)
+    return f" It turns away {left:,} of {jobs:,} jobs, charged as they ran." if left else ""
 
 
 def _asleep(asked: WhatIf) -> str:
@@ -105,7 +102,11 @@ def _asleep(asked: WhatIf) -> str:
 def _better(asked: WhatIf) -> str:
     """Say plainly who costs less than the plan, in the usual case or in others."""
     beaten = [each for each in OTHERS if (asked.usual.saved(each) or 0.0) < 0.0]
-    said = [f"The plan is no saving here: {_called(each)} costs less." for each in beaten]
+    said = []
+    if beaten:
+        costs = "costs" if len(beaten) == 1 else "cost"
+        others = " and ".join(map(_called, beaten))
+        said.append(f"The plan is no saving here: {others} {costs} less.")
     if RACE not in beaten:
         worse = sum((case.saved(RACE) or 0.0) < 0.0 for case in asked.cases)
         said += [f"In {worse} of the other cases {_called(RACE)} costs less."] if worse else []
@@ -143,13 +144,13 @@ def _cards(asked: WhatIf) -> list[tuple[str, str, str]]:
     told: tuple[tuple[str, str, Callable[[float], str]], ...] = (
         ("Energy saved", "energy_j", _wh),
         ("Money saved", "money", lambda amount: f"{amount:,.2f} {currency}"),
-        ("CO2 saved", "carbon_kg", _mass),
+        ("CO2 saved", "carbon_kg", lambda kg: f"{kg / 1e3:.4g} t" if kg >= 1e3 else f"{kg:.4g} kg"),
     )
     for title, what, words in told:
         if getattr(ours, what) is None:
             found.append((title, "not known", "give --prices, or --flat-price and --flat-carbon"))
             continue
-        saved = [percent(usual.saved(each, what) or 0.0) for each in OTHERS]
+        saved = [_part(usual, each, what, words) for each in OTHERS]
         mine, theirs = (words(getattr(each, what)) for each in (ours, usual.figures[0]))
         note = f"{mine} instead of {theirs}; beside full speed {saved[1]},"
         found.append((title, saved[0], f"{note} beside the best single clock {saved[2]}"))
@@ -157,11 +158,6 @@ def _cards(asked: WhatIf) -> list[tuple[str, str, str]]:
         ("Deadlines broken", f"{ours.late:,}", f"of {len(asked.found.problem.tasks):,} jobs")
     )
     return found
-
-
-def _mass(kg: float) -> str:
-    """Kilograms, or tonnes as people say them."""
-    return f"{kg / 1000.0:.4g} t" if kg >= 1000.0 else f"{kg:.4g} kg"
 
 
 def _wh(energy_j: float) -> str:
@@ -189,11 +185,22 @@ def _tables(
     return found
 
 
+def _part(case: Case, other: str, what: str, words: Callable[[float], str]) -> str:
+    """Part saved; the amount where the other's is none or less, as with negative prices."""
+    saved = case.saved(other, what)
+    if saved is not None:
+        return percent(saved)
+    ours, theirs = (getattr(each, what) for each in (case.figures[-1], case.of(other)))
+    if ours is None or theirs is None:
+        return "not known"
+    more = ours - theirs
+    return f"{words(abs(more))} {'more' if more > 0.0 else 'less'}"
+
+
 def _cells(case: Case, setting: str, priced: list[tuple[str, str]]) -> tuple[str, ...]:
     ours = case.figures[-1]
-    saved = [case.saved(each) for each in OTHERS]
-    saved += [case.saved(AS_IT_RAN, what) for _, what in priced]
-    said = ["not known" if part is None else percent(part) for part in saved]
+    said = [_part(case, each, "energy_j", _wh) for each in OTHERS]
+    said += [_part(case, AS_IT_RAN, what, lambda amount: f"{amount:,.2f}") for _, what in priced]
     return setting, _wh(ours.energy_j), *said, f"{ours.left_out:,}", f"{ours.late:,}"
 
 

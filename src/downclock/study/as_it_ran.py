@@ -23,9 +23,8 @@ from downclock.schedule.schedule import (
     Segments,
 )
 from downclock.units import Floats
+from downclock.workloads.traces.packing import NO_PLACE
 from downclock.workloads.traces.to_problem import Converted
-
-NO_PLACE = "as it ran: too few processors of the given cluster were free at its start"
 
 
 def as_it_ran(found: Converted) -> Schedule:

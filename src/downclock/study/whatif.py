@@ -4,18 +4,21 @@ Around one usual case a single thing is changed at a time: how much time jobs ha
 sleep, how many jobs may be slowed down, how well run times are known, what electricity costs.
 
 All plans of a case are billed over the same time: from the first submission to the last, a server
-with a job that ends later until that. A job that a plan leaves out is charged to it at what it ran
-for in the trace, and counted; jobs that the policy cannot run in the usual case are left out of all
-of it beforehand.
+with a job that ends later until that. A job that a plan leaves out is charged to it at what it cost
+as it ran, and counted; jobs that the policy cannot run in the usual case are left out of all of it
+beforehand, on the same cluster. Jobs run for as long as in the trace in every case; where run times
+are not known well, it is what the policy knows that is drawn.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import timedelta
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -29,8 +32,9 @@ from downclock.planners.portfolio import Progress, planned
 from downclock.power.library import Library
 from downclock.power.profiles import MeasuredProfiles
 from downclock.problem.platform import Platform
-from downclock.problem.price import CURVES, Prices, ZonePrices
+from downclock.problem.price import CURVES, Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
+from downclock.problem.tasks import Tasks
 from downclock.schedule.account.account import account
 from downclock.schedule.account.bill import Bill
 from downclock.schedule.schedule import AS_IT_RAN, DONE, ON, Schedule
@@ -39,7 +43,8 @@ from downclock.simulate.chances import Chances, draw_fate
 from downclock.simulate.drawn import drawn_world
 from downclock.study.as_it_ran import as_it_ran, last_submission_s
 from downclock.study.baselines import BASELINES, require_able
-from downclock.units import Bools, Floats, Ints, Names, slack
+from downclock.units import Bools, Ints, Names, slack
+from downclock.workloads.traces.packing import NO_PLACE, Placement
 from downclock.workloads.traces.to_problem import Choices, Converted, due
 from downclock.workloads.traces.trace import Trace
 
@@ -47,12 +52,16 @@ TIME, SLEEP, CLOCKS = "time that jobs have", "servers", "jobs that may be slowed
 ESTIMATES, PRICES = "run times", "prices"
 """What is changed, one at a time."""
 
-NO_PLACE = "had no place in the cluster as it ran"
 REASONS = 5
 """So many reasons for jobs left out are named."""
 
+ROUNDS = 3
+"""So often jobs that the policy turns away are left out; what it turns away then is charged."""
+
 NEXT_TO_NONE = 0.01
 """A single clock that leaves out more than this part of the jobs is not the best."""
+
+TASK_COLUMNS = [each.name for each in fields(Tasks) if each.name != "spread"]
 
 RACE, CAPPED = BASELINES
 _CAPPED = ListPolicy(CAPPED)
@@ -66,7 +75,7 @@ class Knobs:
         slack: deadlines so many run times after the start.
         shares: parts of the jobs that may be slowed down.
         errors: actual run times differ from the estimate by up to so much.
-        prices: names and prices to bill by; the first are the usual ones.
+        prices: names and prices to bill by, repeated where they end; the first are the usual ones.
         seed: of the jobs that may not be slowed down, and of run times.
     """
 
@@ -98,10 +107,13 @@ class Case:
     figures: tuple[Figures, ...]
 
     def saved(self, other: str, what: str = "energy_j") -> float | None:
-        """Part of the other's cost that our plan saves; None where it is not known."""
-        theirs = next(each for each in self.figures if each.policy == other)
-        ours, total = getattr(self.figures[-1], what), getattr(theirs, what)
-        return None if ours is None or not total else 1.0 - ours / total
+        """Part of the other's cost that our plan saves; None where it is not known, or no cost."""
+        ours, total = getattr(self.figures[-1], what), getattr(self.of(other), what)
+        return None if ours is None or total is None or total <= 0.0 else 1.0 - ours / total
+
+    def of(self, policy: str) -> Figures:
+        """What one way to run it costs."""
+        return next(each for each in self.figures if each.policy == policy)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,8 +141,7 @@ class WhatIf:
 
 
 def whatif(
-    trace: Trace,
-    convert: Callable[[Trace], Converted],
+    found: Converted,
     choices: Choices,
     *,
     spec: str = "late",
@@ -140,9 +151,8 @@ def whatif(
     """Ask what a trace would have cost otherwise.
 
     Args:
-        trace: what ran.
-        convert: makes a problem of a trace, with ``choices``.
-        choices: what the trace does not say, in the usual case.
+        found: what ran, as a problem.
+        choices: what it was made with.
         spec: the policy that plans; online, it knows a job when it arrives.
         knobs: what else is tried.
         progress: told of each case.
@@ -153,15 +163,19 @@ def whatif(
     knobs = Knobs() if knobs is None else knobs
     tell = progress or (lambda what, done, of: None)
     tell("planning the trace", 0, 1)
-    found = _runnable(convert(trace), convert, spec)
-    for _, prices in knobs.prices[:1]:
-        found = replace(found, problem=priced(found.problem, prices))
+    laid = [_laid(found.problem, *each) for each in knobs.prices]
+    prices = [(name, _around(found.problem, each)) for name, each in knobs.prices]
+    if prices:
+        found = replace(found, problem=replace(found.problem, prices=prices[0][1]))
+    elif _vary(found.problem.prices):
+        prices = [("the cluster's", found.problem.prices)]
+    found = _runnable(found, spec)
     work = _Work(found, as_it_ran(found), spec)
     plans = work.plans(found.problem, spec)
     bills = {name: work.bill(found.problem, plan) for name, plan in plans}
     usual = work.case("usual", "", found.problem)
     cases = []
-    asked = list(_asked(work, knobs, choices))
+    asked = list(_asked(work, knobs, choices, prices))
     for k, (knob, setting, make) in enumerate(asked):
         tell(f"{knob}: {setting}", k, len(asked))
         cases.append(make(knob, setting))
@@ -170,11 +184,11 @@ def whatif(
         SLEEP: "sleep when idle",
         CLOCKS: "100 %",
         ESTIMATES: "as estimated",
-        PRICES: f"{knobs.prices[0][0]}, by energy" if knobs.prices else "none",
+        PRICES: f"{prices[0][0]}, by energy" if prices else "none",
     }
-    told = (*found.problem.assumptions, *_NOTES)
+    assumed = (*found.problem.assumptions, *laid, *_NOTES)
     return WhatIf(
-        found, spec, _busy(found.problem, work.ran), usual, bills, usually, tuple(cases), told
+        found, spec, _busy(found.problem, work.ran), usual, bills, usually, tuple(cases), assumed
     )
 
 
@@ -186,28 +200,41 @@ _NOTES = (
     "the policy learns of a job when it arrives and knows its run time then",
     "all are billed from the first submission to the last, a server with a job that ends later"
     " until that",
-    "a job that a plan leaves out is charged to it at the energy it ran for in the trace",
+    "a job that a plan leaves out is charged to it at what it cost as it ran, with its share of"
+    " idle and host power",
 )
 
 
-def _runnable(found: Converted, convert: Callable[[Trace], Converted], spec: str) -> Converted:
+def _runnable(found: Converted, spec: str) -> Converted:
     """Leave out the jobs that did not fit as it ran, or that the policy cannot run in time."""
     require_able(found.problem, policy(spec))
     if foresees(policy(spec)):
         rule = "looks at jobs before they arrive: name a policy that does not, such as late"
         raise InvalidInput(rule, field="policy", value=spec)
-    schedule = planned(found.problem, policy(spec))[0]
-    fits = found.placement.placed & (schedule.outcomes.status == DONE)
-    if fits.all():
-        return found
-    if not fits.any():
-        rule = f"{spec} can run no job of it: {schedule.outcomes.reason[0]}"
-        raise InvalidInput(rule, source=found.trace.ledger.source)
-    told = [
-        f"{spec} cannot run it: {_in_general(why)}" for why in schedule.outcomes.reason.tolist()
-    ]
-    why = np.where(found.placement.placed, np.array(told, dtype=object), NO_PLACE)
-    return convert(_without(found.trace, fits, why, spec))
+    for _ in range(ROUNDS):  # without some jobs, it may turn away others
+        schedule = planned(found.problem, policy(spec))[0]
+        fits = found.placement.placed & (schedule.outcomes.status == DONE)
+        if fits.all():
+            break
+        reasons = schedule.outcomes.reason.tolist()
+        if not fits.any():
+            rule = f"{spec} can run no job of it: {reasons[0]}"
+            raise InvalidInput(rule, source=found.trace.ledger.source)
+        told = np.array([f"{spec} cannot run it: {_in_general(why)}" for why in reasons], object)
+        why = np.where(found.placement.placed, told, NO_PLACE)
+        found = _part(found, fits, _without(found.trace, fits, why, spec))
+    return found
+
+
+def _part(found: Converted, fits: Bools, trace: Trace) -> Converted:
+    """Some jobs of a problem, on the same cluster."""
+    tasks, placed = found.problem.tasks, found.placement
+    columns = {name: getattr(tasks, name)[fits] for name in TASK_COLUMNS}
+    stays, number = fits[placed.job], np.cumsum(fits) - 1
+    rows = number[placed.job[stays]], placed.processor[stays]
+    placement = Placement(*rows, placed.pool[fits], placed.how[fits])
+    problem = replace(found.problem, tasks=replace(tasks, **columns))
+    return replace(found, problem=problem, trace=trace, placement=placement)
 
 
 def _in_general(reason: str) -> str:
@@ -237,10 +264,7 @@ class _Work:
         """As it ran, full speed, the best single clock by our bill, and the policy, verified."""
         yield AS_IT_RAN, self.ran
         for each in (RACE, CAPPED, policy(spec).name):
-            if problem is self.found.problem:  # what other cases are beside: planned once
-                yield each, problem.once(f"plan {each}", partial(self._planned, problem, each))
-            else:
-                yield each, self._planned(problem, each)
+            yield each, problem.once(f"plan {each}", partial(self._planned, problem, each))
 
     def _planned(self, problem: Problem, spec: str) -> Schedule:
         chosen: Policy = policy(spec)
@@ -266,7 +290,7 @@ class _Work:
         return Case(knob, setting, tuple(self.figures(problem, plan, name) for name, plan in plans))
 
     def figures(self, problem: Problem, schedule: Schedule, name: str) -> Figures:
-        """Bill a schedule; jobs that never ran are charged as they ran in the trace."""
+        """Bill a schedule; jobs that never ran are charged what they cost as it ran."""
         bill = self.bill(problem, schedule)
         left = np.ones(len(problem.tasks), dtype=bool)
         left[schedule.segments.task] = False
@@ -274,14 +298,20 @@ class _Work:
             problem.once("as it ran", lambda: self.bill(problem, self.ran)) if left.any() else bill
         )
 
-        def with_left(total: float | None, of_task: Floats | None) -> float | None:
-            return None if total is None or of_task is None else total + float(of_task[left].sum())
+        share = float(ran.task_j[left].sum() / ran.task_j.sum()) if left.any() else 0.0
+
+        def charged(what: str, of_task: str) -> Any:
+            """With what the jobs left out cost to run, and their share of idle and host power."""
+            total, whole, run = getattr(bill, what), getattr(ran, what), getattr(ran, of_task)
+            if total is None or run is None:
+                return None
+            return total + float(run[left].sum()) + share * (whole - float(run.sum()))
 
         return Figures(
             name,
-            bill.total_j + float(ran.task_j[left].sum()),
-            with_left(bill.money, ran.task_money),
-            with_left(bill.carbon_kg, ran.task_carbon_kg),
+            charged("total_j", "task_j"),
+            charged("money", "task_money"),
+            charged("carbon_kg", "task_carbon_kg"),
             int(left.sum()),
             _late(problem, schedule),
         )
@@ -290,14 +320,15 @@ class _Work:
         """Our plan where run times differ from what was known, with a reserve for it."""
         problem = self.found.problem
         spec = with_parameter(self.spec, "reserve", f"{error:g}")
-        chances = Chances(actual=f"uniform:{1.0 - error:g}:{1.0 + error:g}")
+        fate = draw_fate(problem, Chances(actual=f"uniform:{1.0 - error:g}:{1.0 + error:g}"), seed)
+        tasks = replace(problem.tasks, scale=problem.tasks.scale / fate.work)
+        estimated = replace(problem, tasks=tasks)
 
         def make(knob: str, setting: str) -> Case:
-            world = drawn_world(problem, draw_fate(problem, chances, seed))
-            realised = play(problem, policy(spec), world).schedule
-            require_valid(problem, realised, realised=True)
+            realised = play(estimated, policy(spec), drawn_world(estimated, fate)).schedule
+            require_valid(estimated, realised, realised=True)
             others = self.case(knob, setting, problem).figures[:-1]
-            return Case(knob, setting, (*others, self.figures(problem, realised, self.spec)))
+            return Case(knob, setting, (*others, self.figures(estimated, realised, self.spec)))
 
         return make
 
@@ -319,7 +350,7 @@ def _late(problem: Problem, schedule: Schedule) -> int:
 
 
 def _asked(
-    work: _Work, knobs: Knobs, choices: Choices
+    work: _Work, knobs: Knobs, choices: Choices, prices: Sequence[tuple[str, Prices]]
 ) -> Iterator[tuple[str, str, Callable[[str, str], Case]]]:
     """Every case: what is changed, to what, and how it is made."""
     problem, trace = work.found.problem, work.found.trace
@@ -337,14 +368,14 @@ def _asked(
         fixed = order[round(share * order.size) :]
         yield CLOCKS, f"{100 * share:.0f} %", of(at_default(problem, fixed))
     for error in knobs.errors if "reserve" in CATALOG[work.spec.partition(":")[0]].defaults else ():
-        setting = f"off by up to {100 * error:.0f} %, reserve {100 * error:.0f} %"
+        setting = f"known to {100 * error:.0f} %, reserve {100 * error:.0f} %"
         yield ESTIMATES, setting, work.erring(error, knobs.seed)
-    for k, (name, prices) in enumerate(knobs.prices):
-        other = priced(problem, prices) if k else problem  # which has the first prices already
+    for k, (name, each) in enumerate(prices):
+        other = replace(problem, prices=each) if k else problem  # which has the first ones already
         if k:
             yield PRICES, f"{name}, by energy", of(other)
-        if _vary(prices):
-            yield PRICES, f"{name}, by cost", of(other, "thrifty:objective=cost")
+        if _vary(each):
+            yield PRICES, f"{name}, by cost (thrifty)", of(other, "thrifty:objective=cost")
 
 
 def _vary(prices: Prices) -> bool:
@@ -397,12 +428,34 @@ def at_default(problem: Problem, fixed: Ints) -> Problem:
     return replace(problem, library=grown, tasks=replace(problem.tasks, application=application))
 
 
-def priced(problem: Problem, prices: Prices) -> Problem:
-    """The problem under other prices, which are repeated to its last deadline."""
-    last_s = problem.tasks.deadline_s[np.isfinite(problem.tasks.deadline_s)].max(initial=0.0)
+def _around(problem: Problem, prices: Prices) -> Prices:
+    """Prices from time 0 until long after the last deadline, repeated where they are not known."""
     zones = []
     for name, curves in prices.zones:
         told = {curve: getattr(curves, curve) for curve in CURVES}
-        longer = {c: each.repeated(2.0 * last_s) for c, each in told.items() if each is not None}
-        zones.append((name, ZonePrices(**longer)))
-    return replace(problem, prices=Prices(tuple(zones), prices.currency))
+        known = {c: v.around(0.0, _until_s(problem)) for c, v in told.items() if v is not None}
+        zones.append((name, ZonePrices(**known)))
+    return Prices(tuple(zones), prices.currency)
+
+
+def _until_s(problem: Problem) -> float:
+    return 2.0 * float(problem.tasks.deadline_s.max())
+
+
+def _laid(problem: Problem, name: str, prices: Prices) -> str:
+    """Say when prices hold."""
+    _, curves = prices.zones[0]
+    told = (("price", curves.price), ("CO2", curves.carbon))
+    said = [f"{what} {_when(problem, each)}" for what, each in told if each is not None]
+    return f"prices: {name}, {'; '.join(said)}"
+
+
+def _when(problem: Problem, curve: Curve) -> str:
+    if np.isinf(curve.end_s):
+        return f"{curve.value[-1]:g} per kWh at any time"
+    if problem.epoch is None:
+        return "from the first job on, and repeated"
+    ends = (problem.epoch + timedelta(seconds=at) for at in (curve.start_s[0], curve.end_s))
+    by_date = f"by date ({' to '.join(f'{at:%Y-%m-%d %H:%M}' for at in ends)})"
+    known = curve.covers(0.0, float(problem.tasks.deadline_s.max()))
+    return by_date if known else f"{by_date}, whole weeks or days of that before and after"

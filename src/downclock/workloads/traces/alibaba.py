@@ -13,7 +13,7 @@ from typing import Any
 from downclock.errors import InvalidInput
 from downclock.power.archetypes import CARDS
 from downclock.workloads.traces.cells import quantity, text
-from downclock.workloads.traces.ledger import Ledger
+from downclock.workloads.traces.ledger import NEVER_STARTED, Ledger
 from downclock.workloads.traces.made_cluster import IDLE_W, server_data
 from downclock.workloads.traces.rows import Sheet
 from downclock.workloads.traces.trace import Column, Format, Job
@@ -33,7 +33,7 @@ def _amend(job: Job) -> str | None:
     """Only a single GPU is shared; a pod that was never scheduled did not run."""
     if job["gpus"] != 1.0 or math.isnan(job["part"]):
         job["part"] = 1.0
-    return "was never scheduled" if math.isnan(job["start"]) else None
+    return NEVER_STARTED if math.isnan(job["start"]) else None
 
 
 PODS = Format(
@@ -72,7 +72,6 @@ def cluster_of_nodes(sheet: Sheet, ledger: Ledger, card: str) -> dict[str, Any]:
         if not (gpus >= 1.0 and gpus == round(gpus) and model):
             ledger.drop("has no GPU")
             continue
-        ledger.keep(0.0)
         nodes[model, int(gpus)] += 1
     if not nodes:
         raise InvalidInput("no node has a GPU", source=ledger.source)

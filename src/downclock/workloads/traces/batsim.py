@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from downclock.workloads.traces.rows import Rows, Sheet
+from downclock.workloads.traces.ledger import Ledger
+from downclock.workloads.traces.rows import Rows, Sheet, objects
 from downclock.workloads.traces.trace import Column, Format
 
-HEADER = ("id", "subtime", "walltime", "res", "run", "profile")
+HEADER = ("id", "subtime", "walltime", "res", "run")
 
 BATSIM = Format(
     "batsim",
@@ -23,18 +24,21 @@ BATSIM = Format(
 )
 
 
-def batsim_sheet(document: Mapping[str, Any]) -> Sheet:
+def batsim_sheet(document: Mapping[str, Any], ledger: Ledger) -> Sheet:
     """Return the jobs as rows; one whose profile has no delay has no run time."""
     profiles = document.get("profiles")
-    return Sheet(HEADER, _rows(document["jobs"], profiles if isinstance(profiles, dict) else {}))
+    known = profiles if isinstance(profiles, dict) else {}
+    return Sheet(HEADER, _rows(document["jobs"], known, ledger), unit="job")
 
 
-def _rows(jobs: list[Any], profiles: Mapping[str, Any]) -> Rows:
-    for job in jobs:
-        said = job if isinstance(job, dict) else {}
+def _rows(jobs: list[Any], profiles: Mapping[str, Any], ledger: Ledger) -> Rows:
+    for number, said in objects(jobs, ledger):
         profile = profiles.get(str(said.get("profile")))
         delay = profile.get("delay") if isinstance(profile, dict) else None
         walltime = said.get("walltime")
         limit = None if walltime == -1 else walltime
         name = str(said.get("id", "")).rpartition("!")[2]  # workload!job
-        yield None, (name, said.get("subtime"), limit, said.get("res"), delay, said.get("profile"))
+        yield (
+            number,
+            (name, said.get("subtime"), limit, said.get("res"), delay, said.get("profile")),
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta, tzinfo
 from functools import partial
@@ -47,11 +48,15 @@ def readers(zone: tzinfo | None) -> dict[str, Read]:
 
 def known(cell: Any) -> bool:
     """Tell whether a cell says anything."""
-    return cell is not None and not (isinstance(cell, str) and cell.strip().lower() in UNKNOWN)
+    if isinstance(cell, str):
+        return cell.strip().lower() not in UNKNOWN
+    return cell is not None and not (isinstance(cell, float) and math.isnan(cell))
 
 
 def quantity(cell: Any, factor: float = 1.0) -> float:
-    """Return a number times a factor; NaN where the cell says nothing."""
+    """Return a number times a factor, a length of time in seconds; NaN where it says nothing."""
+    if isinstance(cell, timedelta):
+        cell, factor = cell.total_seconds(), 1.0
     try:
         value = factor * float(cell)
     except (TypeError, ValueError, OverflowError):
@@ -89,12 +94,6 @@ def instant(cell: Any, zone: tzinfo) -> float:
         raise ValueError(error.rule) from None
     except OverflowError:
         raise ValueError("is out of range") from None
-
-
-def moment(unix_s: float, zone: tzinfo | None) -> datetime:
-    """Return an instant as a date and time."""
-    # timedelta and not fromtimestamp: the latter refuses instants before 1970 on some systems.
-    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=unix_s)).astimezone(zone or UTC)
 
 
 def text(cell: Any) -> str:

@@ -12,6 +12,9 @@ MALFORMED = "malformed"
 OUTSIDE = "outside the window"
 """Why rows are left out that nobody asked about: they do not count against the coverage."""
 
+STEP, NEVER_STARTED = "is a step of a job", "never started"
+"""Why rows are left out that are no jobs, or did not run: they have no GPU-hours."""
+
 LISTED = 20
 """Malformed rows that are named; the others are counted."""
 
@@ -23,28 +26,28 @@ class Ledger:
     Attributes:
         source: the file.
         strict: the first malformed row is an error.
+        unit: what the numbers of its rows count.
         counted: what counts as a job's processors; GPU-seconds below are of those.
         kept: (rows, GPU-seconds) that became jobs.
         dropped: the same of rows left out, by reason.
         complaints: the first malformed rows, a sentence each.
+        untold: malformed rows that do not tell what they ran for.
     """
 
     source: str | Path
     strict: bool = False
+    unit: str = "line"
     counted: str = "gpus"
     kept: tuple[int, float] = (0, 0.0)
     dropped: dict[str, tuple[int, float]] = field(default_factory=dict)
     complaints: list[str] = field(default_factory=list)
-
-    def keep(self, gpu_s: float) -> None:
-        """Count a row that becomes a job."""
-        rows, total_s = self.kept
-        self.kept = rows + 1, total_s + gpu_s
+    untold: int = 0
 
     def drop(self, reason: str, gpu_s: float = 0.0, *, rows: int = 1) -> None:
-        """Count rows that are left out on purpose; what they ran for as far as it is known."""
+        """Count rows that are left out; what they ran for as far as it is known."""
         before, total_s = self.dropped.get(reason, (0, 0.0))
-        self.dropped[reason] = before + rows, total_s + gpu_s
+        known_s = gpu_s if gpu_s > 0.0 and reason not in (STEP, NEVER_STARTED) else 0.0
+        self.dropped[reason] = before + rows, total_s + known_s
 
     def without(self, reason: str, gpu_s: float, *, rows: int) -> Ledger:
         """Return the ledger where rows that were kept are left out after all."""
@@ -54,18 +57,34 @@ class Ledger:
         return other
 
     def malformed(
-        self, line: int | None, rule: str, field: str | None = None, value: Any = ...
+        self,
+        number: int,
+        rule: str,
+        field: str | None = None,
+        value: Any = ...,
+        *,
+        gpu_s: float = 0.0,
+        always: bool = False,
     ) -> None:
-        """Count a row that cannot be understood, and name the first few.
+        """Count a row that cannot be understood; name it if among the first few, or ``always``.
 
         Raises:
             InvalidInput: the reading is strict.
         """
-        error = InvalidInput(rule, field=field, value=value, source=self.source, line=line)
+        lines = self.unit == "line"
+        error = InvalidInput(
+            rule,
+            item=None if lines else f"{self.unit} {number}",
+            field=field,
+            value=value,
+            source=self.source,
+            line=number if lines else None,
+        )
         if self.strict:
             raise error
-        self.drop(MALFORMED)
-        if len(self.complaints) < LISTED:
+        self.drop(MALFORMED, gpu_s)
+        self.untold += not gpu_s > 0.0
+        if always or len(self.complaints) < LISTED:
             self.complaints.append(str(error))
 
     @property
@@ -75,7 +94,11 @@ class Ledger:
 
     @property
     def covered(self) -> float:
-        """Part of the GPU-hours asked about, as far as they are known, that became jobs."""
+        """Part of what jobs asked about are known to have run for that became jobs.
+
+        In GPU-hours that they asked for; rows outside the window were not asked about, steps are
+        no jobs, and of a malformed row counts what it says.
+        """
         left_s = sum(gpu_s for why, (_, gpu_s) in self.dropped.items() if why != OUTSIDE)
         total_s = self.kept[1] + left_s
         return self.kept[1] / total_s if total_s > 0.0 else 1.0

@@ -19,30 +19,20 @@ from __future__ import annotations
 
 from datetime import tzinfo
 from pathlib import Path
-from typing import Any, NamedTuple
 
 from downclock.problem.calendar import zone_of
-from downclock.problem.files.document import Document, Fields, read_toml
+from downclock.problem.files.document import Fields, read_toml
 from downclock.workloads.traces.cells import CALENDAR, UNITS
 from downclock.workloads.traces.trace import COUNTS, FIELDS, LENGTHS, TEXTS, TIMES, Column, Format
 
 
-class Mapped(NamedTuple):
-    """What a mapping file says."""
-
-    format: Format
-    delimiter: str | None
-    zone: tzinfo | None
-
-
-def read_mapping(path: str | Path) -> Mapped:
-    """Read a mapping file.
+def read_mapping(path: str | Path) -> tuple[Format, str | None, tzinfo | None]:
+    """Read a mapping file: what the format is, its delimiter and its time zone.
 
     Raises:
         InvalidInput: with file, line, key, value and rule.
     """
-    document = read_toml(path)
-    top = document.fields(None, ("delimiter", "timezone", "pools", "columns"))
+    top = read_toml(path).fields(None, ("delimiter", "timezone", "pools", "columns"))
     delimiter = top.text("delimiter", None)
     if delimiter is not None and (len(delimiter) != 1 or delimiter in '"\r\n'):
         raise top.complaint("must be one letter", "delimiter")
@@ -50,27 +40,21 @@ def read_mapping(path: str | Path) -> Mapped:
         zone = zone_of(top.text("timezone")) if "timezone" in top else None
     top.raw("columns")
     columns = top.table("columns", "columns", FIELDS)
-    found = {name: _column(document, columns, name) for name in FIELDS if name in columns}
-    named = Path(path).name
-    return Mapped(
-        Format(f"mapping {named}", found, pools=top.flag("pools", False)), delimiter, zone
-    )
+    found = {name: _column(columns, name) for name in FIELDS if name in columns}
+    pools, name = top.flag("pools", False), f"mapping {Path(path).name}"
+    return Format(name, found, pools=pools, mapped=True), delimiter, zone
 
 
-def _column(document: Document, columns: Fields, field: str) -> Column:
+def _column(columns: Fields, field: str) -> Column:
     value, usual = columns.raw(field), _words(field)[0]
     if isinstance(value, str):
         return Column((value,), usual)
     if isinstance(value, dict):
         inner = columns.table(field, f"columns.{field}", ("column", "as"))
         return Column((inner.text("column"),), inner.choice("as", _words(field), usual))
-    return Column((), usual, _constant(columns, field, value))
-
-
-def _constant(columns: Fields, field: str, value: Any) -> float:
     if field in TEXTS or field in TIMES:
         raise columns.complaint("must be the name of a column", field)
-    return columns.as_float(field, value)
+    return Column((), usual, columns.as_float(field, value))
 
 
 def _words(field: str) -> tuple[str, ...]:

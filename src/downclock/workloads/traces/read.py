@@ -53,12 +53,12 @@ def read_trace(
     """
     ledger = Ledger(path, strict)
     if mapping is not None:
-        mapped = read_mapping(mapping)
-        sheet = _table(path, ledger, mapped.delimiter)
-        return collected(sheet, mapped.format, ledger, count=count, zone=mapped.zone or zone)
-    sheet, known, began = _opened(path, ledger, format)
+        known, delimiter, own = read_mapping(mapping)
+        sheet = _table(path, ledger, delimiter)
+        return collected(sheet, known, ledger, count=count, zone=own or zone)
+    sheet, known = _opened(path, ledger, format)
     trace = collected(sheet, known, ledger, count=count, zone=zone)
-    return trace if began is None else _began(trace, began)
+    return trace if sheet.began is None else _began(trace, sheet.began)
 
 
 def is_node_list(path: str | Path) -> bool:
@@ -68,22 +68,19 @@ def is_node_list(path: str | Path) -> bool:
     return csv_sheet(path, Ledger(path)).header == NODES
 
 
-def _opened(
-    path: str | Path, ledger: Ledger, format: str | None
-) -> tuple[Sheet, Format, float | None]:
-    """Open a file by its format: (sheet, format, when its time 0 was)."""
+def _opened(path: str | Path, ledger: Ledger, format: str | None) -> tuple[Sheet, Format]:
+    """Open a file by its format."""
     suffix = _suffix(path)
     if format == "swf" or (format is None and suffix == ".swf"):
-        sheet, began = swf_sheet(path, ledger)
-        return sheet, SWF, began
+        return swf_sheet(path, ledger), SWF
     if suffix == ".json":
         document = _json(path, ledger)
         known = _json_format(document, format, path)
-        return (batsim_sheet if known is BATSIM else sacct_sheet)(document), known, None
+        return (batsim_sheet if known is BATSIM else sacct_sheet)(document, ledger), known
     sheet = _table(path, ledger)
     if format == RECORDS.name or (format is None and are_records(sheet)):
-        return records_sheet(path, ledger), RECORDS, None
-    return sheet, FORMATS[format] if format else _recognised(sheet, path), None
+        return records_sheet(path, ledger), RECORDS
+    return sheet, FORMATS[format] if format else _recognised(sheet, path)
 
 
 def _table(path: str | Path, ledger: Ledger, delimiter: str | None = None) -> Sheet:

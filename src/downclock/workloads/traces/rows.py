@@ -1,14 +1,16 @@
 """Rows of files, one after the other: CSV and its kin, lines, gzip, Parquet.
 
-A sheet is a header and an iterator of (line, cells). What is not a row is counted in the ledger
+A sheet is a header and an iterator of (number, cells). What is not a row is counted in the ledger
 and skipped; a gzip stream that ends early gives the rows before its end.
 """
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
+import itertools
 import zlib
 from collections import deque
 from collections.abc import Iterator, Sequence
@@ -20,31 +22,41 @@ from downclock.errors import InvalidInput
 from downclock.files import read_bytes
 from downclock.workloads.traces.ledger import Ledger
 
-Rows: TypeAlias = Iterator[tuple[int | None, Sequence[Any]]]
+Rows: TypeAlias = Iterator[tuple[int, Sequence[Any]]]
 
 _GZIP = b"\x1f\x8b"
 _DELIMITERS = ",|;\t"
+_WIDE = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_UNPACKED = 512
+"""Bytes unpacked at once: so many may be lost where a stream is damaged."""
 
 
 class Sheet(NamedTuple):
-    """A header, and rows of as many cells."""
+    """A header, and rows of as many cells.
+
+    Attributes:
+        began: the instant its times count from.
+        unit: what the numbers of its rows count.
+    """
 
     header: tuple[str, ...]
     rows: Rows
+    began: float | None = None
+    unit: str = "line"
 
 
 class _Tolerant(io.RawIOBase):
     """A stream that ends where it cannot be read further, and remembers why."""
 
-    def __init__(self, stream: Any) -> None:
-        self._stream, self.fault = stream, ""
+    def __init__(self, stream: Any, at_once: int) -> None:
+        self._stream, self._at_once, self.fault = stream, at_once, ""
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
         try:
-            data = self._stream.read(len(buffer))
+            data = self._stream.read1(min(len(buffer), self._at_once))
         except (EOFError, OSError, zlib.error) as error:
             self.fault, data = str(error) or type(error).__name__, b""
         buffer[: len(data)] = data
@@ -56,24 +68,31 @@ class _Tolerant(io.RawIOBase):
 
 
 def lines(path: str | Path, ledger: Ledger) -> Iterator[str]:
-    """Yield the lines of a text file, gzip or not; bytes that are no UTF-8 are replaced."""
-    with (
-        _opened(path) as raw,
-        io.TextIOWrapper(io.BufferedReader(raw, 1 << 20), "utf-8-sig", errors="replace") as text,
-    ):
-        number = 0
-        for line in text:
-            number += 1
-            yield line
-        if raw.fault:
-            ledger.malformed(number, f"the file is cut or damaged here: {raw.fault}")
+    """Yield the lines of a text file, gzip or not; bytes that are no UTF-8 are replaced.
+
+    The line in which a damaged file ends is no row: it is counted and named.
+    """
+    with _opened(path) as raw, io.BufferedReader(raw, 1 << 20) as packed:
+        encoding = "utf-16" if packed.peek(2).startswith(_WIDE) else "utf-8-sig"
+        with io.TextIOWrapper(packed, encoding, errors="replace") as text:
+            number = 1
+            for line in text:
+                if raw.fault and not line.endswith("\n"):
+                    break
+                yield line
+                number += 1
+            if raw.fault:
+                rule = f"the file is cut or damaged here: {raw.fault}"
+                ledger.malformed(number, rule, always=True)
 
 
 def _opened(path: str | Path) -> _Tolerant:
     try:
         with open(path, "rb") as stream:
             packed = stream.read(2) == _GZIP
-        return _Tolerant(gzip.open(path, "rb") if packed else open(path, "rb"))
+        if packed:
+            return _Tolerant(gzip.open(path, "rb"), _UNPACKED)
+        return _Tolerant(open(path, "rb"), io.DEFAULT_BUFFER_SIZE)
     except (OSError, ValueError):
         read_bytes(path)  # says why in our words
         raise
@@ -86,9 +105,11 @@ def csv_sheet(path: str | Path, ledger: Ledger, delimiter: str | None = None) ->
         InvalidInput: there is no header, or none that can be read.
     """
     text = lines(path, ledger)
-    first = next((line for line in text if line.strip()), "")
+    empty = (0, "")
+    number, first = next((each for each in enumerate(text, start=1) if each[1].strip()), empty)
     if not first:
-        raise InvalidInput("is empty", item="the file", source=path)
+        rule = "ends before its first line" if ledger.complaints else "is empty"
+        raise InvalidInput(rule, item="the file", source=path)
     mark = delimiter or max(_DELIMITERS, key=first.count)
     parse = partial(csv.reader, delimiter=mark)
     if mark == "|":  # sacct quotes nothing
@@ -96,23 +117,28 @@ def csv_sheet(path: str | Path, ledger: Ledger, delimiter: str | None = None) ->
     try:
         names = tuple(name.strip() for name in next(parse([first])))
     except csv.Error as error:
-        raise InvalidInput(f"is not a CSV header: {error}", source=path, line=1) from None
-    source = _Returnable(text)
-    return Sheet(names, _csv_rows(parse(source), source, len(names), ledger))
+        raise InvalidInput(f"is not a CSV header: {error}", source=path, line=number) from None
+    source = _Returnable(text, number + 1)
+    return Sheet(names, _csv_rows(parse(source), source, mark, len(names), ledger))
 
 
 class _Returnable:
     """Lines that can be given back: a quote that nobody closes swallows the rows that follow."""
 
-    def __init__(self, text: Iterator[str]) -> None:
+    def __init__(self, text: Iterator[str], line: int) -> None:
         self._text, self._back, self._taken = text, deque[str](), list[str]()
-        self.line = 2  # of the next; the header was read before
+        self._ended = False
+        self.line = line  # of the next
 
     def __iter__(self) -> Iterator[str]:
         return self
 
     def __next__(self) -> str:
-        line = self._back.popleft() if self._back else next(self._text)
+        try:
+            line = self._back.popleft() if self._back else next(self._text)
+        except StopIteration:
+            self._ended = True
+            raise
         self._taken.append(line)
         self.line += 1
         return line
@@ -122,13 +148,29 @@ class _Returnable:
         self._taken.clear()
         return self.line
 
+    def swallowed(self, cells: Sequence[str], delimiter: str) -> bool:
+        """Tell whether the lines of this row are several rows: a quote was opened by mistake.
+
+        It goes on to the end of the file; or a line inside one of its cells is as long as a row,
+        the last of them as far as that cell.
+        """
+        if len(self._taken) < 2:
+            return False
+        if self._ended and sum(line.count('"') for line in self._taken) % 2:
+            return True
+        for k, cell in enumerate(cells):
+            *inner, last = (line.count(delimiter) for line in cell.split("\n")[1:] or [""])
+            if len(cells) - 1 in inner or (k > 1 and last == k):
+                return True
+        return False
+
     def give_back(self) -> None:
         """Read all lines of this row but the first again."""
         self._back.extendleft(reversed(self._taken[1:]))
         self.line -= len(self._taken[1:])
 
 
-def _csv_rows(reader: Any, source: _Returnable, width: int, ledger: Ledger) -> Rows:
+def _csv_rows(reader: Any, source: _Returnable, delimiter: str, width: int, ledger: Ledger) -> Rows:
     while True:
         line = source.begin()
         try:
@@ -136,36 +178,52 @@ def _csv_rows(reader: Any, source: _Returnable, width: int, ledger: Ledger) -> R
         except StopIteration:
             return
         except csv.Error as error:
-            ledger.malformed(line, f"is not a CSV row: {error}")
-            source.give_back()
-            continue
-        if len(cells) == width:
-            yield line, cells
-        elif any(cell.strip() for cell in cells):
-            ledger.malformed(line, f"has {len(cells)} fields, the header has {width}")
-            source.give_back()
+            rule = f"is not a CSV row: {error}"
+        else:
+            if source.swallowed(cells, delimiter):
+                rule = "has a quote that nobody closes"
+            elif len(cells) == width:
+                yield line, cells
+                continue
+            elif any(cell.strip() for cell in cells):
+                rule = f"has {len(cells)} fields, the header has {width}"
+            else:
+                continue
+        ledger.malformed(line, rule)
+        source.give_back()
+
+
+def objects(entries: list[Any], ledger: Ledger) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield the objects of a JSON list, numbered; what is none is malformed."""
+    for number, entry in enumerate(entries, start=1):
+        if isinstance(entry, dict):
+            yield number, entry
+        else:
+            ledger.malformed(number, "is no object", value=entry)
 
 
 def parquet_sheet(path: str | Path) -> Sheet:
-    """Open a Parquet file; its rows have no lines."""
+    """Open a Parquet file; its rows have numbers, no lines."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     try:
-        stored = pq.ParquetFile(pa.BufferReader(read_bytes(path)))
+        stored = pq.ParquetFile(path)
         names = tuple(stored.schema_arrow.names)
     except (pa.ArrowException, OSError, ValueError) as error:
+        read_bytes(path)  # says in our words why it cannot be read at all
         raise InvalidInput(f"is not a Parquet file: {error}", source=path) from None
-    return Sheet(names, _parquet_rows(stored, path))
+    return Sheet(names, _parquet_rows(stored, path), unit="row")
 
 
 def _parquet_rows(stored: Any, path: str | Path) -> Rows:
     import pyarrow as pa
 
+    number = itertools.count(1)
     try:
         for batch in stored.iter_batches():
             columns = [column.to_pylist() for column in batch.columns]
-            yield from ((None, cells) for cells in zip(*columns, strict=True))
+            yield from zip(number, zip(*columns, strict=True), strict=False)
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         reason = str(error).splitlines()[0]
         raise InvalidInput(f"is not a Parquet file we can read: {reason}", source=path) from None

@@ -1,8 +1,5 @@
 """Slurm's accounting: ``sacct -P`` with a header, and ``sacct --json`` of 22.05 up to 24.11.
 
-    sacct -aXP -S 2026-01-05 -E 2026-01-12 --format
-        JobID,Submit,Start,End,ElapsedRaw,TimelimitRaw,AllocTRES,NNodes,AllocCPUS,Partition,NodeList
-
 Steps are left out. JSON writes a number as such, or (since 23.02) as whether it is set and what.
 """
 
@@ -13,7 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from downclock.workloads.traces.cells import NAN, duration, known, quantity, text
-from downclock.workloads.traces.rows import Rows, Sheet
+from downclock.workloads.traces.ledger import NEVER_STARTED, STEP, Ledger
+from downclock.workloads.traces.rows import Rows, Sheet, objects
 from downclock.workloads.traces.trace import Column, Format, Job
 
 _GPUS = re.compile(r"(?:^|,)(?:gres/)?gpu[=:](?:[^=:,()]+:)?(\d+)(?:\(|,|$)")
@@ -39,11 +37,11 @@ def _limit(cell: Any) -> float:
 def _amend(job: Job) -> str | None:
     """Array tasks are jobs, steps are not; a job that never started has a start of 0 in JSON."""
     if "." in job["name"]:
-        return "is a step of a job"
+        return STEP
     for field in ("start", "end"):
         job[field] = NAN if job[field] == 0.0 else job[field]
     if job["start"] != job["start"]:
-        return "never started"
+        return NEVER_STARTED
     if job["end"] != job["end"]:
         return "still runs"
     job["submit"] = min(job["submit"], job["start"])  # a requeued job's submission is its last
@@ -86,14 +84,13 @@ SACCT_JSON = Format(
 )
 
 
-def sacct_sheet(document: Mapping[str, Any]) -> Sheet:
+def sacct_sheet(document: Mapping[str, Any], ledger: Ledger) -> Sheet:
     """Return the jobs of ``sacct --json`` as the rows that ``sacct -P`` would print."""
-    return Sheet(HEADER, _rows(document["jobs"]))
+    return Sheet(HEADER, _rows(document["jobs"], ledger), unit="job")
 
 
-def _rows(jobs: list[Any]) -> Rows:
-    for job in jobs:
-        said = job if isinstance(job, dict) else {}
+def _rows(jobs: list[Any], ledger: Ledger) -> Rows:
+    for number, said in objects(jobs, ledger):
         time, tres = _table(said, "time"), _tres(_table(said, "tres").get("allocated"))
         times = (
             _number(time.get(name)) for name in ("submission", "start", "end", "elapsed", "limit")
@@ -107,7 +104,7 @@ def _rows(jobs: list[Any]) -> Rows:
             tres.get("cpu"),
         )
         where = said.get("partition"), said.get("nodes")
-        yield None, (text(said.get("job_id")), *times, *counts, *where)
+        yield number, (text(said.get("job_id")), *times, *counts, *where)
 
 
 def _table(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:

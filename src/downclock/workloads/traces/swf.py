@@ -54,8 +54,8 @@ SWF = Format(
 )
 
 
-def swf_sheet(path: str | Path, ledger: Ledger) -> tuple[Sheet, float | None]:
-    """Open a log; the second value is its ``UnixStartTime``, where the header says one."""
+def swf_sheet(path: str | Path, ledger: Ledger) -> Sheet:
+    """Open a log; it began at its ``UnixStartTime``, where the header says one."""
     text = enumerate(lines(path, ledger), start=1)
     began: float | None = None
     first: list[tuple[int, str]] = []
@@ -65,7 +65,7 @@ def swf_sheet(path: str | Path, ledger: Ledger) -> tuple[Sheet, float | None]:
             break
         found = re.match(r";\s*UnixStartTime:\s*(\d{1,12})\b", line)
         began = float(found[1]) if found else began
-    return Sheet(HEADER, _rows(chain(first, text), ledger)), began
+    return Sheet(HEADER, _rows(chain(first, text), ledger), began)
 
 
 def _rows(text: Iterator[tuple[int, str]], ledger: Ledger) -> Rows:

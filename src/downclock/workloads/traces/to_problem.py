@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from pathlib import Path
@@ -11,8 +11,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.power.archetypes import CLASSES
-from downclock.problem.calendar import epoch_of, seconds_of
+from downclock.problem.calendar import epoch_of, moment, seconds_of
 from downclock.problem.files.document import Document
 from downclock.problem.files.files import load_problem
 from downclock.problem.files.read_cluster import Cluster, cluster_of
@@ -20,11 +19,10 @@ from downclock.problem.problem import Problem
 from downclock.quantities import count, duration
 from downclock.tabular import Table
 from downclock.units import Floats, Names
-from downclock.workloads.traces.cells import moment
 from downclock.workloads.traces.fractions import Fractions, whole_gpus
-from downclock.workloads.traces.hosts import hosts_of
 from downclock.workloads.traces.ledger import OUTSIDE
 from downclock.workloads.traces.made_cluster import cluster_data, cluster_note
+from downclock.workloads.traces.on_cluster import applications, on_cluster
 from downclock.workloads.traces.packing import Placement, Pool, packed
 from downclock.workloads.traces.trace import Trace
 
@@ -103,21 +101,19 @@ def converted(
     queue = _pool_names(trace.queue) if pools else np.full(len(trace), ALL, dtype=object)
     if cluster is None:
         cluster, placement, note = _made(trace, queue, choices)
-        notes += (note,)
+        trace, notes = _without_hosts(trace, note)
         kinds = queue if pools else np.full(len(trace), "", dtype=object)
     else:
-        kinds = _kinds(trace, queue if pools else trace.kind, cluster)
-        here = np.array([kind is not None for kind in kinds])
-        trace, kinds = trace.where(here, "needs machines the cluster does not have"), kinds[here]
-        placement = None
-    lead_s = _lead_s(cluster)
+        trace, kinds, placement = on_cluster(
+            trace, queue if pools else trace.kind, cluster, choices.archetype, pools=pools
+        )
+    platform = cluster.platform  # servers that begin asleep wake before the first job
+    lead_s = float(np.max(platform.wake_s[~platform.initially_on], initial=0.0))
     zero_s = float(trace.submit_s[0] if choices.begin_s is None else choices.begin_s) - lead_s
     due_s, due_notes = due(trace, choices)
     assumptions = (*trace.assumptions, *notes, *due_notes)
     problem = _problem(trace, cluster, choices, kinds, zero_s, due_s)
     problem = replace(problem, assumptions=(*assumptions, *problem.assumptions))
-    if placement is None:
-        placement = _placed(trace, problem, kinds, cluster)
     return Converted(problem, trace, zero_s, placement)
 
 
@@ -132,9 +128,25 @@ def _window(trace: Trace, choices: Choices) -> Trace:
 
 
 def _pool_names(queue: Names) -> Names:
-    """Queues as names of kinds: without what separates names in a cell."""
-    known = {name: name.replace(";", "_").replace(" ", "_") or ALL for name in set(queue.tolist())}
+    """Queues as names of kinds: without what separates names in a cell, and all of them apart."""
+    names = {name: name.replace(";", "_").replace(" ", "_") or ALL for name in set(queue.tolist())}
+    known: dict[str, str] = {}
+    for name in sorted(names, key=lambda each: (each != names[each], each)):
+        free, number = names[name], 1
+        while free in known.values():
+            number += 1
+            free = f"{names[name]}_{number}"
+        known[name] = free
     return np.array([known[name] for name in queue.tolist()], dtype=object)
+
+
+def _without_hosts(trace: Trace, note: str) -> tuple[Trace, tuple[str, ...]]:
+    """The trace on a made cluster, which has no nodes of its own; what is to be said of both."""
+    used = tuple(pair for pair in trace.used if pair[0] != "hosts")
+    if used == trace.used:
+        return trace, (note,)
+    said = "the nodes that the trace names are not used (--cluster says what they are)"
+    return replace(trace, used=used), (note, said)
 
 
 def _made(trace: Trace, queue: Names, choices: Choices) -> tuple[Cluster, Placement, str]:
@@ -151,23 +163,6 @@ def _made(trace: Trace, queue: Names, choices: Choices) -> tuple[Cluster, Placem
     data = cluster_data(name, servers, size, choices.card)
     note = cluster_note(servers, size, choices.card)
     return cluster_of(Document(name, data)), replace(placement, processor=processor), note
-
-
-def _kinds(trace: Trace, named: Names, cluster: Cluster) -> Names:
-    """Kinds of a given cluster that each job may use: '' for all, None for none."""
-    known = {kind.name for kind in cluster.platform.kinds}
-    found: dict[str, str | None] = {}
-    for name in set(named.tolist()):
-        wanted = [part for part in name.replace("|", " ").split() if part]
-        here = [part for part in wanted if part in known]
-        found[name] = ";".join(here) if here else None if wanted else ""
-    return np.array([found[name] for name in named.tolist()], dtype=object)
-
-
-def _lead_s(cluster: Cluster) -> float:
-    """How long before the first job time begins: servers that begin asleep must wake."""
-    platform = cluster.platform
-    return float(np.max(platform.wake_s[~platform.initially_on], initial=0.0))
 
 
 def due(trace: Trace, choices: Choices) -> tuple[Floats, tuple[str, ...]]:
@@ -187,7 +182,7 @@ def due(trace: Trace, choices: Choices) -> tuple[Floats, tuple[str, ...]]:
         notes.append(f"deadlines: {count(int(own.sum()), 'job')} due when the trace says")
     slack_s = np.maximum(factor * base_s, trace.run_s + choices.grace_s)
     due_s = np.where(own, trace.deadline_s, trace.start_s + slack_s)
-    return np.maximum(due_s, trace.submit_s), tuple(notes)
+    return due_s, tuple(notes)
 
 
 def _problem(
@@ -201,11 +196,10 @@ def _problem(
         "deadline_s": due_s - zero_s,
         "gpus": trace.processors,
         "kind": kinds,
-        "application": _applications(trace, cluster),
+        "application": applications(trace, cluster),
     }
-    known = np.isfinite(trace.power_w)
-    if known.any():
-        columns["power_w"] = [w if k else None for w, k in zip(trace.power_w, known, strict=True)]
+    if np.isfinite(trace.power_w).any():
+        columns["power_w"] = [w if math.isfinite(w) else None for w in trace.power_w.tolist()]
     return load_problem(
         cluster,
         Table.of(trace.ledger.source, columns),
@@ -213,46 +207,6 @@ def _problem(
         timezone=choices.zone,
         archetype=choices.archetype,
     )
-
-
-def _applications(trace: Trace, cluster: Cluster) -> Names:
-    """The trace's applications where they are known; the others are of the archetype."""
-    known = {*map(str, cluster.library.names), *CLASSES}
-    return np.array(
-        [name if name in known else "" for name in trace.application.tolist()], dtype=object
-    )
-
-
-def _placed(trace: Trace, problem: Problem, kinds: Names, cluster: Cluster) -> Placement:
-    """Place jobs on the servers of a given cluster, on those the trace names where it does."""
-    platform, site = problem.platform, cluster.site
-    names = [kind.name for kind in platform.kinds]
-    usual = names[0] if site is None else site.reference
-    alike = [name for name in names if site is None or site.speed(name, usual, "mixed") == 1.0]
-    anywhere = ";".join([usual, *(name for name in alike if name != usual)])
-    allowed = {cell: [names.index(k) for k in (cell or anywhere).split(";")] for cell in set(kinds)}
-    choice = [allowed[cell] for cell in kinds.tolist()]
-    pools, machine_of = [], []
-    for k in range(len(names)):
-        mine = np.flatnonzero(platform.kind == k)
-        servers, first = np.unique(platform.server[mine], return_index=True)
-        pools.append(Pool([part[::-1].tolist() for part in np.split(mine, first[1:])]))
-        machine_of.append({str(platform.server_name[s]): m for m, s in enumerate(servers)})
-    hosts = _host_places(trace, choice, machine_of)
-    return packed(pools, choice, trace.processors, trace.start_s, trace.end_s, hosts)
-
-
-def _host_places(
-    trace: Trace, choice: Sequence[Sequence[int]], machine_of: Sequence[dict[str, int]]
-) -> list[tuple[int, ...]] | None:
-    """Machines that each job names, where its first pool has all of them."""
-    if not np.any(trace.hosts != ""):
-        return None
-    found = []
-    for cell, pools in zip(trace.hosts.tolist(), choice, strict=True):
-        places = [machine_of[pools[0]].get(host, -1) for host in hosts_of(cell)]
-        found.append(tuple(places) if places and min(places) >= 0 else ())
-    return found
 
 
 def window_begin(trace: Trace, text: str, zone: tzinfo | None) -> float:

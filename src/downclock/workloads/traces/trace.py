@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import math
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from datetime import tzinfo
+from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from downclock.errors import InvalidInput, suggestion
+from downclock.problem.calendar import moment
+from downclock.problem.files.read_cluster import MOST_PROCESSORS
+from downclock.quantities import MOST
 from downclock.units import Bools, Floats, Ints, Names
 from downclock.workloads.traces.cells import CALENDAR, NAN, Read, readers
 from downclock.workloads.traces.ledger import Ledger
@@ -34,8 +37,18 @@ COUNTS = ("gpus", "nodes", "cpus")
 TEXTS = ("name", "queue", "application", "kind", "hosts")
 NUMBERS = (*TIMES, *LENGTHS, *COUNTS, "part", "power_w")
 FIELDS = (*TEXTS, *NUMBERS)
-_KEPT = ("submit", "start", "end", "run", "limit", "deadline", "power_w", "part")
 """All fields; ``part`` is that of a GPU, ``hosts`` the names of nodes."""
+
+_KEPT = ("submit", "start", "end", "run", "limit", "deadline", "power_w", "part")
+
+EARLIEST_S, LATEST_S = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (1990, 2100))
+"""Instants of the calendar before or after are slips; 1970 is what unset clocks say."""
+
+LONGEST_S = 366 * 86400.0
+"""No job waits or runs longer, and no cluster is without a submission for longer: it is a slip."""
+
+OVERRUN_S = 3601.0
+"""So much longer than from start to end a job may say that it ran: clocks are set back an hour."""
 
 
 class Column(NamedTuple):
@@ -53,6 +66,7 @@ class Column(NamedTuple):
 
 
 Job: TypeAlias = dict[str, Any]
+_Limit: TypeAlias = tuple[str, float, float, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +79,7 @@ class Format:
         signature: columns that tell it from others.
         pools: its queues have machines of their own.
         repeats: rows may share a name (tasks of a job array): they are numbered.
+        mapped: somebody named its columns: all must be there.
         notes: what reading it assumes, a sentence each.
         amend: changes a row's job, or says why it is left out.
     """
@@ -74,6 +89,7 @@ class Format:
     signature: tuple[str, ...] = ()
     pools: bool = False
     repeats: bool = False
+    mapped: bool = False
     notes: tuple[str, ...] = ()
     amend: Callable[[Job], str | None] | None = None
 
@@ -92,7 +108,6 @@ class Trace:
         part: of a GPU that it asked for, 1 for whole ones.
         asked_s: GPU-seconds that it asked for; those that it held may be more.
         rows: of the file that it is made of.
-        started: the start is the file's, not the submission taken for it.
         used: our fields and the file's columns behind them.
         ledger: what became of all rows.
         assumptions: what was assumed in reading, a sentence each.
@@ -115,7 +130,6 @@ class Trace:
     part: Floats
     asked_s: Floats
     rows: Ints
-    started: Bools
     used: tuple[tuple[str, str], ...]
     ledger: Ledger
     calendar: bool
@@ -150,11 +164,12 @@ _COLUMNS = [
 
 @dataclass(slots=True)
 class _Bound:
-    """A format's columns found in a header: (field, place, how to read) each."""
+    """A format's columns found in a header: (field, place, how to read) each, and their names."""
 
     cells: list[tuple[str, int, Read]] = field(default_factory=list)
     constants: Job = field(default_factory=dict)
     used: list[tuple[str, str]] = field(default_factory=list)
+    theirs: dict[str, str] = field(default_factory=dict)
     calendar: bool = False
 
 
@@ -180,27 +195,37 @@ def collected(
     """
     bound = _bound(sheet.header, format, zone, ledger.source)
     counted = ledger.counted = _counted(bound, format, count, ledger.source)
+    ledger.unit, limits = sheet.unit, _limits(counted, bound.calendar)
     columns: dict[str, Any] = {name: [] for name in TEXTS}
-    columns |= {name: array("d") for name in (*_KEPT, counted, "started")}
+    columns |= {name: array("d") for name in (*_KEPT, counted, "started", "line")}
     seen: dict[str, int] = {}
     for number, (line, cells) in enumerate(sheet.rows, start=1):
+        job: Job = {**_EMPTY, **bound.constants, "line": line}
         try:
-            job = _job(bound, cells)
-            reason = _completed(job, format, counted)
+            _read(job, bound, cells)
+            reason = None if format.amend is None else format.amend(job)
+            _refuse_odd(job, limits, counted, bound.calendar)
+            _complete(job, bound.calendar)
             job["name"] = _unique(job["name"] or f"job{number}", seen, format)
         except InvalidInput as error:
-            ledger.malformed(line, error.rule, error.field, error.value)
+            theirs = bound.theirs.get(error.field or "", error.field)
+            ledger.malformed(line, error.rule, theirs, error.value, gpu_s=_gpu_s(job, counted))
             continue
-        gpu_s = job["run"] * job[counted] * job["part"]
+        reason = reason or _unfit(job, counted)
         if reason is not None:
-            ledger.drop(reason, 0.0 if math.isnan(gpu_s) else gpu_s)
+            ledger.drop(reason, _gpu_s(job, counted))
             continue
-        ledger.keep(gpu_s)
         for name, column in columns.items():
             column.append(job[name])
     if not columns["name"]:
         raise InvalidInput(_nothing(ledger, counted), source=ledger.source)
     return _trace(columns, bound, format, ledger, counted)
+
+
+def _gpu_s(job: Job, counted: str) -> float:
+    """GPU-seconds that a job asked for; NaN where they are not known."""
+    run_s = job["end"] - job["start"] if math.isnan(job["run"]) else job["run"]
+    return float(run_s * job[counted] * job["part"])
 
 
 def _unique(name: str, seen: dict[str, int], format: Format) -> str:
@@ -233,10 +258,13 @@ def _bound(
             if column.constant is not None:
                 bound.constants[ours] = column.constant
                 bound.used.append((ours, f"{column.constant} for all"))
+            elif format.mapped:
+                raise _missing(column.names, header, format, source)
             continue
         read = words[column.read] if isinstance(column.read, str) else column.read
         bound.cells.append((ours, place[there.lower()], read))
         bound.used.append((ours, there))
+        bound.theirs[ours] = there
         bound.calendar |= ours in TIMES and column.read in CALENDAR
     found = {ours for ours, *_ in bound.cells} | set(bound.constants)
     for alternatives in (("submit", "start"), ("run", "end")):
@@ -244,11 +272,17 @@ def _bound(
             wanted = [
                 name for ours in alternatives for name in format.columns.get(ours, Column(())).names
             ]
-            rule = f"no column '{' or '.join(wanted)}' ({format.name})"
-            if wanted:
-                rule += suggestion(wanted[0], [name for name in header if name])
-            raise InvalidInput(rule, source=source, line=1)
+            raise _missing(wanted, header, format, source)
     return bound
+
+
+def _missing(
+    wanted: Sequence[str], header: tuple[str, ...], format: Format, source: str | Path
+) -> InvalidInput:
+    rule = f"no column '{' or '.join(wanted)}' ({format.name})"
+    if wanted:
+        rule += suggestion(wanted[0], [name for name in header if name])
+    return InvalidInput(rule, source=source, line=1)
 
 
 def _counted(bound: _Bound, format: Format, count: str | None, source: str | Path) -> str:
@@ -268,23 +302,28 @@ def _counted(bound: _Bound, format: Format, count: str | None, source: str | Pat
 _EMPTY: Job = {**dict.fromkeys(TEXTS, ""), **dict.fromkeys(NUMBERS, NAN), "part": 1.0}
 
 
-def _job(bound: _Bound, cells: Any) -> Job:
-    job = {**_EMPTY, **bound.constants}
+def _read(job: Job, bound: _Bound, cells: Any) -> None:
+    """Read every cell, also after one that cannot be read: what it ran for is counted.
+
+    Raises:
+        InvalidInput: of the first such cell.
+    """
+    complaint = None
     for ours, place, read in bound.cells:
         try:
             job[ours] = read(cells[place])
         except ValueError as error:
-            raise InvalidInput(str(error), field=ours, value=cells[place]) from None
-    return job
+            complaint = complaint or InvalidInput(str(error), field=ours, value=cells[place])
+    if complaint is not None:
+        raise complaint
 
 
-def _completed(job: Job, format: Format, counted: str) -> str | None:
-    """Fill in what follows from the rest; return why a sound row is left out.
+def _complete(job: Job, calendar: bool) -> None:
+    """Fill in what follows from the rest.
 
     Raises:
         InvalidInput: the row contradicts itself.
     """
-    reason = None if format.amend is None else format.amend(job)
     job["started"] = not math.isnan(job["start"])
     if math.isnan(job["submit"]):
         job["submit"] = job["start"]
@@ -292,19 +331,63 @@ def _completed(job: Job, format: Format, counted: str) -> str | None:
         job["start"] = job["submit"]
     if math.isnan(job["run"]):
         job["run"] = job["end"] - job["start"]
-    job["end"] = job["start"] + job["run"]
     if math.isnan(job["deadline"]):
         job["deadline"] = job["submit"] + job["within"]
-    for name in ("run", counted, "part", "limit", "within", "power_w"):
-        if job[name] < 0.0:
-            raise InvalidInput("is negative", field=name, value=job[name])
-    if job["start"] < job["submit"]:
-        rule = f"is before the submission at {job['submit']}"
-        raise InvalidInput(rule, field="start", value=job["start"])
-    if job[counted] == job[counted] and (job[counted] != round(job[counted]) or job[counted] > 1e7):
-        rule = "must be a whole number of processors"
-        raise InvalidInput(rule, field=counted, value=job[counted])
-    return reason or _unfit(job, counted)
+    _refuse_contradiction(job, calendar)
+    job["end"] = job["start"] + job["run"]
+
+
+def _limits(counted: str, calendar: bool) -> list[_Limit]:
+    """Numbers that no job is without: the field, the least, the most, and what more of it is."""
+    times = (EARLIEST_S, LATEST_S, "is not in the years 1990 to 2099")
+    return [
+        *((name, *(times if calendar else (0.0, MOST["s"], "is too late"))) for name in TIMES),
+        *((name, 0.0, MOST["s"], "is too much") for name in ("part", "limit", "within", "power_w")),
+        ("run", 0.0, LONGEST_S, "is more than a year"),
+        (counted, 0.0, MOST_PROCESSORS, f"is more than {MOST_PROCESSORS:,} processors"),
+    ]
+
+
+def _refuse_odd(job: Job, limits: list[_Limit], counted: str, calendar: bool) -> None:
+    """Refuse a number that no job has; what it is about is then not known."""
+    for name, least, most, words in limits:
+        value = job[name]
+        if value < least or value > most:
+            job[name] = NAN
+            rule = words if least or value > most else "is negative"
+            raise InvalidInput(rule, field=name, value=_shown(value, calendar and name in TIMES))
+    number = job[counted]
+    if number % 1.0 > 0.0:
+        job[counted] = NAN
+        raise InvalidInput("must be a whole number of processors", field=counted, value=number)
+
+
+def _refuse_contradiction(job: Job, calendar: bool) -> None:
+    """Refuse times that do not follow on each other."""
+    for name in ("start", "deadline"):
+        if job[name] < job["submit"]:
+            rule = f"is before the submission at {_shown(job['submit'], calendar)}"
+            raise InvalidInput(rule, field=name, value=_shown(job[name], calendar))
+    if job["start"] - job["submit"] > LONGEST_S:
+        rule = f"is more than a year before the start at {_shown(job['start'], calendar)}"
+        raise InvalidInput(rule, field="submit", value=_shown(job["submit"], calendar))
+    span_s, run_s = job["end"] - job["start"], job["run"]
+    if run_s > span_s + OVERRUN_S or run_s > LONGEST_S or run_s < 0.0:
+        job["run"] = NAN
+        if run_s == span_s:
+            job["end"] = NAN
+            rule = "is before its start" if run_s < 0.0 else "is more than a year after its start"
+            raise InvalidInput(rule, field="end", value=_shown(job["start"] + span_s, calendar))
+        rule = f"is longer than the {span_s:g} s from its start to its end"
+        raise InvalidInput(rule, field="run", value=run_s)
+
+
+def _shown(seconds: float, calendar: bool) -> str | float:
+    """An instant as people write it, where it is one of the calendar."""
+    try:
+        return f"{moment(seconds, None):%Y-%m-%dT%H:%M:%SZ}" if calendar else seconds
+    except OverflowError:
+        return seconds
 
 
 def _unfit(job: Job, counted: str) -> str | None:
@@ -324,29 +407,50 @@ def _unfit(job: Job, counted: str) -> str | None:
 def _trace(
     columns: dict[str, Any], bound: _Bound, format: Format, ledger: Ledger, counted: str
 ) -> Trace:
-    order = np.argsort(np.array(columns["submit"]), kind="stable")
+    columns["processors"] = columns.pop(counted)
+    numbers = {name: np.array(columns[name]) for name in (*_KEPT, "processors", "started", "line")}
+    numbers["asked"] = numbers["run"] * numbers["processors"] * numbers["part"]
+    order = _near_others(numbers, bound, ledger)
     texts = {name: np.array(columns[name], dtype=object)[order] for name in TEXTS}
-    numbers = {name: np.array(columns[name])[order] for name in (*_KEPT, counted, "started")}
-    started = numbers["started"] > 0.0
-    asked_s = numbers["run"] * numbers[counted] * numbers["part"]
-    notes = list(format.notes)
-    if counted != "gpus":
-        notes.append(f"each of a job's {counted} counts as one processor")
-    if not started.all():
-        which = f"{int((~started).sum()):,} jobs" if started.any() else "any job"
-        notes.append(f"the trace says no start of {which}: the submission is taken for it")
+    numbers = {name: column[order] for name, column in numbers.items()}
+    ledger.kept = order.size, float(numbers["asked"].sum())
     return Trace(
         format=format,
         **texts,
-        **{f"{name}_s": numbers[name] for name in _KEPT[:6]},
+        **{f"{name}_s": numbers[name] for name in (*_KEPT[:6], "asked")},
         power_w=numbers["power_w"],
         part=numbers["part"],
-        asked_s=asked_s,
-        rows=np.ones(started.size, dtype=np.int64),
-        processors=numbers[counted].astype(np.int64),
-        started=started,
+        rows=np.ones(order.size, dtype=np.int64),
+        processors=numbers["processors"].astype(np.int64),
         used=tuple(bound.used),
         ledger=ledger,
         calendar=bound.calendar,
-        assumptions=tuple(notes),
+        assumptions=tuple(_notes(format, counted, numbers["started"] > 0.0)),
     )
+
+
+def _near_others(numbers: Mapping[str, Floats], bound: _Bound, ledger: Ledger) -> Ints:
+    """Rows by submission, without those that a year without any parts from most of the others.
+
+    Beside such a one, servers that wait for the next job would cost more than all the jobs.
+    """
+    submit_s = numbers["submit"]
+    order = np.argsort(submit_s, kind="stable")
+    group = np.concatenate([[0], np.cumsum(np.diff(submit_s[order]) > LONGEST_S)])
+    most = int(np.bincount(group).argmax())
+    for row in order[group != most].tolist():
+        shown = _shown(float(submit_s[row]), bound.calendar)
+        rule = "is more than a year from the other jobs"
+        gpu_s, line = float(numbers["asked"][row]), int(numbers["line"][row])
+        theirs = bound.theirs.get("submit") or bound.theirs["start"]
+        ledger.malformed(line, rule, theirs, shown, gpu_s=gpu_s)
+    return np.asarray(order[group == most])
+
+
+def _notes(format: Format, counted: str, started: Bools) -> Iterator[str]:
+    yield from format.notes
+    if counted != "gpus":
+        yield f"each of a job's {counted} counts as one processor"
+    if not started.all():
+        which = f"{int((~started).sum()):,} jobs" if started.any() else "any job"
+        yield f"the trace says no start of {which}: the submission is taken for it"
