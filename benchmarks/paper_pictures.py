@@ -12,6 +12,7 @@ import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from tests.papers.written import read_rows
 
 from downclock.papers.gerards import published as gerards
 from downclock.papers.gerhards import published as gerhards
@@ -19,7 +20,6 @@ from downclock.papers.mei2017 import published as mei2017
 from downclock.papers.mei2017.online import STAND_IN
 from downclock.papers.mei2021.offline import ALL, saving, with_dvfs
 from downclock.papers.mei2021.published import Setting, authors
-from downclock.papers.pages import read_rows
 
 DOCS = Path(__file__).parent.parent / "docs"
 INK, PAPER, OURS, OTHER = "#1e2328", "#9aa0a6", "#2b7f86", "#d2603a"

@@ -64,6 +64,16 @@ def test_the_worked_examples_are_exact_where_the_paper_agrees_with_itself() -> N
 def test_assignments_steps_grow_as_the_square_of_the_jobs() -> None:
     rows = by_quantity(liu.items()["complexity"].run(FEW))
     assert rows["power of n in Assignment's steps, O(n² m)"].ours == pytest.approx(2.0, abs=0.05)
+    assert rows["power of m in Assignment's steps, O(n² m)"].ours == pytest.approx(1.0, abs=0.05)
+
+
+def test_a_claim_of_liu_is_counted_under_the_texts_reading_only() -> None:
+    """Speed by voltage; the clock, lambda s³ and the scaled GPU power stand beside it."""
+    for item in ("fig5", "gpu-power"):
+        claims = [row for row in liu.items()[item].run(FEW) if row.relation]
+        own = [row for row in claims if row.quantity.endswith(", speed = voltage")]
+        counted = [row for row in own if "lambda" not in row.quantity]
+        assert [row for row in claims if not row.beside] == counted
 
 
 def test_safe_rules_are_ours_and_the_papers_are_claims() -> None:

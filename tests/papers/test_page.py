@@ -12,10 +12,11 @@ import pytest
 from downclock.cli.papers import BACKGROUND
 from downclock.papers.mei2021.authors import words
 from downclock.papers.mei2021.published import OFF, authors
-from downclock.papers.pages import digest, page_markdown, read_rows
+from downclock.papers.pages import digest, page_markdown
 from downclock.papers.registry import papers
 from downclock.papers.rows import PUBLISHED_SETS, SAMPLE, Row, Settings
 from downclock.papers.run import Done, Task
+from tests.papers.written import read_rows
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 SAMPLED = DOCS / "papers-sample.csv"
@@ -133,6 +134,18 @@ def test_the_authors_repeat_of_the_highest_load_is_like_ours(done: list[Done]) -
     assert (len(off), sum(each < 2.1 for each in off)) == (40, 38)
 
 
+def test_what_was_not_repeated_with_dvfs_says_how_other_loads_bear_on_the_rule(
+    done: list[Done],
+) -> None:
+    """Twelve rules that are the first file's, and one that had moved by 0.9 %."""
+    rows = [row for row in _of(done, "mei2021", "authors") if row.verdict == "not repeated"]
+    on = [row for row in rows if "without DVFS" not in row.quantity]
+    assert (len(rows), len(on)) == (19, 13)
+    assert all("at seven other loads" in row.note for row in on)
+    (moved,) = (row for row in on if "less what its changed rule adds" in row.note)
+    assert moved.quantity == "servers of edf-wf, U=1.6, l=2"
+
+
 def test_every_quantity_has_one_verdict(done: list[Done]) -> None:
     """A number is not run or ours only, never both; the other reading has another name."""
     names = [(row.paper, row.item, row.quantity) for each in done for row in each.rows]
@@ -149,6 +162,38 @@ def _standard_errors(row: Row, published_sets: int = PUBLISHED_SETS) -> float:
     error = (row.ours - row.low) / float(t.ppf(0.975, row.sets - 1))
     error *= math.sqrt((1 / row.sets + 1 / published_sets) / (1 / row.sets + 1 / PUBLISHED_SETS))
     return (row.published - row.ours) / error
+
+
+def test_percentages_of_liu_are_judged_and_its_claims_counted_once(done: list[Done]) -> None:
+    """20, 40, 13 twice, 16 and 25 % were run: none of them is "not run"."""
+    rows = [row for item in ("fig4", "fig5") for row in _of(done, "liu", item)]
+    told = [row for row in rows if row.published is not None and not row.relation]
+    assert [row.published for row in told] == [20.0, 40.0, 13.0, 13.0, 16.0, 25.0]
+    assert {row.verdict for row in told} == {"differs"}
+    assert not [row for row in rows if row.relation and row.beside == _by_voltage(row)]
+
+
+def _by_voltage(row: Row) -> bool:
+    return row.quantity.endswith(", speed = voltage") and "lambda" not in row.quantity
+
+
+def test_numbers_of_mei2021s_text_have_rows(done: list[Done]) -> None:
+    """Section 5.4: 33.64 KJ to 18.44 MJ idle without DVFS; 18.44, 22.61, 19.82, 21.05 at l = 16."""
+    rows = {row.quantity: row for row in _of(done, "mei2021", "fig1")}
+    idle = [row for name, row in rows.items() if "idle energy" in name and row.published]
+    assert {row.published for row in idle} == {33.64, 18440.0, 18.44, 22.61, 19.82, 21.05}
+    assert {row.verdict for row in idle} == {"consistent"}
+    assert all("watts times minutes" in row.note for row in idle)
+
+
+def test_edl_is_within_3_percent_of_lpt_ff_only_by_another_baseline(done: list[Done]) -> None:
+    """Section 5.3.3, l = 4: 4.71 % beside section 5.3's baseline, 2.86 % each beside its own."""
+    rows = {row.quantity: row for row in _of(done, "mei2021", "fig9")}
+    text = "EDL saves less than LPT-FF, l=4, at most over U and theta"
+    stated, own = rows[text], rows[f"{text}, own baseline"]
+    assert (stated.ours, own.ours) == pytest.approx((4.71, 2.86), abs=0.005)
+    assert (stated.verdict, stated.beside) == ("contradicts itself", False)
+    assert (own.verdict, own.beside) == ("consistent", True)
 
 
 def test_all_198_cells_of_gerards_are_exact(done: list[Done]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -111,7 +112,7 @@ def test_an_item_is_a_table_a_side_by_side_a_picture_and_its_rows(counting, tmp_
     run_all([FIG1], Settings(), folder=tmp_path)
     files = {path.name for path in (tmp_path / "toy").iterdir()}
     assert files == {"fig1.csv", "fig1.md", "fig1.svg", "fig1.json"}
-    assert (tmp_path / "toy" / "fig1.csv").read_text().splitlines()[3].endswith("differs,a | b: 3")
+    assert (tmp_path / "toy" / "fig1.csv").read_text().splitlines()[3].endswith("a | b: 3,False")
     assert "| kg | differs | a \\| b: 3 |" in (tmp_path / "toy" / "fig1.md").read_text()
     assert "published" in (tmp_path / "toy" / "fig1.svg").read_text()
 
@@ -165,6 +166,17 @@ def test_rows_are_a_list_in_json_with_paper_item_numbers_and_verdict():
         *("ours only", "not run"),
     ]
     assert tally(ROWS) == "1 exact, 1 within interval, 1 differs, 1 not run, 1 ours only"
+
+
+def test_a_claim_under_another_reading_is_shown_but_not_counted():
+    other = replace(ROWS[0], quantity="other", beside=True)
+    assert tally([*ROWS, other]) == tally(ROWS)
+    text = page_markdown(
+        [Done(FIG1, [*ROWS, other], 1.0)], [Paper("toy", "a toy", {})], Settings(), {}
+    )
+    assert "| fig1 | other |" in text
+    assert "another reading, not counted" in text
+    assert "Exact (1, and 1 under other readings)" in text
 
 
 def test_the_page_has_every_number_once_with_its_reason():

@@ -10,8 +10,8 @@ import pytest
 
 from downclock.papers.gerards import published as gerards
 from downclock.papers.gerhards import published as gerhards
-from downclock.papers.pages import read_rows
 from downclock.papers.rows import Row
+from tests.papers.written import read_rows
 
 DOCS = Path(__file__).parent.parent.parent / "docs"
 

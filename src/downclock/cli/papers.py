@@ -15,13 +15,6 @@ if TYPE_CHECKING:
     from downclock.papers.rows import Settings
     from downclock.papers.run import Done, Task
 
-EPILOG = """\b
-Examples:
-  downclock papers
-  downclock papers mei2021 --figure 10 --output out/papers
-  downclock papers --all --quick --page papers.md
-"""
-
 BACKGROUND = {
     "mei2021": "gpu-clusters",
     "mei2017": "gpu-clusters",
@@ -40,7 +33,7 @@ def _complete_paper(ctx: click.Context, param: click.Parameter, incomplete: str)
     return [name for name in NAMES if name.startswith(incomplete)]
 
 
-@options.command("papers", EPILOG)
+@options.command("papers")
 @click.argument("names", nargs=-1, metavar="[PAPER...]", shell_complete=_complete_paper)
 @click.option("--figure", "figures", multiple=True, metavar="N", help="Run a figure.")
 @click.option("--table", "tables", multiple=True, metavar="N", help="Run a table.")
@@ -53,6 +46,7 @@ def _complete_paper(ctx: click.Context, param: click.Parameter, incomplete: str)
 @options.output(
     "Write plot, CSV and side-by-side of every item there; finished ones are kept.",
     metavar="FOLDER",
+    type=click.Path(),
 )
 @click.option("--fresh", is_flag=True, help="Run again what the folder holds already.")
 @options.file("--page", help="Write all results (.md, and .csv).", suffixes=(".md",))
@@ -76,6 +70,11 @@ def command(
 
     Lists the papers and what can be run of them, or runs what is asked for: each number gets a
     verdict. Data that do not come with Downclock are looked for in the folder DOWNCLOCK_DATA.
+
+    Examples:
+      downclock papers
+      downclock papers mei2021 --figure 10 --output out/papers
+      downclock papers --all --quick --page papers.md
     """
     from downclock.papers.pages import listing, rows_page
     from downclock.papers.registry import chosen, paper, papers
@@ -119,7 +118,7 @@ def _run(
     from downclock.papers.run import run_all
 
     ended = 0
-    with session.progress("running") as bar:
+    with session.working("running") as bar:
 
         def finished(done: Done) -> None:
             nonlocal ended

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
 from importlib.resources import files
-from pathlib import Path
 
 from downclock.papers.registry import Paper
 from downclock.papers.rows import MEANING, Row, Settings, Verdict
@@ -80,8 +78,8 @@ def _counts(done: Sequence[Done]) -> Table:
 
 
 def tallied(rows: Iterable[Row]) -> Counter[str]:
-    """Return how many rows have which verdict."""
-    return Counter(row.verdict for row in rows)
+    """Return how many numbers and claims have which verdict, each under one reading."""
+    return Counter(row.verdict for row in rows if not row.beside)
 
 
 def tally(rows: Iterable[Row]) -> str:
@@ -107,7 +105,7 @@ def _cells(row: Row) -> tuple[str, ...]:
         interval,
         row.unit,
         row.verdict,
-        row.note,
+        f"another reading, not counted; {row.note}".rstrip("; ") if row.beside else row.note,
     )
 
 
@@ -136,22 +134,6 @@ def page_markdown(
     return "\n".join([*lines, "", f"<!-- judged by {digest()} -->", ""])
 
 
-def read_rows(path: Path) -> list[Row]:
-    """Read rows that were written as CSV."""
-    numbers = ("published", "ours", "low", "high")
-    with path.open(encoding="utf-8", newline="") as file:
-        return [
-            Row(
-                **{  # type: ignore[arg-type]
-                    **record,
-                    **{name: float(record[name]) if record[name] else None for name in numbers},
-                    "sets": int(record["sets"]),
-                }
-            )
-            for record in csv.DictReader(file)
-        ]
-
-
 JUDGES = ("published.py", "authors.csv", "authors.py")
 """Files of a paper with its numbers, and with the rule by which what lies outside is explained."""
 
@@ -175,14 +157,16 @@ def _introduction(done: Sequence[Done], settings: Settings) -> list[str]:
     options += [f"--sets {settings.sets}"] if settings.sets != Settings().sets else []
     options += [f"--seed {settings.seed}"] if settings.seed else []
     command = " ".join(["downclock papers --all", *options, "--page docs/papers.md"])
-    total = sum(len(each.rows) for each in done)
-    mine = sum(row.verdict == "ours only" for each in done for row in each.rows)
+    found = tallied(row for each in done for row in each.rows)
+    mine, others = found["ours only"], sum(row.beside for each in done for row in each.rows)
     return [
         f"Written by `{command}`, which writes the same rows as `papers.csv`:",
-        f"{count(total - mine, 'number')} and claims of the papers from {count(len(done), 'item')},"
-        f" and {mine} of our own that are not counted.",
+        f"{count(found.total() - mine, 'number')} and claims of the papers from"
+        f" {count(len(done), 'item')}, and {mine} of our own that are not counted.",
         f"Means are over {settings.sets} sets (three times as many beside the authors' files).",
-        "A number that was judged under two readings of its paper has two rows.",
+        "A number of gerards' tables has two rows, as printed and as stated.",
+        "A claim is counted once: its rows under other readings of the paper,"
+        f" {others} in all, say so and are not counted.",
         "[What five papers' numbers are worth](papers-worth.md) is the short of it;",
         "`downclock papers PAPER --item NAME --output FOLDER` runs one item and writes its plot.",
     ]
@@ -195,34 +179,28 @@ def _paper(paper: Paper, done: Sequence[Done], link: str | None) -> list[str]:
         lines += [f"How we read the paper, and how we know: [background]({link}).", ""]
     table = [(each.task.item, each.task.title, tally(each.rows)) for each in done]
     lines += _markdown(("item", "what it is", "verdicts"), table)
-    for name in OPEN:
-        lines += _reasons(name, [pair for pair in rows if pair[1].verdict == name])
-    for name in FOLDED:
-        lines += _folded(name, [pair for pair in rows if pair[1].verdict == name])
+    for name in (*OPEN, *FOLDED):
+        lines += _section(name, [pair for pair in rows if pair[1].verdict == name])
     return lines
 
 
-def _reasons(verdict: Verdict, rows: list[tuple[str, Row]]) -> list[str]:
-    """Return rows of a verdict in full."""
+def _section(verdict: Verdict, rows: list[tuple[str, Row]]) -> list[str]:
+    """Return rows of a verdict, in full or folded away."""
     if not rows:
         return []
-    title = f"{verdict[0].upper()}{verdict[1:]} ({len(rows)})"
-    return ["", f"### {title}", "", *_numbers(rows)]
-
-
-def _folded(verdict: Verdict, rows: list[tuple[str, Row]]) -> list[str]:
-    if not rows:
-        return []
-    title = f"{verdict[0].upper()}{verdict[1:]} ({len(rows)})"
+    others = sum(row.beside for _, row in rows)
+    number_of = f"{len(rows) - others}" + (f", and {others} under other readings" if others else "")
+    title = f"{verdict[0].upper()}{verdict[1:]} ({number_of})"
+    if verdict in OPEN:
+        return ["", f"### {title}", "", *_numbers(rows)]
     lines = ["", '<details markdown="1">', f"<summary>{title}</summary>", ""]
     return [*lines, *_numbers(rows), "", "</details>"]
 
 
 def _numbers(rows: Sequence[tuple[str, Row]]) -> list[str]:
-    noted = any(row.note for _, row in rows)
-    head = ("item", *HEAD[:5], *(("note",) if noted else ()))
-    table = [(item, *_cells(row)[:5], *((row.note,) if noted else ())) for item, row in rows]
-    return _markdown(head, table)
+    cells = [(item, *_cells(row)[:5], _cells(row)[-1]) for item, row in rows]
+    last = 7 if any(each[-1] for each in cells) else 6
+    return _markdown(("item", *HEAD[:5], "note")[:last], [each[:last] for each in cells])
 
 
 def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:

@@ -8,7 +8,7 @@ come out otherwise: that is what the functions here are for.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -41,13 +41,15 @@ MEANING: dict[Verdict, str] = {
     " more lie outside, none farther off, and no algorithm's to one side, than ten of our own sets"
     " do in 5 % of draws; the note gives the three shares",
     "not repeated": "a printed mean outside its interval, and not by chance, that its authors did"
-    " not get again: their own repeat with other sets, in the note, lies inside our interval",
+    " not get again: their own repeat with other sets, in the note, lies inside our interval; with"
+    " DVFS under a rule that other loads show to be the first file's, or less its change there",
     "consistent": "a printed number or claim that the paper's own numbers bear out; not run by us",
     "contradicts itself": "a printed number or claim that the paper's own numbers refute",
     "unexplained": "a printed number that is not ours, and no switch that we tried gives it; the"
     " note says how far it is off",
     "undecided": "fewer than ten sets, or an interval too wide to tell",
-    "not run": "data or programs behind the number are not public, or not at hand",
+    "not run": "data, programs or rules behind the number are not public, not printed or not"
+    " built here; the note says which",
     "ours only": "a number that the paper does not print; not counted",
 }
 
@@ -79,6 +81,7 @@ class Row:
         sets: sets behind ours; 0 where nothing is drawn.
         verdict: see `MEANING`.
         note: why it differs, and what the switch gives; or what is absent.
+        beside: the claim of another row under another reading of the paper; not counted.
     """
 
     paper: str
@@ -93,6 +96,7 @@ class Row:
     sets: int
     verdict: Verdict
     note: str = ""
+    beside: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +248,11 @@ def not_run(where: Where, quantity: str, published: float | None, unit: str, rea
 def ours_only(where: Where, quantity: str, ours: Value, unit: str, note: str = "") -> Row:
     """Return a row for a number that the paper does not print."""
     return _row(where, quantity, "", None, ours, unit, "ours only", note)
+
+
+def beside(rows: Sequence[Row]) -> list[Row]:
+    """Mark claims that other rows count, here under another reading of the paper."""
+    return [row if row.verdict == "ours only" else replace(row, beside=True) for row in rows]
 
 
 def _agreement(published: float, ours: Value, digits: int) -> Verdict:

@@ -15,16 +15,7 @@ import numpy as np
 
 from downclock.papers.data import absent
 from downclock.papers.gerhards import PAPER, instances, published
-from downclock.papers.rows import (
-    Item,
-    Row,
-    Settings,
-    Where,
-    claimed,
-    estimate,
-    not_run,
-    ours_only,
-)
+from downclock.papers.rows import Item, Row, Settings, Where, claimed, estimate, not_run, ours_only
 from downclock.planners.slots.budget import binary_search, sweep_search
 from downclock.planners.slots.solve import solve_slots
 from downclock.units import Floats
@@ -66,7 +57,7 @@ def compared(
             (
                 graph.full_speed_cost(case.first),
                 sweep_search(graph, case.first).cost,
-                binary_search(graph, case.first).cost,
+                binary_search(graph, case.first),
                 ours.cost,
                 ours.bound,
             )
@@ -211,7 +202,7 @@ def speed(settings: Settings) -> list[Row]:
 ITEMS = (
     Item("fig2", "Fig. 2: saving by deadline extension", fig2),
     Item("static", "Section 5: saving with static power", static_power),
-    Item("losses", "Section 5: heuristic against the optimum", losses),
+    Item("losses", "Section 5, prices of Fig. 4: heuristic against the optimum", losses),
     Item("losses-stg", "The same on the Standard Task Graph set", stg_losses),
     Item("speed", "Section 5: time of the heuristic, last slots", speed),
 )

@@ -28,7 +28,7 @@ def fig3(settings: Settings) -> list[Row]:
         for case in instances.cases(settings):
             graph = case.slotted(prices, percent, instances.SQUARE)
             sweep, binary = sweep_search(graph, case.first), binary_search(graph, case.first)
-            apart.append(100.0 * (binary.cost / sweep.cost - 1.0))
+            apart.append(100.0 * (binary / sweep.cost - 1.0))
             if percent == EXTENSIONS[-1]:
                 every.append(sweep.costs / graph.full_speed_cost(case.first))
                 rough.append(roughness(sweep.costs))

@@ -62,7 +62,8 @@ def in_time(problem: Problem, levels: TaskLevels, level: int) -> bool:
 def one_set(problem: Problem, seed: int) -> tuple[float, float] | None:
     """Energy of the best common clock and of ours, as ratios to the top clock."""
     view = View(problem)
-    levels = task_levels(view, view.tasks.add(problem.tasks, np.arange(len(problem.tasks))))[0]
+    view.tasks.add(problem.tasks, np.arange(len(problem.tasks)))
+    levels = task_levels(view)[0]
     assert problem.tasks.spread is not None
     work = problem.tasks.spread.draw(seed)
     energy_j = work @ (levels.time_s * levels.power_w)

@@ -5,6 +5,7 @@ Voltage grid with slack, pairs full by peak load, no Algorithm 3, idle energy by
 as Algorithm 2 does: those whose deadline binds come first, each on a pair of its own. All rows of
 a load share ten task sets, so what lies outside its interval is judged together: see `chance`.
 Where chance fails, the authors' own repeat of a load tells whether the ten sets are odd or we.
+With DVFS some of their rules had changed by then: how far is seen at the other loads.
 """
 
 from __future__ import annotations
@@ -138,13 +139,47 @@ def _outside(row: Row, number: Number, mine: Floats, test: Chance) -> Row:
     """Judge a number outside its interval: chance; or the authors' repeat is ours; or neither."""
     if test.stands:
         return replace(row, verdict="by chance", note=test.words)
-    repeat = number[0]._replace(mode="repeat")
-    if repeat not in published.authors():
+    found = repeated(*number)
+    if found is None:
         return replace(row, note=f"not chance: {test.words}")
-    value, like = _published(repeat, number[1]), estimate(mine.tolist(), published_sets=REPEAT_SETS)
+    value, how = found
+    like = estimate(mine.tolist(), published_sets=REPEAT_SETS)
     verdict: Verdict = "not repeated" if like.low < value < like.high else "unexplained"
-    note = f"{value:.5g} in the authors' repeat with {REPEAT_SETS} other sets; {test.words}"
+    note = f"{value:.5g} in the authors' repeat with {REPEAT_SETS} other sets{how}; {test.words}"
     return replace(row, verdict=verdict, note=note)
+
+
+def repeated(setting: Setting, part: str) -> tuple[float, str] | None:
+    """A number in the authors' repeat, by the rules of their first file; None where it has none."""
+    again = setting._replace(mode="repeat")
+    if again not in published.authors():
+        return None
+    value = _published(again, part)
+    if setting.theta == OFF:
+        return value, ""
+    change = rule_change(setting, part)
+    if change is None:
+        return None
+    moved = f"{change.mean:+.1f} % ({change.low:+.1f} to {change.high:+.1f}) at seven other loads"
+    if change.low < 0.0 < change.high:
+        return value, f", whose rule here is the first file's: {moved}"
+    return value / (1.0 + change.mean / 100.0), f", less what its changed rule adds: {moved}"
+
+
+def rule_change(setting: Setting, part: str) -> Estimate | None:
+    """Percent by which the repeat lies above the first file at the loads that are not in question.
+
+    Sets of both are drawn anew at every load, so what they share is a changed rule.
+    """
+    pairs = [
+        [setting._replace(mode=mode, utilisation=load) for mode in ("repeat", "offline")]
+        for load in LOADS
+        if load != setting.utilisation
+    ]
+    if not all(each in published.authors() for pair in pairs for each in pair):
+        return None
+    ratios = [_published(again, part) / _published(first, part) for again, first in pairs]
+    return estimate([100.0 * (ratio - 1.0) for ratio in ratios], published_sets=np.inf)
 
 
 ITEMS = (

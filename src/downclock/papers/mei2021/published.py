@@ -3,8 +3,9 @@
 ``authors.csv`` holds the data behind the figures, from the history of the authors' repository
 (HKBU-HPML/GPU-DVFS-Job-Schedule, csvs/offline.csv, online.csv and turnon.csv): means over 10 sets,
 energies in MW·min (printed as MJ), servers turned on = turn-on energy / 200 W·min. Its rows
-``repeat`` are the highest load of a later state of offline.csv (commit f370e271): twenty sets drawn
-anew by the same generator, without DVFS under the same rules.
+``repeat`` are of a later state of offline.csv (commit f370e271): twenty sets drawn anew by the same
+generator, without DVFS under the same rules. They are the whole highest load and, of the others,
+what tells whether a rule with DVFS had changed: theta = 1, and 0.9 where l > 1.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Numbers(NamedTuple):
 
 @cache
 def authors() -> dict[Setting, Numbers]:
-    """The authors' files: 448 offline rows, 40 online rows, 60 of their repeat."""
+    """The authors' files: 448 offline rows, 40 online rows, 228 of their repeat."""
     text = files(__package__).joinpath("authors.csv").read_text(encoding="utf-8")
     found = {}
     for row in csv.DictReader(text.splitlines()):
@@ -71,7 +72,16 @@ def authors() -> dict[Setting, Numbers]:
 
 
 OVERHEAD_KW_MIN = (5.39, 120.62)
-"""Turn-on energy without DVFS, least and most (section 5.4.1, printed as KJ)."""
+IDLE_KW_MIN = (33.64, 18440.0)
+"""Turn-on and idle energy without DVFS, least and most (section 5.4.1; printed in KJ and MJ)."""
+
+IDLE_ONLINE = {
+    ("EDL without DVFS", OFF): 18.44,
+    ("EDL-D theta=1", 1.0): 22.61,
+    ("EDL-D theta=0.95", 0.95): 21.05,
+    ("EDL-D theta=0.9", 0.9): 19.82,
+}
+"""Idle energy online at l = 16, in MW min (sections 5.4.2, 5.4.3)."""
 
 SAVING = {
     "mean over U": 33.5,
@@ -88,6 +98,9 @@ IDLE_LPT = 31.0
 
 EDL_BELOW_BF = 5.1
 """Percent less that EDL saves than EDF-BF at l = 16, U = 1.6 with DVFS (section 5.3.2)."""
+
+IDENTICAL = 1.0
+"""Servers apart that we take for "identical" (EDF-BF and EDF-WF with DVFS, section 5.3.2)."""
 
 NEAR_LPT = 3.0
 """Percent that EDL saves less than LPT-FF at most where l <= 4 (section 5.3.3)."""
