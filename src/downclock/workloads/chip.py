@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from downclock.errors import InvalidInput
 from downclock.power.library import Library
 from downclock.power.points import ClockRange, Clocks
 from downclock.power.profiles import CpuProfiles
 from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.problem import Problem
-from downclock.problem.tasks import Tasks
 from downclock.workloads.task_graph import TaskGraph
 
 ANY_CLOCK = ClockRange(1e-9, 1e9)
@@ -34,18 +34,18 @@ def chip_problem(
     Clock 1 is one cycle a second. ``chip_wide``: one clock for all cores (global DVFS), or for
     each of several ``islands`` of ``cores / islands``; else each core is its own chip (local DVFS).
     Every chip draws c3 + c2 f by itself.
+
+    Raises:
+        InvalidInput: islands of equal size do not make up all cores.
     """
+    if islands < 1 or cores % islands:
+        rule = f"must divide the {cores} cores"
+        raise InvalidInput(rule, field="islands", value=islands)
     one = np.ones(1)
     profile = CpuProfiles(one, c1 * one, alpha * one, 0.0 * one)
     library = Library.of_one_kind(np.array(["cycles"], dtype=object), "core", profile)
     kind = Kind("core", clocks, clock="free")
     chips = (("core", cores // islands),) * islands
     server = ServerSpec("chip", chips, chip_wide=chip_wide, shared_w=c3, shared_w_per_clock=c2)
-    tasks = Tasks.of(
-        np.zeros(len(graph), dtype=np.int64),
-        deadline_s=np.full(len(graph), float(deadline_s)),
-        scale=graph.work,
-        name=graph.task,
-    )
     platform = Platform.build((kind,), (server,))
-    return Problem(tasks, library, platform, graph.edges, name=graph.name)
+    return Problem(graph.tasks(deadline_s), library, platform, graph.edges, name=graph.name)

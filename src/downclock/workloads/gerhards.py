@@ -20,7 +20,6 @@ from downclock.problem.graph import Edges
 from downclock.problem.platform import Interrupt, Kind, Platform, ServerSpec
 from downclock.problem.price import Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
-from downclock.problem.tasks import Tasks
 from downclock.units import J_PER_KWH, Floats, Names
 from downclock.workloads.task_graph import TaskGraph
 
@@ -148,15 +147,8 @@ def slotted_workflow(
     )
     interrupt: Interrupt = "pause" if machines.pause else "none"
     clocks = ClockTable(np.array(machines.frequencies), np.ones(1), 1.0, 1.0)
-    n = len(graph)
-    tasks = Tasks.of(
-        np.zeros(n, dtype=np.int64),
-        deadline_s=np.full(n, deadline_s),
-        scale=graph.work,
-        name=graph.task,
-    )
     return Problem(
-        tasks,
+        graph.tasks(deadline_s),
         Library.of_one_kind(np.array(["work"], dtype=object), "pe", profile),
         Platform.build(
             (Kind("pe", clocks, interrupt=interrupt),),

@@ -103,14 +103,11 @@ def _check_record(task: int, cycles: int, count: int, expected: int, n: int, lin
         raise InvalidInput("is negative", item=item, field=field, value=value, line=line)
     if task in (0, n + 1) and cycles > 0:
         end = "entry" if task == 0 else "exit"
-        raise InvalidInput(
-            f"the dummy {end} task must have no work (does the header count the dummies,"
-            " or does this mirror lack them?)",
-            item=item,
-            field="work",
-            value=cycles,
-            line=line,
+        rule = (
+            f"the dummy {end} task must have no work (does the header count the dummies, or does"
+            " this mirror lack them?)"
         )
+        raise InvalidInput(rule, item=item, field="work", value=cycles, line=line)
 
 
 def _check_preds(preds: Ints, count: int, task: int, line: int) -> None:
@@ -118,10 +115,8 @@ def _check_preds(preds: Ints, count: int, task: int, line: int) -> None:
     if preds.size < count:
         raise InvalidInput(f"has {preds.size} of its {count} predecessors", item=item, line=line)
     if np.any((preds < 0) | (preds >= task)):
-        wrong = int(preds[(preds < 0) | (preds >= task)][0])
-        raise InvalidInput(
-            "is not a smaller task id", item=item, field="predecessor", value=wrong, line=line
-        )
+        wrong, rule = int(preds[(preds < 0) | (preds >= task)][0]), "is not a smaller task id"
+        raise InvalidInput(rule, item=item, field="predecessor", value=wrong, line=line)
     if np.unique(preds).size < count:
         raise InvalidInput("names a predecessor twice", item=item, line=line)
 
@@ -155,8 +150,5 @@ def _check_trailer(graph: TaskGraph, lines: list[str]) -> None:
 
 def _compare(what: str, ours: float, said: float, tolerance: float, line: int) -> None:
     if abs(ours - said) > tolerance:
-        raise InvalidInput(
-            f"is stated as {said:g} but the records give {ours:g}: the file was altered",
-            field=what,
-            line=line,
-        )
+        rule = f"is stated as {said:g} but the records give {ours:g}: the file was altered"
+        raise InvalidInput(rule, field=what, line=line)

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.problem.graph import Edges
+from downclock.problem.graph import Edges, grouped
+from downclock.problem.tasks import Tasks
 from downclock.units import Floats, Names
 
 
@@ -36,6 +37,11 @@ class TaskGraph:
     def __len__(self) -> int:
         return self.task.size
 
+    def tasks(self, deadline_s: float) -> Tasks:
+        """Its tasks, all of one application, by one deadline."""
+        application = np.zeros(len(self), dtype=np.int64)
+        return Tasks.of(application, deadline_s=deadline_s, scale=self.work, name=self.task)
+
     @property
     def total_work(self) -> float:
         """Cycles of all tasks."""
@@ -46,9 +52,6 @@ class TaskGraph:
         """Cycles on the longest path."""
         from downclock.kernels.graph_order import longest_from
 
-        before, order = self.edges.before, self.edges.order(len(self))
-        by_before = np.argsort(before, kind="stable")
-        at = np.searchsorted(before[by_before], np.arange(len(self) + 1))
-        return float(
-            longest_from(self.work, order, at, self.edges.after[by_before]).max(initial=0.0)
-        )
+        order, edges = self.edges.order(len(self)), self.edges
+        at, after = grouped(len(self), edges.before, edges.after)
+        return float(longest_from(self.work, order, at, after).max(initial=0.0))

@@ -30,7 +30,7 @@ def read_wfformat(path: str | Path) -> TaskGraph:
         InvalidInput: naming file, task and field, where something is missing or contradictory.
     """
     try:
-        return _graph(_checked(parsed_json(read_text(path), path)), Path(path).stem)
+        return _graph(parsed_json(read_text(path), path), Path(path).stem)
     except InvalidInput as error:
         raise error.located(path) from None
 
@@ -43,17 +43,13 @@ def is_wfformat(path: str | Path) -> bool:
     return '"schemaVersion"' in text and '"workflow"' in text
 
 
-def _checked(document: Any) -> Mapping[str, Any]:
+def _graph(document: Any, fallback: str) -> TaskGraph:
     if not isinstance(document, dict):
         raise InvalidInput("is not a JSON object")
     version = document.get("schemaVersion")
     if version != VERSION:
         rule = f"is not supported: this reader knows {VERSION}"
         raise InvalidInput(rule, field="schemaVersion", value=version)
-    return document
-
-
-def _graph(document: Mapping[str, Any], fallback: str) -> TaskGraph:
     workflow = _member(document, "workflow", dict, "document")
     specification = _member(workflow, "specification", dict, "workflow")
     execution = _member(workflow, "execution", dict, "workflow")

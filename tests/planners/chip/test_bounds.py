@@ -130,12 +130,3 @@ def test_delaying_a_task_nobody_waits_for_pays() -> None:
     placed = search(graph, 3, how=QUICK)
     assert placed.start[3] == 4.0
     assert list(placed.parallelism(graph)) == [0.0, 4.0, 0.0, 3.0]
-
-
-def test_progress_is_told_and_a_time_limit_still_answers() -> None:
-    graph = graph_of([4, 3, 3, 3], (0, 1), (0, 2))
-    told: list[tuple[float, float]] = []
-    search(graph, 3, how=QUICK, progress=lambda seconds, value: told.append((seconds, value)))
-    assert told
-    hurried = search(graph, 3, how=SearchEffort(time_limit_s=0.0))
-    assert_valid(graph, hurried.start, hurried.core, 3)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize_scalar
 
 from downclock.errors import InvalidInput
-from downclock.planners.chip import theory as graph_theory
+from downclock.papers.gerards import theory as graph_theory
 from downclock.planners.chip.bounds import lemma3_bound
 from downclock.planners.chip.clocks import (
     ChipPower,
@@ -36,12 +36,18 @@ powers = st.builds(
 )
 
 
+def seconds(omega, clock) -> float:
+    """How long all cycles take at these clocks; gaps take no time."""
+    used = np.flatnonzero(omega[1:] > 0.0) + 1
+    return float((omega[used] / clock[used]).sum())
+
+
 def test_example_1() -> None:
     """gerards Example 1: 0.714, 0.567, 0.495; 36.47 J against 39.60 J."""
     best = global_clocks(OMEGA1, 100.0, ChipPower())
     assert best.clock[1:] == pytest.approx([0.71444, 0.56705, 0.49537], abs=5e-6)
     assert best.energy == pytest.approx(36.4671, abs=5e-5)
-    assert best.time == pytest.approx(100.0)
+    assert seconds(OMEGA1, best.clock) == pytest.approx(100.0)
     single = single_clock(OMEGA1, 100.0, ChipPower(), static_aware=False)
     assert single.energy == pytest.approx(39.6)
 
@@ -58,7 +64,7 @@ def test_example_2() -> None:
 @given(omegas, powers, st.floats(1.0, 200.0))
 def test_theorem_1_beats_every_scaling_of_two_clocks(omega, power, deadline) -> None:
     best = global_clocks(omega, deadline, power)
-    assert best.time <= deadline * (1.0 + 1e-9)
+    assert seconds(omega, best.clock) <= deadline * (1.0 + 1e-9)
     rng = np.random.default_rng(0)
     for _ in range(20):
         clock = best.clock * rng.uniform(0.8, 1.25, omega.size)
@@ -101,7 +107,7 @@ def test_limited_clocks_stay_inside_and_match_many_levels(omega, power, tightnes
     used = omega[1:] > 0.0
     assert np.all(best.clock[1:][used] >= low - 1e-12)
     assert np.all(best.clock[1:][used] <= high + 1e-12)
-    assert best.time <= deadline * (1.0 + 1e-9)
+    assert seconds(omega, best.clock) <= deadline * (1.0 + 1e-9)
     many = replace(power, levels=tuple(np.linspace(low, high, 400).tolist()))
     _, fine = level_clocks(omega, deadline, many)
     assert best.energy <= fine * (1.0 + 1e-9)

@@ -7,8 +7,7 @@ from itertools import permutations, product
 import numpy as np
 import pytest
 
-from downclock.planners.chip.joins import joined
-from downclock.planners.chip.length import least_length
+from downclock.planners.chip.length import behind_joins, least_length
 from downclock.planners.chip.model import WorkGraph
 from downclock.planners.crowds import busiest, crowded
 from downclock.problem.graph import Edges
@@ -74,7 +73,7 @@ def test_a_join_starts_after_two_rounds_of_what_precedes_it() -> None:
     work = np.full(21, 5.0)
     work[10] = 2.0
     graph = WorkGraph.of(work, Edges(before, after))
-    head = joined(graph, 9, graph.top_levels())
+    head = behind_joins(graph, 9, graph.top_levels())
     assert head[10] == 10.0
     assert np.all(head[11:] == 12.0)
     assert least_length(graph, 9) == pytest.approx(22.0)

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from downclock import require_valid
 from downclock.errors import InvalidInput
 from downclock.planners.chip.bounds import local_bound
 from downclock.planners.chip.clocks import ChipPower, global_clocks
-from downclock.planners.chip.levels import local_levels
+from downclock.planners.chip.levels import local_levels, one_level_each
 from downclock.planners.chip.lists import list_schedule
 from downclock.planners.chip.local import local_clocks, ordered_graph
 from downclock.planners.chip.local_search import search_local
 from downclock.planners.chip.model import WorkGraph
+from downclock.planners.chip.plan import plan_graph
 from downclock.planners.chip.search import SearchEffort
+from downclock.planners.result import Result
+from downclock.power.points import ClockTable
+from downclock.workloads.chip import chip_problem
 from downclock.workloads.stg import read_stg
-from tests.planners.chip.graphs_for_tests import EXAMPLE1, energy_of, graph_of, random_graphs
+from tests.planners.chip.graphs_for_tests import EXAMPLE1, energy_of, graph_of, named, random_graphs
 
 
 def test_a_chain_runs_at_one_clock() -> None:
@@ -122,3 +129,65 @@ def test_robot_on_twelve_cores_is_at_most_66_joules(shared_data: Path) -> None:
     _, found = search_local(indexed, 12, indexed.total_work, ChipPower(), how)
     assert found.energy <= 66.1
     assert found.residual < 1e-6
+
+
+def per_core_and_chip_wide(
+    graph: WorkGraph, cores: int, deadline: float, **asked: Any
+) -> tuple[Result, Result]:
+    """The answers with a clock for each core and with one for all."""
+    own = chip_problem(named(graph), cores, deadline, chip_wide=False, **asked)
+    one = chip_problem(named(graph), cores, deadline, **asked)
+    how = SearchEffort(effort=0.05)
+    found = plan_graph(own, how=how)
+    require_valid(own, found.schedule)
+    return found, plan_graph(one, how=how)
+
+
+def test_a_clock_per_core_finds_the_order_that_one_clock_needs() -> None:
+    """2 then 1, 4 and 5 cycles on two cores by 6 s: {2, 4} and {1, 5} would wait; {2, 1, ...}.
+
+    All cores at clock 1 from 0 to 6 need 12 J, and 12 cycles on two cores by 6 s never less.
+    """
+    graph = graph_of([2, 1, 4, 5], (0, 1))
+    own, one = per_core_and_chip_wide(graph, 2, 6.0)
+    assert one.objective == pytest.approx(12.0)
+    assert own.objective == pytest.approx(12.0, rel=1e-6)
+
+
+@settings(max_examples=25)
+@given(random_graphs(), st.integers(2, 4), st.booleans())
+def test_a_clock_per_core_never_needs_more_than_one_clock(graph, cores, listed) -> None:
+    levels = ClockTable(np.array([250.0, 500.0, 1000.0]), np.ones(3), 1000.0, 1.0)
+    asked = {"clocks": levels} if listed else {}
+    own, one = per_core_and_chip_wide(graph, cores, graph.total_work, **asked)
+    assert own.objective <= one.objective * (1.0 + 1e-6)
+    assert own.bound <= own.objective * (1.0 + 1e-9)
+
+
+@settings(max_examples=25)
+@given(random_graphs(most=6), st.integers(2, 3), st.floats(1.0, 3.0))
+def test_locked_levels_are_one_a_task(graph, cores, slack) -> None:
+    levels = ClockTable(np.array([400.0, 700.0, 1000.0]), np.ones(3), 1000.0, 1.0)
+    deadline = graph.total_work * slack / cores
+    problem = chip_problem(named(graph), cores, deadline, chip_wide=False, clocks=levels)
+    kind = replace(problem.platform.kinds[0], clock="locked")
+    problem = replace(problem, platform=replace(problem.platform, kinds=(kind,)))
+    found = plan_graph(problem, how=SearchEffort(effort=0.05))
+    if found.status != "infeasible":
+        require_valid(problem, found.schedule)
+        assert found.bound <= found.objective * (1.0 + 1e-9)
+        assert np.bincount(found.schedule.segments.task).max() == 1
+
+
+def test_locked_levels_fill_the_time_they_have() -> None:
+    """3 then 2 cycles beside 4 by 9 s at .4, .7 or 1: 3 at .7 (4.3 s), 2 at .7 or .4, 4 at .7.
+
+    3 / .4 + 2 / 1 = 9.5 s is too long, 3 / .7 + 2 / .7 = 7.1, 3 / .7 + 2 / .4 = 9.3: so all run
+    at .7, 9 * .49 J.
+    """
+    graph = graph_of([3, 4, 2], (0, 2))
+    levels = ChipPower(levels=(0.4, 0.7, 1.0))
+    placed = list_schedule(graph, 2, "hlf")
+    free = local_clocks(graph, placed, 9.0, levels)
+    rows = one_level_each(graph, placed, 9.0, levels, free.clock)
+    assert energy_of(graph, rows, levels) == pytest.approx(9.0 * 0.49)

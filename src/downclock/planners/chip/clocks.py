@@ -63,14 +63,13 @@ class ChipPower:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChipClocks:
-    """A clock per number of active cores (M + 1,), the energy, and the time it all takes.
+    """A clock per number of active cores (M + 1,), and the energy.
 
     Static power counts while any core runs.
     """
 
     clock: Floats
     energy: float
-    time: float
 
 
 def makespan(omega: Floats) -> float:
@@ -96,7 +95,7 @@ def global_clocks(omega: Floats, deadline: float, power: ChipPower) -> ChipClock
     clock = common * m ** (-1.0 / power.alpha)
     if np.any(clock < power.slowest) or np.any(clock > power.fastest):
         clock = _boxed(omega, deadline, power)
-    return _clocks(omega, clock, power)
+    return ChipClocks(clock, power.energy(omega, clock))
 
 
 def _boxed(omega: Floats, deadline: float, power: ChipPower) -> Floats:
@@ -146,7 +145,8 @@ def single_clock(
     elif static_aware and work > 0.0:
         least = power.c3 * length / (power.c1 * (power.alpha - 1.0) * work)
         f = max(f, least ** (1.0 / power.alpha))
-    return _clocks(omega, np.full(omega.size, np.clip(f, power.slowest, most)), power)
+    clock = np.full(omega.size, np.clip(f, power.slowest, most))
+    return ChipClocks(clock, power.energy(omega, clock))
 
 
 def level_clocks(omega: Floats, deadline: float, power: ChipPower) -> tuple[Floats, float]:
@@ -202,12 +202,6 @@ def _hull(time: Floats, joules: Floats) -> list[int]:
     while len(hull) > 1 and joules[hull[-1]] >= joules[hull[-2]]:
         hull.pop()
     return hull[::-1]
-
-
-def _clocks(omega: Floats, clock: Floats, power: ChipPower) -> ChipClocks:
-    used = np.flatnonzero(omega[1:] > 0.0) + 1
-    time = float((omega[used] / clock[used]).sum())
-    return ChipClocks(clock, power.energy(omega, clock), time)
 
 
 def _check_deadline(deadline: float, cycles: float, fastest: float) -> None:

@@ -20,6 +20,7 @@ from downclock.planners.chip.clocks import ChipPower
 from downclock.planners.chip.kernels.flow import dual_value, push_flow, run_times, settle
 from downclock.planners.chip.model import WorkGraph
 from downclock.planners.chip.stages import stages_of
+from downclock.planners.highs import entries
 from downclock.problem.graph import Edges
 from downclock.units import Floats, Ints
 
@@ -148,8 +149,6 @@ class _Moving:
 
 def _with_ways_past(graph: WorkGraph) -> tuple[WorkGraph, Any]:
     """Return the graph with ways past tasks as last tasks, and whom they pass (n, ways)."""
-    from scipy import sparse
-
     n, stages = len(graph), stages_of(graph)
     k, pivot = stages.pivot.size, stages.pivot
     passed = [np.arange(n)]
@@ -165,8 +164,8 @@ def _with_ways_past(graph: WorkGraph) -> tuple[WorkGraph, Any]:
             after.append(np.array([way] * (first >= 0) + ([pivot[last]] if last < k else [])))
     ends = Edges(*(np.concatenate(part).astype(np.int64) for part in (before, after)))
     size = np.array([tasks.size for tasks in passed])
-    entries = np.concatenate(passed), np.repeat(np.arange(size.size), size)
-    past = sparse.csr_array((np.ones(size.sum()), entries), shape=(n, size.size))
+    way_of = np.repeat(np.arange(size.size), size)
+    past = entries(np.concatenate(passed), way_of, (n, size.size))
     return WorkGraph.of(np.append(graph.work, np.zeros(size.size)), ends), past
 
 

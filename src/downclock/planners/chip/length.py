@@ -8,7 +8,7 @@ follow from it. Where there are more long tasks than cores, counting them says m
 
 Joins make paths longer than their tasks: what precedes a pivot (`stages`) needs a length of its own
 before the pivot can start, and likewise what lies between two pivots, so paths count from there;
-and so does what precedes any other task, or follows it.
+and so does what precedes any other task, or follows it: all of it must be done on the M cores.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from downclock.planners.chip.joins import joined
 from downclock.planners.chip.model import WorkGraph
-from downclock.planners.chip.stages import Stages, stages_of
+from downclock.planners.chip.stages import Stages, before_in, stages_of
 from downclock.planners.crowds import crowded, some
 from downclock.units import Floats
 
@@ -28,6 +27,9 @@ _STEPS = 5e6
 
 _PRECISION = 1e-6
 """Relative, where work is not whole."""
+
+_MOST_TASKS = 2_000
+"""Tasks up to which every join is asked what its predecessors need."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,8 +66,8 @@ def least_lengths(graph: WorkGraph, cores: int, unit: float, stages: Stages) -> 
 def _energetic(graph: WorkGraph, head: Floats, tail: Floats, cores: int, unit: float) -> float:
     """Return the least length that no interval refutes; ``head``, ``tail`` (n,) where known."""
     turned = graph.reversed()
-    head = joined(graph, cores, graph.top_levels(at_least=head))
-    tail = joined(turned, cores, turned.top_levels(at_least=tail))
+    head = behind_joins(graph, cores, graph.top_levels(at_least=head))
+    tail = behind_joins(turned, cores, turned.top_levels(at_least=tail))
     real = graph.work > 0.0
     head, work, tail = head[real], graph.work[real], tail[real]
     known = max(float((head + work + tail).max(initial=0.0)), float(work.sum()) / cores)
@@ -88,6 +90,35 @@ def _energetic(graph: WorkGraph, head: Floats, tail: Floats, cores: int, unit: f
         middle = (low + high) // 2
         low, high = (middle, high) if refuted(known + middle * step) else (low, middle)
     return float(known + step * (high if unit else low))
+
+
+def behind_joins(graph: WorkGraph, cores: int, head: Floats) -> Floats:
+    """Raise heads (n,): a task starts only after all that precede it, on M cores, can be done."""
+    n = len(graph)
+    if not cores < n <= _MOST_TASKS:
+        return head
+    head, known = head.copy(), dict[bytes, float]()
+    reach = graph.reach()
+    for i in graph.order:
+        before = graph.pred[graph.pred_at[i] : graph.pred_at[i + 1]]
+        if before.size:
+            head[i] = max(head[i], float((head + graph.work)[before].max()))
+        if before.size > 1:
+            earlier = before_in(reach, int(i))
+            key = earlier.tobytes()
+            if key not in known:
+                known[key] = _least_end(head[earlier], graph.work[earlier], cores, graph.pieces)
+            head[i] = max(head[i], known[key])
+    return head
+
+
+def _least_end(head: Floats, work: Floats, cores: int, pieces: bool) -> float:
+    """Least end of tasks with heads: the latest heads and all work behind them, or a crowd."""
+    late = np.argsort(-head, kind="stable")
+    filled = float((head[late] + np.cumsum(work[late]) / cores).max(initial=0.0))
+    real = work > 0.0
+    none = np.zeros(int(real.sum()))
+    return filled if pieces else max(filled, crowded(head[real], work[real], none, cores))
 
 
 def _refuted(

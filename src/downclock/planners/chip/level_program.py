@@ -26,7 +26,7 @@ from downclock.planners.chip.length import Lengths, least_lengths
 from downclock.planners.chip.model import WorkGraph
 from downclock.planners.chip.packing import LevelRows, packing_rows
 from downclock.planners.chip.stages import Stages, stages_of
-from downclock.planners.highs import solve_integer
+from downclock.planners.highs import entries, solve_integer
 from downclock.problem.graph import Edges
 from downclock.units import Floats, Ints
 
@@ -135,22 +135,14 @@ def _rows_of(graph: WorkGraph, stages: Stages, cores: int, paths: bool) -> Level
     width = levels + (2 if paths else 1) * cores * size
     path_rows = _path_rows(graph, stages.count, task, stage, cores, width, paths)
     sum_rows = _sum_rows(len(graph), stages.count, task, stage, cores, width)
+    length_rows = _length_rows(stages.count, cores, width)
     most = np.full(width, np.inf)
     if paths:  # no more cores are active in a stage than tasks may run in it
         few = np.bincount(stage, minlength=stages.count)
         active = np.arange(1, cores + 1)
         wide = active[None, :] <= few[:, None]
         most[:levels] = np.where(wide, np.inf, 0.0).ravel()
-    return LevelRows(
-        path_rows,
-        sum_rows,
-        _length_rows(stages.count, cores, width),
-        most,
-        levels,
-        task,
-        stage,
-        paths,
-    )
+    return LevelRows(path_rows, sum_rows, length_rows, most, levels, task, stage, paths)
 
 
 def _path_rows(
@@ -165,13 +157,13 @@ def _path_rows(
     sources = np.setdiff1d(np.arange(size), after)
     sinks = np.setdiff1d(np.arange(size), before)
     into = np.concatenate([after, sources])
-    adds = _pick(np.arange(into.size), into, into.size, size)
-    ends = -adds + _pick(np.arange(before.size), before, into.size, size)
-    last = _pick(np.arange(sinks.size), sinks, sinks.size, size)
+    adds = entries(np.arange(into.size), into, (into.size, size))
+    ends = -adds + entries(np.arange(before.size), before, (into.size, size))
+    last = entries(np.arange(sinks.size), sinks, (sinks.size, size))
     row, one_level = np.arange(cores * sinks.size), sparse.eye_array(cores)
     column = (stage[sinks][None, :] * cores + np.arange(cores)[:, None]).ravel()
     closing = [
-        -_pick(row, column, row.size, stages * cores),
+        -entries(row, column, (row.size, stages * cores)),
         sparse.csr_array((row.size, cores * size)),
         sparse.kron(one_level, last),
     ]
@@ -201,9 +193,9 @@ def _sum_rows(n: int, stages: int, task: Ints, stage: Ints, cores: int, width: i
     level = np.arange(cores)[:, None]
     column = levels + np.arange(cores * size)
     row = (stage[None, :] * cores + level).ravel()
-    per_level = _pick(row, column, levels, width)
-    times = sparse.csr_array((active, (np.arange(levels), np.arange(levels))), (levels, width))
-    per_task = _pick(np.tile(task, cores), column, n, width)
+    per_level = entries(row, column, (levels, width))
+    times = entries(np.arange(levels), np.arange(levels), (levels, width), active)
+    per_task = entries(np.tile(task, cores), column, (n, width))
     return sparse.csr_array(sparse.vstack([per_level - times, per_task]))
 
 
@@ -212,10 +204,4 @@ def _length_rows(stages: int, cores: int, width: int) -> Any:
     row = np.repeat(np.arange(stages), cores)
     column = np.arange(stages * cores)
     rows = np.concatenate([row, np.full(column.size, stages)])
-    return _pick(rows, np.tile(column, 2), stages + 1, width)
-
-
-def _pick(row: Any, column: Any, height: int, width: int) -> Any:
-    from scipy import sparse
-
-    return sparse.csr_array((np.ones(row.size), (row, column)), shape=(height, width))
+    return entries(rows, np.tile(column, 2), (stages + 1, width))

@@ -1,4 +1,4 @@
-"""Enumerated clock levels where every core has its own clock: a linear program.
+"""Enumerated clock levels where cores, or islands of them, have their own clocks: a linear program.
 
 Each task mixes levels: cycles ``y_il`` at level l; time and energy are linear in them. An optimal
 answer uses at most two neighbouring levels of a task's convex hull.
@@ -14,8 +14,15 @@ from downclock.errors import InvalidInput
 from downclock.planners.chip.clocks import ChipPower
 from downclock.planners.chip.local import ordered_graph
 from downclock.planners.chip.model import Placement, WorkGraph
-from downclock.planners.chip.segments import ClockedRows
-from downclock.units import TOLERANCE, Floats
+from downclock.planners.chip.segments import ClockedRows, core_rows
+from downclock.planners.highs import entries
+from downclock.units import TOLERANCE, Bools, Floats
+
+LEVELS_SOLVED = 2_000
+"""Tasks up to which the use of enumerated clocks is solved as a linear program."""
+
+_TASK_STEPS = 1e7
+"""Falls of a level times tasks: counted, so that an answer repeats."""
 
 
 def local_levels(
@@ -26,49 +33,76 @@ def local_levels(
     Raises:
         InvalidInput: the fastest level is too slow.
     """
+    levels, joint = np.array(power.levels), ordered_graph(graph, placed)
+    joules = graph.work[:, None] * power.per_cycle(levels)
+    share, _ = least_mix(joint, joules, levels, deadline)
+    return _found(joint, placed, deadline, share, levels)
+
+
+def least_mix(
+    joint: WorkGraph,
+    joules: Floats,
+    levels: Floats,
+    deadline: float,
+    joined: Bools | None = None,
+) -> tuple[Floats, Floats]:
+    """Return the share of each task's cycles at each level (n, k) of least energy, and starts (n,).
+
+    ``joules`` (n, k): of a whole task at a level. ``joined`` (m,): edges whose second task starts
+    when the first ends, not later.
+
+    Raises:
+        InvalidInput: the fastest level is too slow.
+    """
     from scipy import sparse
     from scipy.optimize import linprog
 
-    levels = np.array(power.levels)
-    joint = ordered_graph(graph, placed)
     least = joint.critical_path / levels[-1]
     if least > deadline * (1.0 + TOLERANCE):
         rule = f"is too short: the fastest clock needs {least:g}"
         raise InvalidInput(rule, field="deadline", value=deadline)
-    real = np.flatnonzero(graph.work > 0.0)
-    joules = graph.work[real, None] * power.per_cycle(levels)
-    cost = np.concatenate([joules.ravel(), np.zeros(len(graph))])
+    real = np.flatnonzero(joint.work > 0.0)
+    cost = np.concatenate([joules[real].ravel(), np.zeros(len(joint))])
     rows, right = _time_rows(joint, real, levels, deadline)
+    if joined is not None:
+        tight = sparse.csr_array(rows)[np.flatnonzero(joined)]
+        rows, right = sparse.vstack([rows, -tight]), np.append(right, np.zeros(tight.shape[0]))
     shares = sparse.kron(sparse.eye_array(real.size), np.ones((1, levels.size)))
-    sums: Any = sparse.hstack([shares, sparse.csr_array((real.size, len(graph)))])
+    sums: Any = sparse.hstack([shares, sparse.csr_array((real.size, len(joint)))])
     answer = linprog(
         cost, A_ub=rows, b_ub=right, A_eq=sums, b_eq=np.ones(real.size), method="highs"
     )
     if answer.x is None:
         raise InvalidInput("no mix of clock levels meets it", field="deadline", value=deadline)
-    share = np.zeros((len(graph), levels.size))
+    share = np.zeros((len(joint), levels.size))
     share[real] = np.maximum(answer.x[: real.size * levels.size].reshape(real.size, -1), 0.0)
     share[real] /= share[real].sum(axis=1, keepdims=True)
-    return _found(joint, placed, deadline, share, levels)
+    return share, np.maximum(answer.x[real.size * levels.size :], 0.0)
 
 
-def neighbouring_levels(
+def one_level_each(
     graph: WorkGraph, placed: Placement, deadline: float, power: ChipPower, clock: Floats
 ) -> ClockedRows:
-    """Every task keeps the run time of its free clock (n,), at the two levels beside it.
+    """Every task at one level, for clocks that are locked while a task runs.
 
-    No program to solve: for graphs too large for `local_levels`. A clock must lie within levels.
+    It starts at the level above its free ``clock`` (n,); then levels fall one by one where the
+    deadline allows it, most joules first. No search for the best levels: that is a hard problem.
     """
-    levels = np.array(power.levels)
-    above = np.clip(np.searchsorted(levels, clock), 1, levels.size - 1) if levels.size > 1 else 0
-    below = np.maximum(np.asarray(above) - 1, 0)
-    fast, slow = 1.0 / levels[above], 1.0 / levels[below]
-    part = np.clip((slow - 1.0 / clock) / np.maximum(slow - fast, 1e-300), 0.0, 1.0)
-    share, task = np.zeros((len(graph), levels.size)), np.arange(len(graph))
-    share[task, below] = 1.0 - part
-    share[task, above] += np.where(above == below, 0.0, part)
-    share[graph.work <= 0.0] = 0.0
-    return _found(ordered_graph(graph, placed), placed, deadline, share, levels)
+    levels, joint = np.array(power.levels), ordered_graph(graph, placed)
+    level = np.minimum(np.searchsorted(levels, clock), levels.size - 1)
+    joules, time = graph.work[:, None] * power.per_cycle(levels), graph.work[:, None] / levels
+    task = np.arange(len(graph))
+    for _ in range(min(len(graph) * levels.size, int(_TASK_STEPS / len(graph)))):
+        slower, run = np.maximum(level - 1, 0), time[task, level]
+        left = deadline - joint.top_levels(run) - joint.bottom_levels(run)
+        saved = joules[task, level] - joules[task, slower]
+        saved[time[task, slower] - run > left] = 0.0
+        most = int(np.argmax(saved))
+        if saved[most] <= 0.0:
+            break
+        level[most] -= 1
+    start = joint.top_levels(time[task, level])
+    return core_rows(graph, placed, start, levels[level])
 
 
 def _time_rows(joint: WorkGraph, real: Any, levels: Floats, deadline: float) -> tuple[Any, Floats]:
@@ -85,9 +119,9 @@ def _time_rows(joint: WorkGraph, real: Any, levels: Floats, deadline: float) -> 
     row = np.repeat(works, k)
     column = (place[tail[works]][:, None] * k + np.arange(k)).ravel()
     value = (joint.work[tail[works], None] / levels).ravel()
-    spent = sparse.csr_array((value, (row, column)), shape=(count, real.size * k))
-    starts = sparse.csr_array((np.ones(count), (np.arange(count), tail)), shape=(count, n))
-    after = sparse.csr_array((np.ones(edges), (np.arange(edges), joint.succ)), shape=(count, n))
+    spent = entries(row, column, (count, real.size * k), value)
+    starts = entries(np.arange(count), tail, (count, n))
+    after = entries(np.arange(edges), joint.succ, (count, n))
     right = np.concatenate([np.zeros(edges), np.full(sinks.size, deadline)])
     return sparse.hstack([spent, starts - after]), right
 

@@ -21,8 +21,9 @@ from downclock.planners.chip.clocks import ChipPower
 from downclock.planners.chip.flow_clocks import flow_of_cores, flow_of_placement
 from downclock.planners.chip.kernels.flow import push_flow
 from downclock.planners.chip.model import Placement, WorkGraph
+from downclock.planners.highs import entries
 from downclock.problem.graph import Edges
-from downclock.units import TOLERANCE, Floats, Ints
+from downclock.units import TOLERANCE, Floats
 
 _LENGTHS = (100.0, 30.0, 300.0, 10.0, 1000.0)
 """Deadline in solver units, tried in turn until the proof closes: with the deadline near 1, or in
@@ -256,11 +257,12 @@ class _Model:
         tail = np.concatenate([before, sinks])
         tail_row = np.concatenate([np.arange(m), np.arange(m + sources.size, count)])
         works = place[tail] >= 0
-        x = _entries(tail_row[works], place[tail[works]], self.span[place[tail[works]]], (count, k))
+        own = place[tail[works]]
+        x = entries(tail_row[works], own, (count, k), self.span[own])
         head, head_row = np.concatenate([after, sources]), np.arange(m + sources.size)
         sign = np.repeat([1.0, -1.0], [tail.size, head.size])
         s_at = np.concatenate([tail_row, head_row]), np.concatenate([tail, head])
-        s = _entries(*s_at, sign, (count, n))
+        s = entries(*s_at, (count, n), sign)
         right = np.zeros(count)
         right[m + sources.size :] = self.scale
         x, s = self._crowded(x, s)
@@ -299,7 +301,7 @@ class _Model:
         k = self.real.size
         row, x = 3 * np.arange(k), np.arange(k)
         at = np.concatenate([row, row + 1]), np.concatenate([k + x, x])
-        return _entries(*at, -np.ones(2 * k), (3 * k, 2 * k + n)), np.tile([0.0, 0.0, 1.0], k)
+        return entries(*at, (3 * k, 2 * k + n), -1.0), np.tile([0.0, 0.0, 1.0], k)
 
     def _unpack(self, x: Floats, z: Floats) -> tuple[Floats, Floats, Floats]:
         slowness = np.ones(len(self.graph)) * self.unit
@@ -311,12 +313,6 @@ class _Model:
         scale /= self.graph.critical_path
         entry = z[m : m + self.sources.size]
         return slowness, z[:m] * self.times * scale, entry * scale
-
-
-def _entries(row: Ints, column: Ints, value: Floats, shape: tuple[int, int]) -> Any:
-    from scipy import sparse
-
-    return sparse.csr_matrix((value, (row, column)), shape=shape)
 
 
 def _fit(graph: WorkGraph, slowness: Floats, deadline: float, low: float, high: float) -> Floats:

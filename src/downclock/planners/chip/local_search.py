@@ -7,14 +7,14 @@ program with the busy time of M cores and of fewer (shorter tasks are easier to 
 answer is exact for its order, so the best one counts; where tasks are many, orders are first
 looked at with quick clocks and most are dropped.
 
-The first plan is there after one list schedule; how many orders follow is counted by the effort
-and the number of tasks, so an answer repeats; a time limit may cut it short.
+The first plan is there after one list schedule; placements found for one clock are looked at next,
+so that a clock per core never needs more than one for all where clocks are all that counts. How
+many orders follow is counted by the effort and the number of tasks, so an answer repeats.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
@@ -50,33 +50,35 @@ def search_local(
     deadline: float,
     power: ChipPower,
     how: SearchEffort | None = None,
-    progress: Callable[[float, float], None] | None = None,
+    starts: Sequence[Placement] = (),
 ) -> tuple[Placement, LocalClocks]:
-    """Return a placement and its optimal clocks; ``progress(elapsed_s, energy)`` on the way."""
-    how, began = how or SearchEffort(), time.perf_counter()
+    """Return a placement and its optimal clocks; none of ``starts`` needs less."""
+    how = how or SearchEffort()
 
     def solve(placed: Placement, quick: bool = False) -> LocalClocks:
         return local_clocks(graph, placed, deadline, power, quick=quick)
 
-    first = greedy(graph, cores, by_most(graph.bottom_levels()))
+    def fits(placed: Placement) -> bool:
+        length = ordered_graph(graph, placed).critical_path
+        return length <= deadline * power.fastest * (1.0 + 1e-12)
+
+    starts = [greedy(graph, cores, by_most(graph.bottom_levels())), *starts]
+    first = next(filter(fits, starts), starts[0])
     best = _Best(first, solve(first, quick=True))
-    tell = progress or (lambda elapsed_s, energy: None)
-    tell(time.perf_counter() - began, best.clocks.energy)
     free = replace(power, slowest=0.0, fastest=np.inf, levels=())
-    orders = chain([first], _proposals(graph, cores, deadline, free, how, best))
-    for proposed in islice(orders, 1 + int(how.effort * _TASKS / len(graph))):
-        if time.perf_counter() - began > how.time_limit_s:
-            break
-        # Can this order meet the deadline at the fastest clock?
-        if ordered_graph(graph, proposed).critical_path > deadline * power.fastest * (1.0 + 1e-12):
+    orders = chain(starts, _proposals(graph, cores, deadline, free, how, best))
+    for k, proposed in enumerate(
+        islice(orders, len(starts) + int(how.effort * _TASKS / len(graph)))
+    ):
+        if not fits(proposed):
             continue
         most = _NEAR * best.clocks.energy
-        if len(graph) > _QUICK and solve(proposed, quick=True).energy > most:
+        looked_at = k >= len(starts) and len(graph) > _QUICK
+        if looked_at and solve(proposed, quick=True).energy > most:
             continue
         placed, clocks = _recored(graph, proposed, solve(proposed), solve)
         if clocks.energy < best.clocks.energy:
             best.placed, best.clocks = placed, clocks
-            tell(time.perf_counter() - began, clocks.energy)
     return best.placed, best.clocks
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from downclock.planners.chip.lists import by_most
 from downclock.planners.chip.model import WorkGraph
 from downclock.planners.chip.stages import Stages
-from downclock.planners.crowds import busiest
+from downclock.planners.crowds import busiest, some
 from downclock.units import Bools, Floats, Ints
 
 _SPACINGS = 60
@@ -160,7 +160,8 @@ def _packings(work: Floats, level: _Level) -> Iterator[tuple[Ints, float]]:
     work = work[by_length]
     left_out = level.slope * (work.sum() - np.cumsum(work))
     found = []
-    for spacing in _spacings(work[work > 0.0]):
+    lengths = work[work > 0.0]
+    for spacing in some(np.concatenate([lengths / q for q in (1, 2, 3)]), _SPACINGS):
         parts = work / spacing
         hits = np.ceil(parts - 1e-9) if level.convex else np.floor(parts + 1e-9)
         limit = spacing * level.of_hits(np.cumsum(hits).astype(np.int64))
@@ -170,10 +171,3 @@ def _packings(work: Floats, level: _Level) -> Iterator[tuple[Ints, float]]:
                 found.append((gain[k], k + 1, float(limit[k] if level.convex else -limit[k])))
     for _, count, limit in sorted(found)[: -_KEPT - 1 : -1]:
         yield by_length[:count], limit
-
-
-def _spacings(work: Floats) -> Floats:
-    if not work.size:
-        return work
-    all_parts = np.unique(np.concatenate([work / q for q in (1, 2, 3)]))
-    return all_parts[np.linspace(0, all_parts.size - 1, _SPACINGS).astype(np.int64)]

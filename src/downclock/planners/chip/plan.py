@@ -6,6 +6,8 @@ One chip-wide clock (gerards' global DVFS) where all processors are one chip; a 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -13,33 +15,26 @@ import numpy as np
 from downclock.errors import InvalidInput
 from downclock.planners.chip.bounds import global_bound, local_bound
 from downclock.planners.chip.clocks import ChipPower, global_clocks, level_clocks, single_clock
-from downclock.planners.chip.islands import by_load, island_rows
-from downclock.planners.chip.levels import local_levels, neighbouring_levels
+from downclock.planners.chip.islands import arranged, filled, island_rows
+from downclock.planners.chip.levels import LEVELS_SOLVED, local_levels, one_level_each
 from downclock.planners.chip.lists import list_schedule
 from downclock.planners.chip.local import local_clocks, ordered_graph
 from downclock.planners.chip.local_search import search_local
 from downclock.planners.chip.model import Placement, WorkGraph
 from downclock.planners.chip.search import SearchEffort, search
-from downclock.planners.chip.segments import ClockedRows, chip_rows, core_rows
+from downclock.planners.chip.segments import ClockedRows, at_levels, chip_rows, core_rows
 from downclock.planners.objections import not_limited
 from downclock.planners.offline_solver import refusal, rejecting
 from downclock.planners.per_task import per_task_bound_j
-from downclock.planners.result import Result, status_of
+from downclock.planners.result import Result, status_of, without_rounding
 from downclock.power.points import CORE, Clocks
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
-from downclock.schedule.schedule import (
-    ON,
-    WAKING,
-    Outcomes,
-    PowerSpans,
-    Schedule,
-    Segments,
-)
+from downclock.schedule.schedule import ON, WAKING, Outcomes, PowerSpans, Schedule, Segments
 from downclock.units import Bools, Floats, Ints
 
-_LEVELS_SOLVED = 2_000
-"""Tasks up to which the use of enumerated clocks per core is solved as a linear program."""
+_STARTS = 1_000
+"""Tasks up to which a search for clocks per core begins with what is found for one clock."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,11 +43,12 @@ class GraphQuestion:
 
     Attributes:
         graph: work in cycles: seconds at clock 1.
-        cores: how many.
+        cores: how many can be of use.
         deadline_s: of every task; infinite where there is none.
         power: of one chip, and its clocks.
-        chip: chip of each core (cores,).
+        chip: chip of each core: of those of use, or of all where they are islands.
         clocks: the settings of a core.
+        locked: a task keeps the clock it starts with.
         pieces: whether others may run tasks in pieces; our plans never do.
     """
 
@@ -62,6 +58,7 @@ class GraphQuestion:
     power: ChipPower
     chip: Ints
     clocks: Clocks
+    locked: bool
     pieces: bool
 
     @property
@@ -72,7 +69,7 @@ class GraphQuestion:
     @property
     def per_core(self) -> bool:
         """A clock for each core."""
-        return np.unique(self.chip).size == self.cores > 1
+        return np.unique(self.chip).size == self.chip.size > 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,12 +115,12 @@ def plan_graph(
         effort = how or SearchEffort()
         if question.per_core:
             rows = _core_rows(question, rule, effort)
-        else:
+        elif question.chip_wide:
             placed = _placed(question, rule, clocks, effort)
             omega = placed.parallelism(question.graph)
             rows = chip_rows(question.graph, placed, *_chip_clocks(question, omega, clocks)[:2])
-            if not question.chip_wide:
-                rows = _island_rows(question, rule, effort, placed, rows)
+        else:
+            rows = _island_rows(question, rule, effort)
     except InvalidInput as error:
         if error.field != "deadline":
             raise
@@ -133,7 +130,8 @@ def plan_graph(
     energy = account(problem, schedule).total_j
     least = _bound(question) if bound else 0.0
     least += energy - _graph_energy(question, rows)  # wakes and the like: equal for every schedule
-    return Result(schedule, energy, min(least, energy), status_of(energy, least), rule)
+    least = without_rounding(least, energy)
+    return Result(schedule, energy, least, status_of(energy, least), rule)
 
 
 def as_chip_problem(problem: Problem, clocks: str = "optimal") -> GraphQuestion:
@@ -163,9 +161,10 @@ def _question(problem: Problem) -> GraphQuestion:
     start_s = 0.0 if platform.initially_on[0] else float(platform.wake_s[0])
     deadline_s = float(tasks.deadline_s[0]) - start_s
     useful = min(cores, len(tasks))
-    pieces = kind.interrupt != "none"
-    chip = platform.chip[:useful] if chips > 1 else np.zeros(useful, np.int64)
-    return GraphQuestion(graph, useful, deadline_s, power, chip, kind.clocks, pieces)
+    # Islands may differ in size, and which of them are of use is part of the question.
+    chip = platform.chip if 1 < chips < cores else platform.chip[:useful]
+    locked, pieces = kind.clock == "locked", kind.interrupt != "none"
+    return GraphQuestion(graph, useful, deadline_s, power, chip, kind.clocks, locked, pieces)
 
 
 def _profile(problem: Problem, one_chip: bool) -> tuple[Floats, ChipPower]:
@@ -230,40 +229,79 @@ def _chip_clocks(
 
 
 def _core_rows(question: GraphQuestion, rule: str, how: SearchEffort) -> ClockedRows:
-    """Place tasks and choose a clock for each, or two levels where clocks are enumerated."""
+    """Place tasks and choose a clock for each, or levels where clocks are enumerated."""
     graph, power, deadline_s = question.graph, question.power, question.deadline_s
+    starts = _chip_wide_starts(question, rule, how)
     if rule == "search":
-        placed, found = search_local(graph, question.cores, deadline_s, power, how)
+        placed, found = search_local(graph, question.cores, deadline_s, power, how, starts)
     else:
         placed = list_schedule(graph, question.cores, rule)
         found = local_clocks(graph, placed, deadline_s, power)
     if not power.levels:
         return core_rows(graph, placed, found.start, found.clock)
-    if len(graph) > _LEVELS_SOLVED:
-        return neighbouring_levels(graph, placed, deadline_s, power, found.clock)
-    return local_levels(graph, placed, deadline_s, power)
+    rows = [_at_levels(question, placed, found.clock)]
+    for start in starts:
+        with suppress(InvalidInput):  # too short a deadline for this one
+            clock = local_clocks(graph, start, deadline_s, power).clock
+            rows.append(_at_levels(question, start, clock))
+    return min(rows, key=lambda each: _graph_energy(question, each))
 
 
-def _island_rows(
-    question: GraphQuestion, rule: str, how: SearchEffort, placed: Placement, best: ClockedRows
-) -> ClockedRows:
+def _chip_wide_starts(question: GraphQuestion, rule: str, how: SearchEffort) -> list[Placement]:
+    """What the search finds for one clock, to begin a search for several with."""
+    if rule != "search" or len(question.graph) > _STARTS:
+        return []
+    return [_placed(question, rule, "optimal", how)]
+
+
+def _at_levels(question: GraphQuestion, placed: Placement, clock: Floats) -> ClockedRows:
+    """Enumerated clocks of a placement whose best free ones are known (n,)."""
+    graph, power, deadline_s = question.graph, question.power, question.deadline_s
+    if question.locked:
+        return one_level_each(graph, placed, deadline_s, power, clock)
+    if len(graph) <= LEVELS_SOLVED:
+        return local_levels(graph, placed, deadline_s, power)
+    start = ordered_graph(graph, placed).top_levels(graph.work / clock)
+    return at_levels(core_rows(graph, placed, start, clock), np.array(power.levels))
+
+
+def _island_rows(question: GraphQuestion, rule: str, how: SearchEffort) -> ClockedRows:
     """The best of one clock for all islands and clocks of their own, for some placements."""
     graph, power, deadline_s = question.graph, question.power, question.deadline_s
-    if power.levels:
-        return best
-    ways = [placed, by_load(graph, placed)]
+    found, late = [], None
+    for placed in _island_placements(question, rule, how):
+        for way in (
+            filled(placed, question.chip),
+            arranged(graph, placed, question.chip, deadline_s, power),
+        ):
+            try:
+                omega = way.parallelism(graph)
+                found.append(chip_rows(graph, way, *_chip_clocks(question, omega, "optimal")[:2]))
+                found.append(island_rows(graph, way, question.chip, deadline_s, power))
+            except InvalidInput as error:
+                late = error
+    if not found and late is not None:
+        raise late
+    return min(found, key=lambda rows: _graph_energy(question, rows))
+
+
+def _island_placements(
+    question: GraphQuestion, rule: str, how: SearchEffort
+) -> Iterator[Placement]:
+    """Placements by a rule; of the search those for one clock and a clock per core.
+
+    Where islands draw power of their own, also those for the largest alone.
+    """
+    graph, power = question.graph, question.power
+    placed = _placed(question, rule, "optimal", how)
+    yield placed
+    largest = int(np.bincount(question.chip).max())
+    if largest < question.cores and power.c2 + power.c3 > 0.0:
+        yield _placed(replace(question, cores=largest), rule, "optimal", how)
     if rule == "search":
-        own, _ = search_local(graph, question.cores, deadline_s, power, how)
-        soonest = ordered_graph(graph, own).top_levels()  # in cycles, not at clocks of their own
-        own = replace(own, start=soonest)
-        ways += [own, by_load(graph, own)]
-    for way in ways:
-        try:
-            more = island_rows(graph, way, question.chip, deadline_s, power)
-        except InvalidInput:
-            continue
-        best = min(best, more, key=lambda found: _graph_energy(question, found))
-    return best
+        own, _ = search_local(graph, question.cores, question.deadline_s, power, how, [placed])
+        # In cycles, not at clocks of their own.
+        yield replace(own, start=ordered_graph(graph, own).top_levels())
 
 
 def energy_bound_j(problem: Problem, done: Bools) -> float | None:
@@ -284,7 +322,7 @@ def _bound(question: GraphQuestion) -> float:
     power = question.power
     if question.chip_wide:
         return global_bound(graph, question.cores, question.deadline_s, power)
-    most = int(np.bincount(question.chip).max())  # cores that share what a chip draws
+    most = min(question.cores, int(np.bincount(question.chip).max()))  # share what a chip draws
     power = replace(power, c2=power.c2 / most, c3=power.c3 / most)
     return local_bound(graph, question.cores, question.deadline_s, power)
 

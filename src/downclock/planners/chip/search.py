@@ -8,12 +8,11 @@ the order of starts and ends that came out: the weighted makespan is linear as l
 stays.
 
 Effort is counted in moves and in cells of the grid that they touch, so a seed gives one answer on
-every machine; a time limit may only cut it short.
+every machine.
 """
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
@@ -51,13 +50,11 @@ class SearchEffort:
         effort: 1 is well below a second for 50 tasks; the moves are proportional to it.
         restarts: independent runs, warmer and cooler in turn; the best counts.
         seed: same seed, same answer.
-        time_limit_s: stop early; the answer then depends on the machine.
     """
 
     effort: float = 1.0
     restarts: int = 2
     seed: int = 0
-    time_limit_s: float = np.inf
 
 
 def search(
@@ -65,15 +62,13 @@ def search(
     cores: int,
     alpha: float = 3.0,
     how: SearchEffort | None = None,
-    progress: Callable[[float, float], None] | None = None,
     cost: Callable[[Floats], float] | None = None,
 ) -> Placement:
     """Return a placement of small weighted makespan, never worse than the list rules.
 
-    ``progress(elapsed_s, cost)`` is told about every improvement. ``cost`` of a parallelism is
-    the weighted makespan; where clocks are limited another one chooses among the placements.
+    ``cost`` of a parallelism is the weighted makespan; where clocks are limited another one chooses
+    among the placements.
     """
-    how, began = how or SearchEffort(), time.perf_counter()
 
     def value(placed: Placement) -> float:
         omega = placed.parallelism(graph)
@@ -83,27 +78,23 @@ def search(
     if cores == 1 or graph.total_work <= 0.0:
         return best
     least, reached = simple_bound(graph, cores, alpha) * (1.0 + 1e-9), value(best)
-    for placed in _runs(graph, cores, alpha, how):
+    for placed in _runs(graph, cores, alpha, how or SearchEffort()):
         found = value(placed)
         if found < reached * (1.0 - 1e-9):
             best, reached = placed, found
-            if progress is not None:
-                progress(time.perf_counter() - began, reached)
-        late = time.perf_counter() - began > how.time_limit_s
-        if late or weighted_makespan(best.parallelism(graph), alpha) <= least:
+        if weighted_makespan(best.parallelism(graph), alpha) <= least:
             break
     return best
 
 
 def _runs(graph: WorkGraph, cores: int, alpha: float, how: SearchEffort) -> Iterator[Placement]:
     """Yield what annealing finds, run by run: a brief one for the makespan, then others."""
-    began, other = time.perf_counter(), 2.0 if cores <= _FEW else 0.5
+    other = 2.0 if cores <= _FEW else 0.5
     slim = graph.reduced() if len(graph) <= _REDUCED else graph
     grid, brief = _grid(graph, cores), replace(how, effort=_BRIEF * how.effort)
     yield from _anneal(slim, grid, cores, alpha, brief, 1.0, short=True)
     for k in range(how.restarts):
-        left = how.time_limit_s - (time.perf_counter() - began)
-        once = replace(how, seed=how.seed + 1009 * k, time_limit_s=left)
+        once = replace(how, seed=how.seed + 1009 * k)
         yield from _anneal(slim, grid, cores, alpha, once, (1.0, other)[k % 2], short=False)
 
 
@@ -130,7 +121,6 @@ def _anneal(
 
     ``short``: the first stage is for the makespan; what it finds is yielded as well.
     """
-    deadline = time.perf_counter() + how.time_limit_s
     coarse = replace(graph, work=np.ceil(graph.work / grid - 1e-9))
     weight = ChipPower(alpha=alpha).weight(cores)
     queue = by_most(graph.bottom_levels())
@@ -141,20 +131,15 @@ def _anneal(
     start, queue, _ = anneal_queue(coarse.columns(), queue, paid, cooling)
     if short:
         yield greedy(graph, cores, queue)
-    cells = _shift_starts(coarse, start.astype(np.int64), weight, unit, how, deadline)
+    cells = _shift_starts(coarse, start.astype(np.int64), weight, unit, how)
     placed = with_cores(graph, cells * grid, cores)
     yield placed if grid == common_unit(graph) else best_times(graph, placed, alpha)
 
 
 def _shift_starts(
-    coarse: WorkGraph,
-    start: Ints,
-    weight: Floats,
-    unit: float,
-    how: SearchEffort,
-    deadline: float,
+    coarse: WorkGraph, start: Ints, weight: Floats, unit: float, how: SearchEffort
 ) -> Floats:
-    """Anneal start times in chunks, so that a time limit can stop between them."""
+    """Anneal start times, ever cooler; each chunk of moves has a seed of its own."""
     whole = coarse.columns()._replace(work=coarse.work.astype(np.int64))
     horizon = int(1.05 * (start + whole.work).max()) + 2
     guarded = np.append(weight, _FORBIDDEN)
@@ -167,8 +152,6 @@ def _shift_starts(
     moves = int(how.effort * most) // _CHUNKS
     best, value = start, np.inf
     for k in range(_CHUNKS):
-        if time.perf_counter() > deadline:
-            break
         first, last = (hot * (cold / hot) ** ((k + step) / _CHUNKS) for step in (0, 1))
         cooling = Cooling(moves, first, last, how.seed + 7919 * (k + 1))
         start, found, reached = anneal_starts(whole, start, guarded, horizon, cooling)

@@ -11,10 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from downclock.planners.chip.model import Placement, WorkGraph
-from downclock.units import Floats, Ints
+from downclock.units import Floats, Ints, ranges
 
 ROUNDING = 1e-12
 """Two moments that differ by less, relative to the later one, are the same."""
+
+
+_WHOLE = 1e-10
+"""Least part of a row's time that is worth a clock of its own."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,7 +50,7 @@ def chip_rows(graph: WorkGraph, placed: Placement, cycles: Floats, levels: Float
     second = np.concatenate([[0.0], np.cumsum(length / clock)])
     instant = second[last] <= second[first]  # too short for a clock that counts from time 0
     count = np.where(instant, 1, last - first)
-    piece = np.repeat(first - np.cumsum(count) + count, count) + np.arange(count.sum())
+    piece = ranges(first, count)
     start_s, task = second[piece], np.repeat(real, count)
     piece = np.minimum(piece, length.size - 1)  # an instant may be the last of all
     end_s = np.where(np.repeat(instant, count), 0.0, second[piece + 1])
@@ -61,6 +65,28 @@ def core_rows(graph: WorkGraph, placed: Placement, start_s: Floats, clock: Float
     start_s, clock = start_s[real], clock[real]
     end_s = np.maximum(start_s + graph.work[real] / clock, np.nextafter(start_s, np.inf))
     return ClockedRows(real, placed.core[real], start_s, end_s, clock, np.ones(real.size))
+
+
+def at_levels(rows: ClockedRows, levels: Floats) -> ClockedRows:
+    """Every row keeps its time, first at the level below its clock, then at the one above.
+
+    ``levels`` rise; a clock must lie within them.
+    """
+    above = np.clip(np.searchsorted(levels, rows.clock), min(1, levels.size - 1), levels.size - 1)
+    slow, fast = levels[np.maximum(above - 1, 0)], levels[above]
+    part = np.clip((rows.clock - slow) / np.maximum(fast - slow, 1e-300), 0.0, 1.0)
+    part = np.where((part < _WHOLE) | (part > 1.0 - _WHOLE), np.round(part), part)
+    turn_s = rows.end_s - part * (rows.end_s - rows.start_s)
+    turn_s = np.where(part == 1.0, rows.start_s, turn_s)  # but for rounding
+    done = (1.0 - part) * slow / ((1.0 - part) * slow + part * fast)  # of the row's cycles
+    both = (
+        ClockedRows(rows.task, rows.core, rows.start_s, turn_s, slow, rows.share * done),
+        ClockedRows(rows.task, rows.core, turn_s, rows.end_s, fast, rows.share * (1.0 - done)),
+    )
+    kept = np.flatnonzero(np.concatenate([each.end_s > each.start_s for each in both]))
+    kept = kept[np.lexsort((kept // rows.task.size, kept % rows.task.size))]
+    names = ClockedRows.__dataclass_fields__
+    return ClockedRows(*(np.concatenate([getattr(r, name) for r in both])[kept] for name in names))
 
 
 def moments(start: Floats, end: Floats, rounding: float = ROUNDING) -> tuple[Floats, Ints, Ints]:

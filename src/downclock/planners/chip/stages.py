@@ -15,10 +15,13 @@ import numpy as np
 
 from downclock.planners.chip.kernels.paths import relatives
 from downclock.planners.chip.model import WorkGraph
-from downclock.units import Bools, Ints
+from downclock.units import Bools, Ints, ranges
 
 _MOST_TASKS = 20_000
 """Tasks up to which it is asked who precedes whom: the bits take n² / 8 bytes."""
+
+_SPARE = 2.0
+"""How many stages more than one the tasks may have to choose from, on average."""
 
 _MOST_PIVOTS = 60
 _MOST_CANDIDATES = 400
@@ -46,7 +49,7 @@ class Stages:
         """Return (task, stage) of every stage a task may run in, by stage."""
         size = self.last - self.first + 1
         task = np.repeat(np.arange(size.size), size)
-        stage = np.arange(task.size) - np.repeat(np.cumsum(size) - size - self.first, size)
+        stage = ranges(self.first, size)
         by_stage = np.argsort(stage, kind="stable")
         return task[by_stage], stage[by_stage]
 
@@ -55,17 +58,14 @@ class Stages:
         return np.flatnonzero((self.first == stage) & (self.last == stage))
 
 
-def stages_of(graph: WorkGraph, spare: float = 2.0) -> Stages:
-    """Cut a graph at the pivots with the least work beside them.
-
-    ``spare``: how many stages more than one the tasks may have to choose from, on average.
-    """
+def stages_of(graph: WorkGraph) -> Stages:
+    """Cut a graph at the pivots with the least work beside them."""
     n = len(graph)
     alone = Stages(np.empty(0, np.int64), np.zeros(n, np.int64), np.zeros(n, np.int64))
     if not 2 < n <= _MOST_TASKS:
         return alone
     reach = graph.reach()
-    pivot = _pivots(graph, reach, spare * n)
+    pivot = _pivots(graph, reach, _SPARE * n)
     first, last = np.zeros(n, np.int64), np.full(n, 2 * pivot.size)
     for j, p in enumerate(pivot):
         first[_after(reach, p, n)] = 2 * j + 2

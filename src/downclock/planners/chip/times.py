@@ -11,6 +11,7 @@ from downclock.planners.chip.clocks import ChipPower
 from downclock.planners.chip.kernels.lists import cores_of_intervals
 from downclock.planners.chip.kernels.paths import keep_order
 from downclock.planners.chip.model import Placement, WorkGraph
+from downclock.planners.highs import entries
 from downclock.units import Floats, Ints
 
 _MOST_RELATED = 20_000
@@ -74,8 +75,6 @@ def _event_order(graph: WorkGraph, placed: Placement, real: Ints) -> tuple[Ints,
 
 def _order_rows(graph: WorkGraph, events: tuple[Ints, Any]) -> tuple[Any, Floats]:
     """Rows "start_a - start_b <= right" for neighbouring events and for edges."""
-    from scipy import sparse
-
     task, is_end = events
     first = np.concatenate([task[:-1], graph.before])
     second = np.concatenate([task[1:], graph.succ])
@@ -85,5 +84,4 @@ def _order_rows(graph: WorkGraph, events: tuple[Ints, Any]) -> tuple[Any, Floats
     keep = first != second
     count = int(keep.sum())
     at = np.tile(np.arange(count), 2), np.concatenate([first[keep], second[keep]])
-    sign = np.repeat([1.0, -1.0], count)
-    return sparse.csr_array((sign, at), shape=(count, len(graph))), right[keep]
+    return entries(*at, (count, len(graph)), np.repeat([1.0, -1.0], count)), right[keep]
