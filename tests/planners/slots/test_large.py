@@ -212,3 +212,16 @@ def test_prices_of_many_decades_give_valid_plans() -> None:
         found = solve_slots(graph, rounds=15)
         assert found.plan is None or is_valid(graph, found.plan)
         assert found.bound <= found.cost * (1.0 + 1e-9)
+
+
+def test_a_search_ends_where_every_order_misses_the_deadline(monkeypatch) -> None:
+    """Orders that give no plan count too, three as one: such a search ran for minutes."""
+    tries = count()
+
+    def missed(search: CostSearch, key: object, near: object, reach: int = -1) -> None:
+        assert next(tries) < 3 * 5 * 40, "at most five orders a turn"
+
+    monkeypatch.setattr(CostSearch, "reorder", missed)
+    found = solve_slots(graph_of(40, 3, extension=0.05), rounds=40)
+    assert found.status == "feasible"
+    assert next(tries) > 40

@@ -11,6 +11,7 @@ from benchmarks.slot_graphs import structured_graph
 from downclock.errors import InvalidInput
 from downclock.planners.slots.model import SlotGraph, SlotPlan, levels
 from downclock.planners.slots.plan import plan_least_cost
+from downclock.planners.slots.search import CostSearch
 from downclock.problem.graph import Edges
 from downclock.problem.platform import Platform, ServerSpec
 from downclock.problem.price import Curve, Prices, ZonePrices
@@ -177,3 +178,12 @@ def test_zones_with_the_same_prices_are_one() -> None:
     one, two = (plan_least_cost(each, "cost", rounds=20) for each in (single, split))
     assert verify(split, two.schedule).ok
     assert two.objective == pytest.approx(one.objective)
+
+
+def test_few_tasks_over_hundreds_of_slots_get_multipliers_of_machines() -> None:
+    """93 tasks x 339 slots stood at a quarter above the bound that knows no paths."""
+    units = np.arange(1, 6)
+    chains = Edges(np.arange(92), np.arange(1, 93))
+    price = np.linspace(1.0, 2.0, 339)
+    graph = SlotGraph(np.full(93, 5), chains, 2, price, units, (units / 5) ** 2)
+    assert CostSearch.of(graph).can_relax_capacity

@@ -6,7 +6,7 @@ and runs each task as fast as its slots' remaining budget allows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,51 +21,37 @@ SIGMA = 2.0
 STEPS = 1000
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class BudgetResult:
-    """Best cost found, the total budget that gave it, and the cost at every budget tried.
-
-    ``cost`` is that of the given schedule where no budget does better.
-    """
+class Sweep(NamedTuple):
+    """Best cost found, that of the given schedule where no budget does better; all costs."""
 
     cost: float
-    budget: float
-    budgets: Floats
     costs: Floats
 
 
-def sweep_search(graph: SlotGraph, start: Ints, *, steps: int = STEPS) -> BudgetResult:
+def sweep_search(graph: SlotGraph, start: Ints, *, steps: int = STEPS) -> Sweep:
     """Try ``steps`` equal steps of the budget up to sigma times the cost of S."""
     own, arguments = graph.full_speed_cost(start), _arguments(graph, start)
     budgets = SIGMA * own * np.arange(1, steps + 1) / steps
     costs = np.array([map_by_budget(each, *arguments)[0] for each in budgets / graph.slots])
-    best = int(np.argmin(costs))
-    if not costs[best] < own:
-        return BudgetResult(own, np.nan, budgets, costs)
-    return BudgetResult(float(costs[best]), float(budgets[best]), budgets, costs)
+    return Sweep(min(own, float(costs.min())), costs)
 
 
-def binary_search(graph: SlotGraph, start: Ints) -> BudgetResult:
-    """Halve the budgets between 0 and sigma times the cost of S until they meet.
+def binary_search(graph: SlotGraph, start: Ints) -> float:
+    """Halve the budgets between 0 and sigma times the cost of S until they meet; the best cost.
 
     A middle budget that is feasible and cheaper than the best so far becomes the upper end,
     any other one the lower end (the paper does not print the rule; this is our reading).
     """
-    own = graph.full_speed_cost(start)
-    arguments = _arguments(graph, start)
-    low, high = 0.0, SIGMA * own
-    best, at = own, np.nan
-    tried: list[tuple[float, float]] = []
+    own, arguments = graph.full_speed_cost(start), _arguments(graph, start)
+    low, high, best = 0.0, SIGMA * own, own
     while high - low > 1e-4 * own:
         middle = 0.5 * (low + high)
         cost, _, _ = map_by_budget(middle / graph.slots, *arguments)
-        tried.append((middle, cost))
         if cost < best:
-            best, at, high = cost, middle, middle
+            best, high = cost, middle
         else:
             low = middle
-    budgets, costs = np.array(tried).T
-    return BudgetResult(float(best), at, budgets, costs)
+    return float(best)
 
 
 def _arguments(graph: SlotGraph, start: Ints):  # type: ignore[no-untyped-def]

@@ -108,14 +108,6 @@ class SlotGraph:
         units, power = self.levels_of(curve)
         return np.diff(lower_hull(np.append(0, units), np.append(0.0, power)))
 
-    def running_hull(self, curve: int = 0) -> tuple[Ints, Floats]:
-        """Every number of units between the levels and the convex envelope of power there.
-
-        Off is no level here: this is for tasks that may not pause.
-        """
-        units, power = self.levels_of(curve)
-        return np.arange(units[0], units[-1] + 1), lower_hull(units, power)
-
     def full_speed_cost(self, first: Ints) -> float:
         """Cost of running every task at the highest level from ``first`` (n,), as S does.
 
@@ -250,8 +242,8 @@ def _curve_table(graph: SlotGraph, curve: int, works: Ints, longest: int, envelo
     works = np.minimum(works, longest * units.max() + 1)  # more fits no interval either
     if graph.pause and (envelope or _even(units, power, pause=True)):
         return step_tables(graph.price, graph.unit_steps(curve), works, longest)
-    if envelope:
-        units, power = graph.running_hull(curve)
+    if envelope:  # off is no level of tasks that may not pause
+        units, power = np.arange(units[0], units[-1] + 1), lower_hull(units, power)
     return any_tables(graph.price, units, power, works, longest, graph.pause)
 
 

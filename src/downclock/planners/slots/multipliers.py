@@ -20,6 +20,9 @@ from downclock.units import Bools, Floats, Ints
 NEAR = 4
 """Slots around the best plan that the small cuts of `CapacityMultipliers` see."""
 
+TRIES = 16
+"""How often one step moves the multipliers."""
+
 SETTLED = 1e-7
 """Part of a plan's cost that the bound must still promise to gain."""
 
@@ -70,14 +73,8 @@ class CapacityMultipliers:
         self.bundle = Bundle.of(index)
         self.relaxed = SlotPlan(early, late, 0.0)
 
-    def step(
-        self,
-        plan: SlotPlan,
-        upper: float,
-        tries: int = 16,
-        late: Callable[[], bool] = lambda: False,
-    ) -> None:
-        """Move the multipliers ``tries`` times; only plans cheaper than ``upper`` are of interest.
+    def step(self, plan: SlotPlan, upper: float, late: Callable[[], bool] = lambda: False) -> None:
+        """Move the multipliers; only plans cheaper than ``upper`` are of interest.
 
         It ends where it is ``late``.
         """
@@ -89,7 +86,7 @@ class CapacityMultipliers:
             hope = max(upper - self._value, SETTLED * upper)
             self._pace = hope / max(float(excess @ excess), 1.0)
         few = self._labels.taken(self._near)
-        for _ in range(tries):
+        for _ in range(TRIES):
             if self.settled or self.bound >= upper:
                 self.settled = True
                 return

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from downclock.planners.slots.cost_quantum import CostQuantum
-from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, SlotPlan
+from downclock.planners.slots.model import SlotGraphIndex, SlotPlan
 from downclock.planners.slots.order import machines_of
 from downclock.planners.slots.search import CostSearch
 from downclock.problem.graph import Edges
@@ -104,17 +104,16 @@ class _Neighbourhood:
         own = np.full(len(graph), -1, dtype=np.int64)
         own[tasks] = np.arange(tasks.size)
         within = inside[before] & inside[after]
-        small = SlotGraph(
-            np.where(inside, graph.work, graph.units[graph.curve, -1] * (last - first + 1))[tasks],
-            Edges(own[before[within]], own[after[within]]),
-            min(MACHINES, graph.machines),  # idle ones make up for what is not busy
-            graph.price[begin:end],
-            graph.units,
-            graph.power,
-            graph.pause,
-            np.maximum(release, begin)[tasks] - begin,
-            np.minimum(due, end - 1)[tasks] - begin,
-            graph.curve[tasks],
+        pinned = graph.units[graph.curve, -1] * (last - first + 1)
+        small = replace(
+            graph,
+            work=np.where(inside, graph.work, pinned)[tasks],
+            edges=Edges(own[before[within]], own[after[within]]),
+            machines=min(MACHINES, graph.machines),  # idle ones make up for what is not busy
+            price=graph.price[begin:end],
+            release=np.maximum(release, begin)[tasks] - begin,
+            due=np.minimum(due, end - 1)[tasks] - begin,
+            curve=graph.curve[tasks],
         )
         table = _table_of_part(index.table, begin, end)
         row = np.where(free, index.row[tasks], table.shape[0] - 1)

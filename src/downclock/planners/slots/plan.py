@@ -8,7 +8,7 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.planners.offline_solver import refusal
-from downclock.planners.result import Result, status_of
+from downclock.planners.result import Result, status_of, without_rounding
 from downclock.planners.slots.mixed_cut import MixedMachines
 from downclock.planners.slots.mixed_search import solve_mixed
 from downclock.planners.slots.question import (
@@ -91,7 +91,7 @@ def plan_least_cost(
     easier, bound = as_slot_question(problem, objective, relaxed=True).graph, found.bound
     if not np.array_equal(easier.units, question.graph.units):
         bound = solve_slots(easier, seconds=0.5 * seconds, rounds=rounds, seed=seed).bound
-    unit, bound = objective.unit(problem.prices.currency), min(bound, cost)
+    unit, bound = objective.unit(problem.prices.currency), without_rounding(bound, cost)
     return Result(schedule, cost, bound, status_of(cost, bound), method, unit)
 
 
@@ -113,7 +113,7 @@ def _plan_mixed(
     points = [questions[c].points[questions[c].graph.curve[i]] for i, c in enumerate(group)]
     name = f"{NAME}:objective={objective}"
     schedule = written(problem, questions[0].task, found.machine, plan, every, points, name)
-    bound = min(_mixed(problem, objective, relaxed=True)[1].bound(), cost)
+    bound = without_rounding(_mixed(problem, objective, relaxed=True)[1].bound(), cost)
     method = f"least {objective} on unequal machines, {found.rounds} orders"
     unit = objective.unit(problem.prices.currency)
     return Result(schedule, cost, bound, status_of(cost, bound), method, unit)
@@ -145,7 +145,7 @@ def value_bound(problem: Problem, objective: Objective, done: Bools) -> float | 
     return problem.once(("slots bound", objective), lambda: least_cost_bound(problem, objective))
 
 
-def least_cost_bound(problem: Problem, objective: Objective, *, rounds: int = ROUNDS) -> float:
+def least_cost_bound(problem: Problem, objective: Objective) -> float:
     """Value at actual prices, negative ones as 0, below which no schedule of all tasks costs.
 
     Raises:
@@ -154,4 +154,4 @@ def least_cost_bound(problem: Problem, objective: Objective, *, rounds: int = RO
     if len(classes(problem)[0]) > 1:
         return _mixed(problem, objective, actual=True, relaxed=True)[1].bound()
     question = as_slot_question(problem, objective, actual=True, relaxed=True)
-    return solve_slots(question.graph, rounds=rounds).bound
+    return solve_slots(question.graph).bound

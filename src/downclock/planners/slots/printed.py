@@ -11,14 +11,15 @@ levels x slots binaries.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeAlias
+from math import prod
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from downclock.planners.highs import Rows, solve_integer
 from downclock.planners.result import Status
 from downclock.planners.slots.model import SlotGraph
-from downclock.units import Floats, Ints
+from downclock.units import Bools, Floats, Ints
 
 Reading: TypeAlias = Literal["printed", "corrected"] | frozenset[str]
 """All places as printed, none, or those named (keys of `FLAWS`)."""
@@ -59,14 +60,14 @@ class ProgramRun:
 
     status: Status
     cost: float
-    running: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
-    holding: np.ndarray[tuple[int, int], np.dtype[np.bool_]]
+    running: Bools
+    holding: Bools
     rows: int
 
     def broken_edges(self, graph: SlotGraph) -> int:
         """Count edges whose successor runs before or beside its predecessor."""
         broken = 0
-        for i, j in zip(graph.edges.before, graph.edges.after, strict=True):
+        for i, j in graph.edges:
             ends = np.flatnonzero(self.running[i])
             starts = np.flatnonzero(self.running[j])
             broken += bool(ends.size and starts.size and starts[0] <= ends[-1])
@@ -78,40 +79,28 @@ class ProgramRun:
         return sum(bool(at.size and at[-1] - at[0] + 1 > at.size) for at in held)
 
 
-@dataclass(frozen=True, slots=True)
-class _Names:
+class _Names(NamedTuple):
     """Positions of x[i, j, k, l], z[i, j], y[i, l] and Y[i, l] among the variables."""
 
-    n: int
-    machines: int
-    levels: int
-    slots: int
+    x: Ints
+    z: Ints
+    start: Ints
+    stop: Ints
 
-    def x(self, i: int) -> Ints:
-        """All of one task, shape (machines, levels, slots)."""
-        each = self.machines * self.levels * self.slots
-        return np.arange(i * each, (i + 1) * each).reshape(self.machines, self.levels, self.slots)
-
-    @property
-    def _after_x(self) -> int:
-        return self.n * self.machines * self.levels * self.slots
-
-    def z(self, i: int) -> Ints:
-        """Machine of a task (machines,)."""
-        return self._after_x + i * self.machines + np.arange(self.machines)
-
-    def y(self, i: int) -> Ints:
-        """Start of a task (slots,)."""
-        return self._after_x + self.n * self.machines + i * self.slots + np.arange(self.slots)
-
-    def stop(self, i: int) -> Ints:
-        """Stop of a task (slots,), the paper's capital Y."""
-        return self.y(self.n + i)
+    @classmethod
+    def of(cls, graph: SlotGraph) -> _Names:
+        """Number all variables; levels include off."""
+        n, machines, slots = len(graph), graph.machines, graph.slots
+        x = (n, machines, graph.units[0].size + 1, slots)
+        shapes = (x, (n, machines), (n, slots), (n, slots))
+        ends = np.cumsum([prod(shape) for shape in shapes]).tolist()
+        every = np.split(np.arange(ends[-1]), ends[:-1])
+        return cls(*(each.reshape(shape) for each, shape in zip(every, shapes, strict=True)))
 
     @property
     def size(self) -> int:
         """Number of variables."""
-        return self._after_x + self.n * (self.machines + 2 * self.slots)
+        return sum(each.size for each in self)
 
 
 def solve_program(graph: SlotGraph, reading: Reading, *, seconds: float = 60.0) -> ProgramRun:
@@ -123,12 +112,10 @@ def solve_program(graph: SlotGraph, reading: Reading, *, seconds: float = 60.0) 
 
     if LAST in _places(reading):
         graph = _one_more_slot(graph)
-    names = _Names(len(graph), graph.machines, graph.units[0].size + 1, graph.slots)
+    names = _Names.of(graph)
     rows = _rows(graph, names, _places(reading))
     cost = np.zeros(names.size)
-    power = np.concatenate([[0.0], graph.power[0]])
-    for i in range(len(graph)):
-        cost[names.x(i)] = power[None, :, None] * graph.price[None, None, :]
+    cost[names.x] = np.multiply.outer(np.append(0.0, graph.power[0]), graph.price)
     answer = solve_integer(
         cost,
         integrality=np.ones(names.size, dtype=np.int64),
@@ -136,18 +123,16 @@ def solve_program(graph: SlotGraph, reading: Reading, *, seconds: float = 60.0) 
         constraints=rows.constraint(names.size),
         options={"time_limit": seconds, "mip_rel_gap": 0.0},
     )
-    return _run(graph, names, answer, cost, len(rows))
+    return _run(names, answer, cost, len(rows))
 
 
-def _run(graph: SlotGraph, names: _Names, answer: Any, cost: Floats, rows: int) -> ProgramRun:
-    shape = (len(graph), graph.slots)
-    running, holding = np.zeros(shape, dtype=bool), np.zeros(shape, dtype=bool)
+def _run(names: _Names, answer: Any, cost: Floats, rows: int) -> ProgramRun:
     if answer.x is None:
         status: Status = "infeasible" if answer.status == 2 else "feasible"
-        return ProgramRun(status, np.nan, running, holding, rows)
-    for i in range(len(graph)):
-        chosen = answer.x[names.x(i)] > 0.5
-        holding[i], running[i] = chosen.any(axis=(0, 1)), chosen[:, 1:].any(axis=(0, 1))
+        nowhere = np.zeros(names.start.shape, dtype=bool)
+        return ProgramRun(status, np.nan, nowhere, nowhere, rows)
+    chosen = answer.x[names.x] > 0.5
+    running, holding = (np.any(each, axis=(1, 2)) for each in (chosen[:, :, 1:], chosen))
     status = "optimal" if answer.status == 0 else "feasible"
     return ProgramRun(status, float(cost @ np.round(answer.x)), running, holding, rows)
 
@@ -164,28 +149,27 @@ def _rows(graph: SlotGraph, names: _Names, places: frozenset[str]) -> Rows:
     for i in range(len(graph)):
         _task_rows(rows, graph, names, i, places)
         _time_rows(rows, names, i, places)
-    for j in range(names.machines):
-        for t in range(names.slots):  # (3)
-            every = np.concatenate([names.x(i)[j, :, t] for i in range(names.n)])
-            rows.add(-np.inf, 1.0, (every, 1.0))
-    slot = np.arange(names.slots, dtype=np.float64)
-    for i, j in zip(graph.edges.before.tolist(), graph.edges.after.tolist(), strict=True):
-        rows.add(1.0, np.inf, (names.y(j), slot), (names.stop(i), -slot))  # (12)
+    for j in range(graph.machines):
+        for t in range(graph.slots):  # (3)
+            rows.add(-np.inf, 1.0, (names.x[:, j, :, t], 1.0))
+    slot = np.arange(graph.slots, dtype=np.float64)
+    for i, j in graph.edges:
+        rows.add(1.0, np.inf, (names.start[j], slot), (names.stop[i], -slot))  # (12)
     return rows
 
 
 def _task_rows(rows: Rows, graph: SlotGraph, names: _Names, i: int, places: frozenset[str]) -> None:
     """Rows (1), (2), (4) and (5): one level a slot, enough work, one machine."""
-    x, z = names.x(i), names.z(i)
+    x, z = names.x[i], names.z[i]
     units = np.concatenate([[0], graph.units[0]]).astype(np.float64)
-    most = float(names.slots)
-    for j in range(names.machines):
-        for t in range(names.slots):
+    most = float(graph.slots)
+    for j in range(graph.machines):
+        for t in range(graph.slots):
             rows.add(-np.inf, 1.0, (x[j, :, t], 1.0))
         if "(4)" not in places:
             rows.add(-np.inf, 0.0, (x[j], 1.0), (z[j : j + 1], -most))
             continue
-        for other in range(names.machines):
+        for other in range(graph.machines):
             if other != j:
                 rows.add(-np.inf, most, (x[other], 1.0), (z[j : j + 1], most))
     rows.add(float(graph.work[i]), np.inf, (x, np.broadcast_to(units[None, :, None], x.shape)))
@@ -197,9 +181,9 @@ def _time_rows(rows: Rows, names: _Names, i: int, places: frozenset[str]) -> Non
 
     Row (11) is the same in every reading: what it fails to say, (7) and (9) say once corrected.
     """
-    x, y, stop = names.x(i), names.y(i), names.stop(i)
+    x, y, stop = names.x[i], names.start[i], names.stop[i]
     at_start, at_stop = int("(7)" not in places), int("(9)" not in places)
-    slots = names.slots
+    slots = y.size
     slot = np.arange(slots, dtype=np.float64)
     rows.add(1.0, 1.0, (y, 1.0))
     rows.add(1.0, 1.0, (stop, 1.0))

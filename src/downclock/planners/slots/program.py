@@ -134,7 +134,7 @@ def _rows(graph: SlotGraph, columns: Columns, started: _Steps, ended: _Steps) ->
         rows.add(1.0, 1.0, (mine, 1.0))
         _steps(rows, mine, columns.first[mine], started, i)
         _steps(rows, mine, columns.last[mine], ended, i)
-    for i, j in zip(graph.edges.before.tolist(), graph.edges.after.tolist(), strict=True):
+    for i, j in graph.edges:
         for t in range(int(started.low[j]), int(started.high[j]) + 1):
             _difference(rows, [(started.at(j, t), 1.0), (ended.at(i, t - 1), -1.0)], 0.0)
     for t in range(graph.slots):

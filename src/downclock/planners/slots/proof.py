@@ -15,12 +15,7 @@ from downclock.planners.slots.fluid import SAFE
 from downclock.planners.slots.kernels.fixing import fix_intervals
 from downclock.planners.slots.model import SlotGraphIndex, SlotPlan
 from downclock.planners.slots.multipliers import CapacityMultipliers
-from downclock.planners.slots.program import (
-    ANY_NODES,
-    Columns,
-    ProgramAnswer,
-    solve_intervals,
-)
+from downclock.planners.slots.program import ANY_NODES, Columns, ProgramAnswer, solve_intervals
 from downclock.units import Floats, Ints
 
 FIRST = 3e-5

@@ -137,7 +137,8 @@ def _class_objection(problem: Problem) -> str | None:
         (kind.clock == "free", "needs clocks that may change while a task runs"),
         (kind.interrupt in ("none", "pause"), "needs interrupt 'none' or 'pause'"),
         (bool(single), "needs tasks of one processor with a deadline"),
-        (1 <= slots <= MOST_SLOTS, f"needs 1 to {MOST_SLOTS:,} slots up to the last deadline"),
+        (slots >= 1, "cannot end a task in time: no slot ends by the last deadline"),
+        (slots <= MOST_SLOTS, f"needs at most {MOST_SLOTS:,} slots up to the last deadline"),
         (
             bool(np.all(problem.runnable()[tasks.scale > 0.0, 0])),
             "needs a profile of every task",
@@ -182,89 +183,73 @@ def _question(
         raise InvalidInput(reason, item=f"problem '{problem.name}'")
     platform, slot_s = problem.platform, float(problem.platform.slot_s or 1.0)
     real = np.flatnonzero(problem.tasks.scale > 0.0)
-    curves = _PowerCurves.of(problem, real, slot_s, up=relaxed)
+    curve, work, share, (units, power_w, points) = _power_curves(problem, real, slot_s, up=relaxed)
     release, due = _windows(problem, slot_s)
     edges_s = slot_s * np.arange(int(due[real].max()) + 2, dtype=np.float64)
     name = platform.zones[int(platform.zone[0])]
     zone = problem.prices.of(name)
     graph = SlotGraph(
-        curves.work,
+        work,
         _between(problem, real),
         platform.processor_count,
         objective.per_kwh(zone, edges_s, actual=actual, name=name) * slot_s / J_PER_KWH,
-        curves.units,
-        curves.power_w,
+        units,
+        power_w,
         platform.kinds[0].interrupt == "pause",
         release[real],
         due[real],
-        curves.curve,
+        curve,
     )
-    return SlottedQuestion(graph, real, curves.points, curves.share)
+    return SlottedQuestion(graph, real, points, share)
 
 
 def _windows(problem: Problem, slot_s: float) -> tuple[Ints, Ints]:
     """First and last slot of each task (n,); milestones hand theirs on to what they tie."""
-    tasks, edges = problem.tasks, problem.edges
+    tasks = problem.tasks
     release = np.ceil(tasks.arrival_s / slot_s - TOLERANCE).astype(np.int64)
     due = np.floor(tasks.deadline_s / slot_s + TOLERANCE).astype(np.int64) - 1
     if np.all(tasks.scale > 0.0):
         return release, due
-    rank = np.argsort(edges.order(len(tasks)))
-    by_rank = np.argsort(rank[edges.before], kind="stable")
-    for i, j in zip(edges.before[by_rank], edges.after[by_rank], strict=True):
+    along = list(problem.edges.in_order(len(tasks)))
+    for i, j in along:
         if tasks.scale[i] == 0.0:
             release[j] = max(release[j], release[i])
-    for i, j in zip(edges.before[by_rank[::-1]], edges.after[by_rank[::-1]], strict=True):
+    for i, j in reversed(along):
         if tasks.scale[j] == 0.0:
             due[i] = min(due[i], due[j])
     return release, due
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _PowerCurves:
-    """How quick and how hungry the levels are for each application; see `SlotGraph`.
+def _power_curves(
+    problem: Problem, real: Ints, slot_s: float, *, up: bool
+) -> tuple[Ints, Ints, Floats, tuple[Ints, Floats, Floats]]:
+    """Return how quick and how hungry levels are for the applications of some tasks (n,).
 
-    Curves of fewer levels than ``k`` repeat their highest.
-
-    Attributes:
-        curve, work, share: curve and work of each task (n,), and the part of it that a slot at
-            each level really does (n, k).
-        units, power_w, points: levels of each curve (curves, k), and their points (curves, k, 3).
+    Curve and work of each task (n,) and the part of it that a slot at each level really does
+    (n, k); then units and power of each curve (curves, k) and its points (curves, k, 3). Curves of
+    fewer levels than ``k`` repeat their highest.
     """
-
-    curve: Ints
-    work: Ints
-    share: Floats
-    units: Ints
-    power_w: Floats
-    points: Floats
-
-    @classmethod
-    def of(cls, problem: Problem, real: Ints, slot_s: float, *, up: bool) -> _PowerCurves:
-        """Ask the profiles of the applications of some tasks."""
-        scale = problem.tasks.scale[real]
-        _, sample, curve = np.unique(
-            problem.tasks.application[real], return_index=True, return_inverse=True
-        )
-        points, time_s, power_w = _levels(problem, real[sample])
-        time_s /= scale[sample, None]
-        full = scale * time_s.min(axis=1)[curve] / slot_s
-        finest = _finest(problem.tasks.deadline_s / slot_s, np.column_stack([curve, full]))
-        rows, work = [], np.empty(real.size, dtype=np.int64)
-        for c, each_s in enumerate(time_s):
-            units, per_slot = whole_units(each_s.min() / each_s, up=up, finest=finest)
-            kept = undominated(units, power_w[c])
-            rows.append((units[kept], power_w[c, kept], points[kept], slot_s / each_s[kept]))
-            work[curve == c] = np.ceil(full[curve == c] * per_slot - 1e-6)
-        most = max(row[0].size for row in rows)
-        last = [np.minimum(np.arange(most), row[0].size - 1) for row in rows]
-        units, power_w, points, speed = (
-            np.array([row[part][at] for row, at in zip(rows, last, strict=True)])
-            for part in range(4)
-        )
-        return cls(
-            curve, np.maximum(work, 1), speed[curve] / scale[:, None], units, power_w, points
-        )
+    scale = problem.tasks.scale[real]
+    _, sample, curve = np.unique(
+        problem.tasks.application[real], return_index=True, return_inverse=True
+    )
+    points, time_s, power_w = _levels(problem, real[sample])
+    time_s /= scale[sample, None]
+    full = scale * time_s.min(axis=1)[curve] / slot_s
+    finest = _finest(problem.tasks.deadline_s / slot_s, np.column_stack([curve, full]))
+    rows, work = [], np.empty(real.size, dtype=np.int64)
+    for c, each_s in enumerate(time_s):
+        units, per_slot = whole_units(each_s.min() / each_s, up=up, finest=finest)
+        kept = undominated(units, power_w[c])
+        rows.append((units[kept], power_w[c, kept], points[kept], slot_s / each_s[kept]))
+        work[curve == c] = np.ceil(full[curve == c] * per_slot - 1e-6)
+    most = max(row[0].size for row in rows)
+    last = [np.minimum(np.arange(most), row[0].size - 1) for row in rows]
+    units, power_w, points, speed = (
+        np.array([row[part][at] for row, at in zip(rows, last, strict=True)]) for part in range(4)
+    )
+    share = speed[curve] / scale[:, None]
+    return curve, np.maximum(work, 1), share, (units, power_w, points)
 
 
 def _finest(due: Floats, full: Floats) -> int:
@@ -322,12 +307,8 @@ def _between(problem: Problem, real: Ints) -> Edges:
     place = np.full(n, -1)
     place[real] = np.arange(real.size)
     before: list[set[int]] = [set() for _ in range(n)]
-    preds: list[list[int]] = [[] for _ in range(n)]
-    for i, j in zip(problem.edges.before.tolist(), problem.edges.after.tolist(), strict=True):
-        preds[j].append(i)
-    for j in problem.edges.order(n).tolist():
-        for i in preds[j]:
-            before[j] |= {i} if place[i] >= 0 else before[i]
+    for i, j in problem.edges.in_order(n):
+        before[j] |= {i} if place[i] >= 0 else before[i]
     rows = [(place[i], place[j]) for j in real.tolist() for i in sorted(before[j])]
     columns = np.array(rows, dtype=np.int64).reshape(-1, 2)
     return Edges(columns[:, 0], columns[:, 1])
@@ -373,20 +354,10 @@ def written(
     done = np.bincount(task, weights=share, minlength=tasks.size)
     final = np.append(task[1:] != task[:-1], True)
     share[final] -= done[task[final]] - 1.0
-    segments = Segments.of(
-        rows_task,
-        processor,
-        np.asarray(start * slot_s, dtype=np.float64),
-        np.asarray(end * slot_s, dtype=np.float64),
-        points,
-        share=share,
-    )
-    return Schedule(
-        segments,
-        _spans(problem, segments),
-        Outcomes.all_done(len(problem.tasks)),
-        policy,
-    )
+    start_s, end_s = (slot.astype(np.float64) * slot_s for slot in (start, end))
+    segments = Segments.of(rows_task, processor, start_s, end_s, points, share)
+    outcomes = Outcomes.all_done(len(problem.tasks))
+    return Schedule(segments, _spans(problem, segments), outcomes, policy)
 
 
 def _runs(level: Ints) -> list[tuple[int, int, int]]:

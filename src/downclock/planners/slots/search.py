@@ -34,17 +34,15 @@ from downclock.planners.slots.start import (
 )
 from downclock.units import Floats, Ints
 
-Progress = Callable[[float, float, float], None]
-"""Called with (seconds, cost, bound) whenever one of the two improves."""
-
 SMALL = 100
 """Up to this many tasks cuts see every slot; above, a window around the present plan."""
 
 MIDDLE = 3000
 """Above this many tasks the window is one stride to each side: more cuts, each much smaller."""
 
-LARGEST_CUT = 5_000_000
-"""Tasks times slots squared up to which the machine limit is relaxed with all slots as labels."""
+LARGEST_CUT, LARGEST_SMALL_CUT = 5_000_000, 15_000_000
+"""Tasks times slots squared up to which the machine limit is relaxed with all slots as labels; and
+where tasks are few."""
 
 NEAR = 8
 """Slots on each side of a plan that a disturbed order may use at first."""
@@ -70,7 +68,6 @@ class CostSearch:
     quantum: CostQuantum
     bound: float
     random: np.random.Generator
-    progress: Progress | None = None
     clock: Callable[[], float] = time.perf_counter
     limit_s: float = np.inf
     best: SlotPlan | None = None
@@ -92,7 +89,6 @@ class CostSearch:
         graph: SlotGraph,
         *,
         seed: int = 0,
-        progress: Progress | None = None,
         clock: Callable[[], float] = time.perf_counter,
         limit_s: float = np.inf,
     ) -> CostSearch:
@@ -104,7 +100,7 @@ class CostSearch:
         separable = SeparableBound.of(index, fluid)
         bound = quantum.least_from(max(separable.bound, fluid_bound(graph, fluid)))
         random = np.random.default_rng(seed)
-        search = cls(index, quantum, bound, random, progress, clock, limit_s)
+        search = cls(index, quantum, bound, random, clock, limit_s)
         search.begun, search.fluid, search.separable = begun, fluid, separable
         return search
 
@@ -208,16 +204,13 @@ class CostSearch:
         if self.best is None or plan.cost < self.best.cost:
             self.first_s = min(self.first_s, self.elapsed_s)
             self.best = plan
-            self._report()
 
     def raise_bound(self, bound: float) -> None:
         """Remember a better lower bound."""
         bound = self.quantum.least_from(bound)
         if self.best is not None:
             bound = min(bound, self.best.cost)
-        if bound > self.bound:
-            self.bound = bound
-            self._report()
+        self.bound = max(self.bound, bound)
 
     def multiplier_step(self, end_s: float | None = None) -> None:
         """Move the machine multipliers some steps, until ``end_s`` at most."""
@@ -292,7 +285,8 @@ class CostSearch:
     @property
     def can_relax_capacity(self) -> bool:
         """Cuts over all slots are small enough for multipliers."""
-        return len(self.graph) * self.graph.slots**2 <= LARGEST_CUT
+        most = LARGEST_SMALL_CUT if self.small else LARGEST_CUT
+        return len(self.graph) * self.graph.slots**2 <= most
 
     @property
     def turns_per_multiplier_step(self) -> int:
@@ -344,10 +338,6 @@ class CostSearch:
         """Order tasks by the first slot or the middle of their interval, at random."""
         by_first = self.random.random() < 0.5
         return np.asarray(1.0 * plan.first if by_first else 0.5 * (plan.first + plan.last))
-
-    def _report(self) -> None:
-        if self.progress is not None and self.best is not None:
-            self.progress(self.elapsed_s, self.best.cost, self.bound)
 
 
 def _longest(index: SlotGraphIndex) -> int:

@@ -11,7 +11,7 @@ import numpy as np
 from downclock.planners.result import Status
 from downclock.planners.slots.model import SlotGraph, SlotPlan
 from downclock.planners.slots.neighbourhoods import improve_neighbourhood
-from downclock.planners.slots.search import FEW_COLUMNS, FEW_NODES, CostSearch, Progress
+from downclock.planners.slots.search import FEW_COLUMNS, FEW_NODES, CostSearch
 from downclock.units import Ints
 
 ROUNDS = 400
@@ -25,6 +25,9 @@ UNTIL_PROOF, UNTIL_STAGES = 0.25, 0.5
 
 PROOF_S = 20.0
 """Seconds after which HiGHS is not waited for: most answers take tenths, some take minutes."""
+
+VAIN = 3
+"""So many times the rounds are tried where most orders miss the deadline and do not count."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,19 +49,6 @@ class SlotResult:
     first_s: float
     rounds: int
 
-    @classmethod
-    def of(cls, search: CostSearch) -> SlotResult:
-        """What a search knows now."""
-        status: Status = "infeasible" if search.best is None else "feasible"
-        return cls(
-            search.best,
-            search.bound,
-            "optimal" if search.closed else status,
-            search.elapsed_s,
-            search.first_s,
-            search.rounds,
-        )
-
     @property
     def cost(self) -> float:
         """Cost of the plan; infinite where there is none."""
@@ -78,7 +68,6 @@ def solve_slots(
     rounds: int = ROUNDS,
     seed: int = 0,
     start: Ints | None = None,
-    progress: Progress | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> SlotResult:
     """Search until the gap is closed, the time is over or enough orders were tried.
@@ -92,21 +81,23 @@ def solve_slots(
             longer than `PROOF_S`.
         seed: of the disturbances.
         start: first slots (n,) of a schedule at full speed, where one is known.
-        progress: called with (seconds, cost, bound) at every improvement.
         clock: what seconds are measured with; `time.process_time` on a busy computer.
     """
-    search = CostSearch.of(graph, seed=seed, progress=progress, clock=clock, limit_s=seconds)
+    search = CostSearch.of(graph, seed=seed, clock=clock, limit_s=seconds)
     if search.open(start):
         _search_on(search, rounds)
         if proof_s > 0.0 and not search.closed and search.can_relax_capacity:
             search.prove(proof_s)
-    return SlotResult.of(search)
+    status: Status = "infeasible" if search.best is None else "feasible"
+    status = "optimal" if search.closed else status
+    known = search.best, search.bound, status
+    return SlotResult(*known, search.elapsed_s, search.first_s, search.rounds)
 
 
 def _search_on(search: CostSearch, rounds: int) -> None:
     """Improve plan and bound until they meet, the time is over or enough orders were tried."""
     present, turn = search.best, 0
-    while not search.closed and not search.late and search.rounds < rounds:
+    while not search.closed and not search.late and max(search.rounds, turn / VAIN) < rounds:
         present = search.best if turn % 80 == 0 else present
         assert present is not None
         if turn % (1 + search.turns_per_multiplier_step) == 0 and search.can_relax_capacity:
@@ -117,7 +108,7 @@ def _search_on(search: CostSearch, rounds: int) -> None:
         else:
             present = search.disturb(present)
         turn += 1
-        spent = search.spent(rounds)
+        spent = max(search.spent(rounds), turn / VAIN / rounds)
         if spent > UNTIL_PROOF and search.worth_a_proof:
             left = 0.7 * (search.limit_s - search.elapsed_s)
             search.prove(min(left, PROOF_S), FEW_NODES, FEW_COLUMNS)

@@ -36,9 +36,8 @@ def capacity_windows(index: SlotGraphIndex) -> tuple[Ints, Ints]:
 
 def _ancestors(index: SlotGraphIndex) -> Bools:
     """Return (n, n): whether task j must end before task i starts."""
-    n = len(index.graph)
-    word, bit = np.divmod(np.arange(n), 64)
-    return np.asarray((index.bits[:, word] >> bit.astype(np.uint64)) & np.uint64(1), dtype=bool)
+    bits = index.bits.view(np.uint8)
+    return np.unpackbits(bits, axis=1, bitorder="little", count=len(index.graph)).astype(bool)
 
 
 def _earliest(order: Ints, ancestor: Bools, length: Ints, release: Ints, machines: int) -> Ints:
