@@ -278,7 +278,7 @@ def played_through_bytes(problem: Problem, spec: str) -> Schedule:
         coming_s = tell_s[told[known]] if known < told.size else np.inf
         now_s = min(coming_s, world.next_s(scheduler), scheduler.next_s)
         if now_s == np.inf:
-            return schedule_of(problem, told, scheduler.ended(), made.name)
+            return schedule_of(problem, told, scheduler.book.ended(), made.name)
         happened = world.happens(scheduler.book, now_s)
         if coming_s == now_s:
             upto = int(np.searchsorted(tell_s[told], now_s, side="right"))

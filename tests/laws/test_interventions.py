@@ -59,7 +59,7 @@ def disturbed(problem: Problem, spec: str, seed: int) -> None:
         pytest.fail(f"{spec}: it goes on for ever")
     tasks = replace(problem.tasks, deadline_s=deadline_s[np.argsort(told)])
     asked = replace(problem, tasks=tasks)
-    schedule = schedule_of(asked, told, scheduler.ended(), spec)
+    schedule = schedule_of(asked, told, scheduler.book.ended(), spec)
     assert np.all(np.isin(schedule.outcomes.status, (DONE, REJECTED, FAILED)))
     verdict = verify(asked, schedule)
     assert verdict.ok, f"{spec}, {seed}: {verdict}"

@@ -31,7 +31,7 @@ from downclock.engine.keeping import Keeping
 from downclock.engine.policy import Policy, foresees
 from downclock.errors import InvalidInput, suggestion
 from downclock.planners.cluster.policy import ClusterPolicy
-from downclock.planners.known import KnownPolicy, best_known, usual_effort
+from downclock.planners.known import KnownPolicy, best_known
 from downclock.planners.lists.lengths import LeastEnergy, Lengths, OneClock
 from downclock.planners.lists.order import Order
 from downclock.planners.lists.policy import Fit, ListPolicy
@@ -346,10 +346,10 @@ def default_policy(
         specs = []
     specs += ["graph", *([] if objective == "energy" else ["least-cost"])]
     specs += [] if by else ["least-cost:objective=energy", "replan"]
-    able = (spec for spec in specs if _able(problem, policy(_told(spec, by, seed)), known))
+    able = (spec for spec in specs if _able(problem, policy(with_choices(spec, by, seed)), known))
     slotted = known and problem.platform.slot_s is not None
     last = "least-cost" if slotted else DEFAULT  # who refuses says who else can
-    return policy(_told(next(able, last), by, seed, effort))
+    return policy(with_choices(next(able, last), by, seed, effort))
 
 
 def _able(problem: Problem, candidate: Policy, known: bool) -> bool:
@@ -367,6 +367,8 @@ def _best_known(
     progress: Progress | None,
 ) -> Policy | None:
     """The best of all that apply to a cluster, or a search that betters it."""
+    from downclock.planners.cluster.known.solve import usual_effort
+
     count = len(problem.tasks)
     left = {"known", "least-cost", *(() if objective else ("thrifty",))}
     left |= set() if len(problem.edges) else {"graph"}
@@ -374,13 +376,15 @@ def _best_known(
     names = [name for name in CATALOG if name not in left and (count <= MANY or name in QUICK)]
     tried = [*names, *([] if effort is None else [f"late:effort={effort:g}"])]
     spent = effort if effort is not None else usual_effort(count) if count <= SEARCHED else 0.0
-    known = policy(_told("known", objective, seed, effort))
+    known = policy(with_choices("known", objective, seed, effort))
     search = replace(cast(KnownPolicy, known), effort=spent)
-    made = [policy(_told(spec, objective, seed)) for spec in tried]
+    made = [policy(with_choices(spec, objective, seed)) for spec in tried]
     return best_known(problem, made, search, progress)
 
 
-def _told(spec: str, objective: str | None, seed: int | None, effort: float | None = None) -> str:
+def with_choices(
+    spec: str, objective: str | None, seed: int | None, effort: float | None = None
+) -> str:
     """The spec with an objective and a seed, where its policy has such, and an effort."""
     told = with_seed(spec if objective is None else with_objective(spec, objective), seed)
     return told if effort is None else with_parameter(told, "effort", f"{effort:g}")

@@ -43,12 +43,18 @@ class Rows:
     def constraint(self, width: int) -> Any:
         """Return the rows over so many variables, as SciPy takes them."""
         from scipy.optimize import LinearConstraint
-        from scipy.sparse import csr_array
 
         columns, values = (np.concatenate(part) for part in zip(*self._entries, strict=True))
         at = np.repeat(np.arange(len(self)), [column.size for column, _ in self._entries])
-        matrix = csr_array((values, (at, columns)), shape=(len(self), width))
+        matrix = entries(at, columns, (len(self), width), values)
         return LinearConstraint(matrix, np.array(self._low), np.array(self._high))
+
+
+def entries(row: Ints, column: Ints, shape: tuple[int, int], value: Floats | float = 1.0) -> Any:
+    """Return a sparse matrix with these entries; those of one place are added up."""
+    from scipy.sparse import csr_array
+
+    return csr_array((np.broadcast_to(value, row.shape), (row, column)), shape=shape)
 
 
 def solve_integer(*args: Any, **options: Any) -> Any:

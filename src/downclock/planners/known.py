@@ -14,13 +14,6 @@ from downclock.problem.problem import Problem
 from downclock.schedule.schedule import Schedule
 
 
-def usual_effort(jobs: int) -> float:
-    """The effort to search with where none is given."""
-    from downclock.planners.cluster.known import solve
-
-    return solve.usual_effort(jobs)
-
-
 @dataclass(frozen=True, slots=True)
 class KnownPolicy:
     """Plan clusters with all arrivals in view; so it is a tuner, no policy.
@@ -70,12 +63,14 @@ def best_known(
 ) -> Policy | None:
     """The best of some policies, or a search that betters it; None: none can plan the problem.
 
-    It searches from the best plan on, and from nothing: either may end in another valley.
+    It searches from the best plan on, and from nothing: either may end in another valley. Each has
+    draws of its own, as they begin alike where a plan made job by job is better than all policies'.
     """
     best = best_of(problem, policies, search.objective, progress)
     if search.effort <= 0.0 or search.objection(problem) is not None:
         return best
-    searches = [search] if best is None else [replace(search, begin=(best,)), search]
+    other = [] if best is None else [replace(search, begin=(best,), seed=search.seed + 1)]
+    searches = [*other, search]
     for each in searches:
         planned(problem, cast(Policy, each), progress)
     found = best_of(problem, [cast(Policy, each) for each in searches], search.objective)

@@ -8,7 +8,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from downclock.engine.decisions import Decisions, Switches, no_segments, woken
+from downclock.engine.decisions import Decisions, no_segments, woken
 from downclock.engine.facts import ARRIVED, LOST, SERVER_UP, Facts
 from downclock.engine.keeping import begun_again
 from downclock.engine.outcome import switches_of
@@ -112,7 +112,7 @@ class OfflinePolicy(CarriesOut):
             place=placed,
             rejected=left,
             reason=outcomes.reason[left],
-            power=Switches(*switches_of(view.platform, schedule.spans)),
+            power=switches_of(view.platform, schedule.spans),
         )
 
 
@@ -164,8 +164,7 @@ class CarriedOut(CarriesOut):
         decided = recovered(state, view, facts)
         if not state.task.size:
             state = State(planned.task, planned.processor)
-            switches = switches_of(view.platform, self.schedule.spans)
-            decided = replace(decided, power=Switches(*switches))
+            decided = replace(decided, power=switches_of(view.platform, self.schedule.spans))
         place = joined([taken(planned, np.isin(planned.task, arrived)), decided.place])
         return state, replace(decided, place=place, rejected=left, reason=outcomes.reason[left])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TypeAlias, TypeVar
@@ -39,12 +39,19 @@ def best_of(
     able = [each for each in policies if each.objection(problem) is None]
     if len(able) < 2:
         return able[0] if able else None
-    costs = []
-    for k, each in enumerate(able):
-        if progress is not None:
-            progress(f"planning by {each.name}", k, len(able))
-        costs.append(lost_and_cost(seen, planned(problem, each)[0], objective))
+    costs = [
+        lost_and_cost(seen, planned(problem, each)[0], objective)
+        for each in counted(able, progress)
+    ]
     return able[costs.index(min(costs))]
+
+
+def counted(policies: Sequence[Policy], progress: Progress | None) -> Iterator[Policy]:
+    """Yield policies; tell of each when its turn comes."""
+    for k, each in enumerate(policies):
+        if progress is not None:
+            progress(f"planning by {each.name}", k, len(policies))
+        yield each
 
 
 def planned(

@@ -51,3 +51,11 @@ class Result:
 def status_of(objective: float, bound: float) -> Status:
     """Tell whether the gap is closed."""
     return "optimal" if objective - bound <= PROVEN * max(abs(objective), 1e-300) else "feasible"
+
+
+def without_rounding(bound: float, objective: float) -> float:
+    """The bound; where it exceeds what a schedule costs by rounding only, that cost.
+
+    A bound further above a schedule is wrong, and is left for everyone to see.
+    """
+    return min(bound, objective) if bound <= objective + PROVEN * abs(objective) else bound

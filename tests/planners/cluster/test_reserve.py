@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from downclock.engine.view import View
 from downclock.planners.cluster.board import make_room, make_room_for_gangs
+from downclock.planners.cluster.kernels import accept, holes
 from downclock.planners.cluster.kernels import reserve as kernel
 from downclock.planners.cluster.policy import ClusterPolicy
+from downclock.problem.tasks import Tasks
 from downclock.workloads import mei
 
 SIZE = 6
@@ -79,3 +83,22 @@ def test_what_is_taken_back_leaves_no_trace():
     times, used = kernel.profile(cluster, 0, -1, 0.0)
     assert (times.tolist(), used.tolist()) == ([0.0], [0])
     assert cluster.groups["head"][0] == -1
+
+
+@pytest.mark.parametrize("after", [1.1, np.inf])
+def test_a_gang_on_whole_servers_runs_as_slowly_as_what_is_reserved_after_it_allows(after):
+    """Listed at its fastest, as all are where one finds no room, it slows down at its start."""
+    drawn = mei.online(1, cluster=mei.Cluster(pairs=4, per_server=2))
+    tasks = Tasks.of(np.arange(2), processors=np.array([4, 1]), deadline_s=np.full(2, 1e9))
+    view, made = View(replace(drawn, tasks=tasks)), ClusterPolicy()
+    state, known = made.start(view), view.tasks.add(tasks, np.arange(2))
+    made.tell(state, view, known, np.zeros(2))
+    made.begin_reservations(state, view, known, 0.0)
+    cluster, row = made.cluster(state, view, 2), state.curves.rows[0]
+    assert accept.reserve_wide(cluster, 0, 0, 0.0, row["short_s"], 0.0)
+    if after < np.inf:
+        kernel.reserve_at(cluster, 1, 0, after * row["short_s"], 1.0, 0)
+    holes.start_wide(cluster, 0, 0.0)
+    length_s = cluster.starts["length_s"][:4]
+    assert row["short_s"] * 1.1 < row["free_s"]
+    assert length_s == pytest.approx(min(row["free_s"], after * row["short_s"]))

@@ -22,6 +22,8 @@ from downclock.schedule.verify.verify import verify
 from downclock.simulate.chances import Chances
 from downclock.simulate.simulate import simulate
 from downclock.workloads import mei
+from downclock.workloads.chip import chip_problem
+from downclock.workloads.task_graph import TaskGraph
 from tests.generated import random_problem
 from tests.golden.problems import problems, realised
 from tests.laws.test_engine import same
@@ -189,3 +191,16 @@ def test_a_day_of_workflows_is_near_the_bound_and_done_whole(per_server):
     assert done.all()
     gap = account(problem, schedule).server_j.sum() / bound_j(problem, done) - 1.0
     assert 0.0 <= gap < 0.02 * per_server
+
+
+@pytest.mark.parametrize("spec", ["late", "prompt"])
+def test_a_chain_on_a_clock_without_a_limit_runs_at_one_speed(spec: str) -> None:
+    """The slowest clock is the cheapest, so all deadlines bind: work^3 / time^2 is the least."""
+    work = np.array([1.0, 4.0, 2.0, 8.0])
+    edges = Edges(np.arange(3), np.arange(1, 4))
+    names = np.array([f"t{i}" for i in range(4)], dtype=object)
+    graph = TaskGraph("chain", names, work, edges)
+    problem = chip_problem(graph, 1, 60.0, chip_wide=False)
+    schedule = plan(problem, policy(spec))
+    assert verify(problem, schedule).ok
+    assert account(problem, schedule).total_j == pytest.approx(15.0**3 / 60.0**2, rel=1e-6)

@@ -7,7 +7,7 @@ when it comes; the board keeps what is promised and follows what really happens.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeAlias, get_args
+from typing import ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -33,6 +33,10 @@ from downclock.engine.saved import flat, rebuilt
 from downclock.engine.view import View
 from downclock.kernels.records import Records, filled
 from downclock.kernels.refusals import NO_ROOM
+from downclock.planners.lists.kernels import board as boards
+from downclock.planners.lists.kernels import react as kernel
+from downclock.planners.lists.kernels.board import PLACED, REFUSED, Board, Jobs, Lists, Rules
+from downclock.planners.lists.kernels.place import place_run, take_seats
 from downclock.planners.lists.lengths import LeastEnergy, Lengths
 from downclock.planners.lists.order import Order, in_order
 from downclock.planners.lists.sleep import Patience, patience_s
@@ -53,9 +57,6 @@ from downclock.problem.problem import Problem
 from downclock.schedule.schedule import Segments
 from downclock.tabular import taken
 from downclock.units import Floats, Ints, ranges
-
-if TYPE_CHECKING:
-    from downclock.planners.lists.kernels.board import Board, Jobs, Lists, Rules
 
 Fit: TypeAlias = Literal[
     "soonest", "first", "best", "worst", "fullest", "lightest", "tightest", "loosest"
@@ -139,8 +140,6 @@ class ListPolicy:
 
     def decide(self, state: State, view: View, facts: Facts) -> tuple[State, Decisions]:
         """Place what arrived; follow what happened."""
-        from downclock.planners.lists.kernels.react import moment
-
         arrived = self._learn(state, view, facts)
         told = _told(state, facts)
         lists = self._lists(state)
@@ -148,14 +147,12 @@ class ListPolicy:
             self._place_first(state, view, arrived, lists)
             arrived = arrived[:0]
         state.began = True
-        moment(lists, told, self._in_order(state, arrived), facts.now_s)
+        kernel.moment(lists, told, self._in_order(state, arrived), facts.now_s)
         refused = _keep_hoping(state, lists, facts.now_s)
         return state, self._decisions(state, view, lists, refused, facts.now_s)
 
     def fold(self, state: State, view: View, coming: Coming) -> tuple[State, Folded] | None:
         """Place all tasks in one go, where every one ends as promised."""
-        from downclock.planners.lists.kernels.place import place_run
-
         if np.any(coming.work != 1.0):
             return None
         arrived = self._told_of(state, view, np.arange(len(coming.tasks)), coming.told_s)
@@ -175,8 +172,6 @@ class ListPolicy:
         return rebuilt(self.start(view), columns)
 
     def _rules(self, fit: Fit) -> Rules:
-        from downclock.planners.lists.kernels.board import Rules
-
         return Rules(_FITS.index(fit), self.theta, self.slot_s)
 
     def _lists(self, state: State, played: int = 0) -> Lists:
@@ -184,8 +179,6 @@ class ListPolicy:
 
         ``played`` is how many processors the tasks of a run take: each may wake a server.
         """
-        from downclock.planners.lists.kernels.board import PLACED, REFUSED, Lists
-
         n, processors = state.jobs.tasks.size, state.board.processors.size
         return Lists(
             self._rules(self.fit),
@@ -258,9 +251,6 @@ class ListPolicy:
         Gangs have to be on one server from the beginning: where any is there, nothing is grouped;
         nor where tasks follow each other.
         """
-        from downclock.planners.lists.kernels.board import free_s
-        from downclock.planners.lists.kernels.place import place_run, take_seats
-
         if not tasks.size:
             return
         table = state.jobs.tasks
@@ -275,17 +265,12 @@ class ListPolicy:
             return
         p = view.platform.processor_count  # every processor is a server that never sleeps
         board = _board(view.platform, np.arange(p + 1), view.platform.server, np.full(p, np.inf))
-        trial = self._lists(state, tasks.size)._replace(
-            rules=lists.rules,
-            **board._asdict(),
-            tasks=state.jobs.tasks.copy(),
-            nodes=state.jobs.nodes.copy(),
-            due=state.jobs.due.copy(),
-            switches=np.empty((2 * (tasks.size + p), 3)),
-        )
+        copied = {name: getattr(state.jobs, name).copy() for name in ("tasks", "nodes", "due")}
+        apart = State(board, state.jobs._replace(**copied), state.overdue)
+        trial = self._lists(apart, tasks.size)._replace(rules=lists.rules)
         place_run(trial, order, 0.0)
         rows = trial.placed[: trial.counts[0]]
-        rows["processor"] = _seats(view.platform, free_s(board))[rows["processor"]]
+        rows["processor"] = _seats(view.platform, board)[rows["processor"]]
         take_seats(lists, rows)
         lists.refused[: trial.counts[2]] = trial.refused[: trial.counts[2]]
         lists.counts[2] = trial.counts[2]
@@ -338,23 +323,21 @@ def _rows(lists: Lists) -> tuple[Ints, Ints, Floats, Floats]:
 
 
 _KINDS = {
-    FINISHED: "FREED", FAILED: "STOPPED", LOST: "STOPPED", OVERDUE: "OVER", DOWN: "GONE",
-    UP: "RETURNED", CANCELLED: "CUT", ORPHANED: "CUT", SERVER_DOWN: "SERVER_GONE",
-    SERVER_UP: "SERVER_BACK",
+    FINISHED: kernel.FREED, FAILED: kernel.STOPPED, LOST: kernel.STOPPED, OVERDUE: kernel.OVER,
+    DOWN: kernel.GONE, UP: kernel.RETURNED, CANCELLED: kernel.CUT, ORPHANED: kernel.CUT,
+    SERVER_DOWN: kernel.SERVER_GONE, SERVER_UP: kernel.SERVER_BACK,
 }  # fmt: skip
 
 
 def _told(state: State, facts: Facts) -> Ints:
     """Facts as the kernel takes them; a lost task, or one with another deadline, is placed anew."""
-    from downclock.planners.lists.kernels import react as kernel
-
     rows: list[tuple[int, int, int]] = []
     overdue, cut = state.overdue.copy(), facts.tasks(CANCELLED)
     for fact in facts.rows:
         if fact.code in _KINDS:
             at = fact.place if fact.place >= 0 else _where(state, fact.task)
             if at >= 0 or fact.code in (CANCELLED, ORPHANED):
-                rows.append((getattr(kernel, _KINDS[fact.code]), fact.task, at))
+                rows.append((_KINDS[fact.code], fact.task, at))
         if fact.code in (CANCELLED, ORPHANED):  # it is never ready
             state.jobs.tasks["waits_for"][fact.task] += 1
         if fact.code == LOST:
@@ -380,8 +363,6 @@ def _where(state: State, task: int) -> int:
 
 def _keep_hoping(state: State, lists: Lists, now_s: float) -> Records:
     """Keep what was refused while it could still be on time; return what is rejected for good."""
-    from downclock.planners.lists.kernels.board import REFUSED
-
     hopes = state.jobs.hopes
     known = hopes[1 : 1 + hopes[0]]
     end_s = now_s + _fastest_s(state.jobs, known)
@@ -420,20 +401,18 @@ def _next_call_s(state: State, now_s: float) -> float:
 
 def _board(platform: Platform, first: Ints, server: Ints, wait_s: Floats) -> Board:
     """A board with a server from each of the processors ``first`` on; ``server`` is like which."""
-    from downclock.planners.lists.kernels.board import new_board
-
     on, wake_s = platform.initially_on[server].astype(np.int64), platform.wake_s[server]
-    return new_board(platform.kind, first, len(platform.kinds), wake_s, wait_s, on)
+    return boards.new_board(platform.kind, first, len(platform.kinds), wake_s, wait_s, on)
 
 
-def _seats(platform: Platform, free_s: Floats) -> Ints:
+def _seats(platform: Platform, board: Board) -> Ints:
     """Where each processor's work goes: the longest first, among processors that are alike."""
-    seats = np.arange(platform.processor_count)
+    seats, on = np.arange(platform.processor_count), platform.initially_on
+    free_s = board.trees[platform.kind, board.trees.shape[1] // 2 + seats]  # infinite: asleep
     work_s = np.where(np.isfinite(free_s), free_s, -1.0)
-    alike = platform.kind
-    for trait in (platform.initially_on, platform.wake_s):
-        value, number = np.unique(trait, return_inverse=True)
-        alike = alike * value.size + number[platform.server]
+    server = platform.server
+    traits = np.column_stack([platform.kind, on[server], platform.wake_s[server]])
+    alike = np.unique(traits, axis=0, return_inverse=True)[1].ravel()
     for group in np.unique(alike):
         mine = np.flatnonzero(alike == group)
         seats[mine[np.argsort(-work_s[mine], kind="stable")]] = mine

@@ -9,6 +9,7 @@ from downclock.engine.view import View
 from downclock.kernels.least_tree import new_trees
 from downclock.planners.lists.kernels.board import CURVE, EDGE, NODE, TASK, Jobs
 from downclock.planners.lists.lengths import Lengths, window_s
+from downclock.power.kernels.ladder import best_so_far
 from downclock.problem.graph import Edges
 from downclock.units import TOLERANCE, Bools, Floats, Ints
 
@@ -30,11 +31,8 @@ def with_new(jobs: Jobs, view: View, tasks: Ints, told_s: Floats) -> Jobs:
     many = np.minimum(view.tasks.processors[tasks], all_and_one)
     table["processors"][tasks], table["node"][tasks] = many, used + np.cumsum(many) - many
     milestone = view.tasks.scale[tasks] == 0.0
-    table["start_s"][tasks] = np.inf
-    table["milestone"][tasks], table["end_s"][tasks] = (
-        milestone,
-        np.where(milestone, told_s, np.inf),
-    )
+    table["milestone"][tasks], table["start_s"][tasks] = milestone, np.inf
+    table["end_s"][tasks] = np.where(milestone, told_s, np.inf)
     table["told_s"][tasks], table["heir"][tasks] = told_s, -1
     jobs.used[0] += many.sum()
     nodes = grown(jobs.nodes, int(jobs.used[0]))
@@ -64,7 +62,7 @@ def with_edges(jobs: Jobs, edges: Edges, tasks: Ints) -> Jobs:
     rows = grown(jobs.edges, int(jobs.used[1]))
     np.add.at(table["waits_for"], edges.after, 1)
     table["end_s"][tasks[table["waits_for"][tasks] > 0]] = np.inf
-    for edge, (before, after) in enumerate(zip(edges.before, edges.after, strict=True), first):
+    for edge, (before, after) in enumerate(edges, first):
         rows["after"][edge], rows["next"][edge] = after, table["heir"][before]
         table["heir"][before] = edge
     leaf = due.shape[1] // 2
@@ -88,9 +86,8 @@ def with_wishes(jobs: Jobs, lengths: Lengths, view: View, rows: Ints, tasks: Int
     curves["share"] = _shares(window_s(view, rows), wanted)
     for k in kinds:
         first, times = _worthwhile(*fronts[k].ladder())
+        first = first + rungs.size
         curves["rung_first"][:, k], curves["rung_end"][:, k] = first[:-1], first[1:]
-        for name in ("rung_first", "rung_end"):
-            curves[name][:, k] += rungs.size
         rungs = np.concatenate([rungs, times]) if times.size else rungs
     jobs.tasks["deadline_s"][tasks] = view.tasks.deadline_s[rows]
     jobs.tasks["alone"][tasks] = 0
@@ -138,14 +135,6 @@ def _worthwhile(first: Ints, time_s: Floats, energy_j: Floats) -> tuple[Ints, Fl
 
     The slowest that fits is then the cheapest that fits.
     """
-    counts = np.diff(first)
-    keep = np.zeros(time_s.size, dtype=bool)
-    least = np.full(counts.size, np.inf)
-    for place in range(int(counts.max(initial=0))):
-        rows = np.flatnonzero(counts > place)
-        entry = first[rows] + place
-        better = energy_j[entry] < least[rows]
-        keep[entry] = better
-        least[rows[better]] = energy_j[entry[better]]
+    keep = best_so_far(first, energy_j) == np.arange(energy_j.size)
     kept = np.concatenate([[0], np.cumsum(keep)])
     return kept[first], time_s[keep]

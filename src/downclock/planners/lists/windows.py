@@ -9,6 +9,7 @@ import numpy as np
 from downclock.engine.tasks import TaskTable
 from downclock.engine.view import View
 from downclock.problem.graph import Edges
+from downclock.tabular import taken
 from downclock.units import Floats, Ints
 
 
@@ -29,21 +30,16 @@ def windows(edges: Edges, told_s: Floats, deadline_s: Floats, fastest_s: Floats)
     those to come. Cost m + edges.
     """
     together = told_s[edges.before] == told_s[edges.after]
-    before, after = edges.before[together].tolist(), edges.after[together].tolist()
-    rank = np.empty(told_s.size, np.int64)
-    rank[Edges(np.array(before), np.array(after)).order(told_s.size)] = np.arange(told_s.size)
-    along = sorted(range(len(before)), key=lambda edge: rank[before[edge]])
+    along = list(taken(edges, together).in_order(told_s.size))
     path_s = fastest_s.copy()
-    for edge in along:
-        longer_s = path_s[before[edge]] + fastest_s[after[edge]]
-        path_s[after[edge]] = max(path_s[after[edge]], longer_s)
+    for before, after in along:
+        path_s[after] = max(path_s[after], path_s[before] + fastest_s[after])
     latest_s = deadline_s.copy()
     with np.errstate(divide="ignore", invalid="ignore"):
         stretch = np.where(path_s > 0.0, (deadline_s - told_s) / path_s, np.inf)
-    for edge in sorted(along, key=lambda edge: -rank[after[edge]]):
-        i, follows = before[edge], after[edge]
-        latest_s[i] = min(latest_s[i], latest_s[follows] - fastest_s[follows])
-        stretch[i] = min(stretch[i], stretch[follows])
+    for before, after in reversed(along):
+        latest_s[before] = min(latest_s[before], latest_s[after] - fastest_s[after])
+        stretch[before] = min(stretch[before], stretch[after])
     bound = np.isfinite(stretch) & np.isfinite(path_s)  # what can never run has no window
     part, whole_s = np.where(bound, stretch, 0.0), np.where(bound, path_s, 0.0)
     start_s = told_s + part * (whole_s - np.where(bound, fastest_s, 0.0))

@@ -78,11 +78,11 @@ def levels_of(view: View, kind: int) -> Levels:
     return view.once(("levels", kind), lambda: _levels(view.library, spec))
 
 
-def task_levels(view: View, tasks: Ints) -> list[TaskLevels]:
-    """Levels of every kind with these tasks."""
+def task_levels(view: View) -> list[TaskLevels]:
+    """Levels of every kind with the tasks told so far."""
     every = [levels_of(view, k) for k in range(len(view.platform.kinds))]
     made = [TaskLevels(each, each.unit_s[:0], each.power_w[:0]) for each in every]
-    learn(made, view, tasks)
+    learn(made, view, np.arange(len(view.tasks)))
     return made
 
 

@@ -112,7 +112,8 @@ class Mapping:
         queue = self.queues[p]
         early = queue.remaining[job] > ROUNDING * queue.jobs[job].times[queue.kind]
         queue.drop(job)
-        self.settle(p, reset=self.rules.scheme == "aggressive" or (early and not self._fixed))
+        scheme = self.rules.scheme
+        self.settle(p, reset=scheme == "aggressive" or (early and scheme != "static"))
 
     def left(self, p: int, job: int) -> float:
         """Part of a job that is left in the worst case."""
@@ -149,10 +150,6 @@ class Mapping:
     def where(self, job: int) -> int:
         """Processor that holds a job."""
         return next(p for p, queue in enumerate(self.queues) if job in queue.jobs)
-
-    @property
-    def _fixed(self) -> bool:
-        return self.rules.scheme == "static"
 
     def settle(self, p: int, reset: bool = True) -> None:
         """Set the level of a processor, if asked, and let the job run that should."""

@@ -68,9 +68,8 @@ class LiuPolicy:
             Queue(int(k), preemptive[k], levels_of(view, int(k)).speed.tolist())
             for k in platform.kind
         ]
-        none = np.empty(0, dtype=np.int64)
         runs = [(-1, 0)] * platform.processor_count
-        return State(Mapping(rules, queues, now=0.0), task_levels(view, none), runs)
+        return State(Mapping(rules, queues, now=0.0), task_levels(view), runs)
 
     def decide(self, state: State, view: View, facts: Facts) -> tuple[State, Decisions]:
         """Follow what happened, then say what every processor runs."""
@@ -117,7 +116,6 @@ class LiuPolicy:
     def restored(self, view: View, columns: Columns) -> State:
         """Fill the queues again."""
         state = self.start(view)
-        learn(state.levels, view, np.arange(len(view.tasks)))
         mapping = state.mapping
         for p, job, left, locked in columns["jobs"].tolist():
             mapping.queues[int(p)].add(job_of(state, view, int(job)), left)
@@ -132,13 +130,8 @@ class LiuPolicy:
 
 def _runs(mapping: Mapping) -> list[tuple[int, int]]:
     """What every processor runs, and at which level."""
-    return [
-        (
-            queue.running,
-            queue.locked_at.get(queue.running, queue.level) if queue.running >= 0 else 0,
-        )
-        for queue in mapping.queues
-    ]
+    runs = [(q.running, q.locked_at.get(q.running, q.level)) for q in mapping.queues]
+    return [(job, level if job >= 0 else 0) for job, level in runs]
 
 
 def job_of(state: State, view: View, task: int) -> Job:

@@ -143,31 +143,29 @@ class Queue:
         entry = (job.deadline, job.id, job.times[self.kind] * share)
         if reading.locked and reading.level == "blocking":
             return self._fits_locked(now, self.levels[-1], entry, without)
-        queue = [*self._waiting(reading, without), entry]
-        if not load(queue, now) <= 1:
-            return False
-        running = self.running if self.running != without else -1
-        if reading.accept == "theorem1" or running < 0 or not self._blocks(reading):
-            return True
+        queue, blocker = [*self._waiting(reading, without), entry], self._blocker(reading)
+        if blocker == without or reading.accept == "theorem1":
+            blocker = -1
         speed = 1 if reading.accept == "theorem3" else self.speed
-        later = now + self.remaining[running] / speed
-        return bool(load([w for w in queue if w[1] != running], later) <= 1)
+        return self._fits_free(queue, now, 1, blocker, speed)
 
     def safe_level(self, now: Number, reading: Reading) -> int:
         """Index of the level to set now."""
         if reading.level == "line15":
             return lowest_level(self.levels, load(self._waiting(reading), now))
+        queue, blocker = self._waiting(reading), self._blocker(reading)
         for index, level in enumerate(self.levels):
             if reading.locked:
                 fits = self._fits_locked(now, level)
             else:
-                fits = self._fits_free(now, level, reading)
+                fits = self._fits_free(queue, now, level, blocker, level)
             if fits:
                 return index
         return len(self.levels) - 1
 
-    def _blocks(self, reading: Reading) -> bool:
-        return not self.preemptive or reading.blocking_cpu
+    def _blocker(self, reading: Reading) -> int:
+        """The running job where it cannot be put back; -1: none."""
+        return self.running if not self.preemptive or reading.blocking_cpu else -1
 
     def _waiting(self, reading: Reading, without: int = -1) -> list[Waiting]:
         queue = []
@@ -178,15 +176,16 @@ class Queue:
             queue.append((self.jobs[j].deadline, j, left / self.speed if wall else left))
         return queue
 
-    def _fits_free(self, now: Number, level: Number, reading: Reading) -> bool:
-        """Tell whether this level for all, from now on, meets every deadline."""
-        queue = self._waiting(reading)
+    def _fits_free(
+        self, queue: list[Waiting], now: Number, level: Number, blocker: int, speed: Number
+    ) -> bool:
+        """Tell whether this level for all meets every deadline, once a blocker is done too."""
         if not load(queue, now) <= level:
             return False
-        if self.running < 0 or not self._blocks(reading):
+        if blocker < 0:
             return True
-        later = now + self.remaining[self.running] / level
-        return bool(load([w for w in queue if w[1] != self.running], later) <= level)
+        later = now + self.remaining[blocker] / speed
+        return bool(load([w for w in queue if w[1] != blocker], later) <= level)
 
     def _fits_locked(
         self, now: Number, level: Number, extra: Waiting | None = None, without: int = -1

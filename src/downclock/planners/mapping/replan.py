@@ -17,6 +17,7 @@ from downclock.engine.decisions import Decisions
 from downclock.engine.facts import AMENDED, Facts
 from downclock.engine.policy import Columns, Coming, Folded
 from downclock.engine.view import View
+from downclock.planners.mapping.kernels.search import Options, lateness_and_cost, search
 from downclock.planners.mapping.levels import TaskLevels, learn, objection_to_levels, task_levels
 from downclock.planners.mapping.running import HEEDS, IDLE, Told, decided, still_running, told_of
 from downclock.problem.problem import Problem
@@ -113,7 +114,7 @@ class Replan:
             locks=[kinds[k].clock == "locked" for k in platform.kind],
             idle_w=idle_w.tolist(),
             on_w=float(idle_w.sum() + platform.host_w.sum()) if self.until == "makespan" else 0.0,
-            levels=task_levels(view, np.empty(0, dtype=np.int64)),
+            levels=task_levels(view),
             runs=[(IDLE, 0)] * platform.processor_count,
             up=[True] * platform.processor_count,
         )
@@ -155,7 +156,6 @@ class Replan:
     def restored(self, view: View, columns: Columns) -> Roster:
         """Fill the roster again."""
         state = self.start(view)
-        learn(state.levels, view, np.arange(len(view.tasks)))
         for task, due_s, hoped, left, p, level, begun in columns["jobs"].tolist():
             state.held[int(task)] = Held(
                 int(task), due_s, hoped, left, int(p), int(level), bool(begun)
@@ -281,8 +281,6 @@ class _Trial:
     """One planning attempt: jobs by deadline, their ``entry`` codes and these as options."""
 
     def __init__(self, state: Roster, reserve: float) -> None:
-        from downclock.planners.mapping.kernels.search import Options
-
         jobs = sorted(state.held.values(), key=lambda job: (job.deadline_s, job.task))
         places = _candidates(state)
         menus = [
@@ -337,8 +335,6 @@ class _Trial:
 
     def insert(self, task: int) -> bool:
         """Try every option of one job beside the present plan; keep the cheapest in time."""
-        from downclock.planners.mapping.kernels.search import lateness_and_cost
-
         i = next(i for i, job in enumerate(self.jobs) if job.task == task)
         best, kept, work = np.inf, -1, np.zeros((2, self.processors))
         for e in self._menu(i):
@@ -352,8 +348,6 @@ class _Trial:
 
     def search(self, on_w: float, most: float) -> float:
         """Improve the present plan; return how late it is in all."""
-        from downclock.planners.mapping.kernels.search import search
-
         one = self.entry.size * len(self.jobs)
         pairs, passes = int(self.entry.size * one <= most), min(50, int(most / one))
         return float(search(self.options, self.choice, on_w, self.processors, pairs, passes)[0])

@@ -74,14 +74,14 @@ def test_plans_of_generated_problems_keep_all_limits(seed: int) -> None:
     require_valid(tight, found.schedule)
     asked = ask(tight, objective, found.done)
     whole = bool(np.all(asked.whole))
-    for bound in (bins_bound(asked, count=24), start_bound(asked, columns=2000) if whole else 0.0):
+    for bound in (bins_bound(asked, count=24), start_bound(asked, seconds=1.0) if whole else 0.0):
         assert bound <= found.value * (1 + 1e-9)
 
 
 def bounds_of(problem: Problem) -> tuple[float, float]:
     """Both programs, for all jobs that can be done."""
     asked = ask(problem, ENERGY)
-    return bins_bound(asked, count=48), start_bound(asked, columns=8000)
+    return bins_bound(asked, count=48), start_bound(asked, seconds=1.0)
 
 
 def test_bounds_know_of_downtimes() -> None:

@@ -113,13 +113,13 @@ def _rise_j(curves: Curves, row: int, time_s: float) -> float:
 def about_over_j(curves: Curves, row: int, time_s: float) -> float:
     """Return about what a run time costs above the one wanted, its price of time included.
 
-    Exact on enumerated clocks; on continuous ones two half parabolas, as the exact energy is a
+    Exact on enumerated clocks and on CPUs; on GPUs two half parabolas, as the exact energy is a
     search for two clocks and this is asked hundreds of times a task.
     """
     free = curves.rows.free_s[row]
     if time_s == free:
         return 0.0
-    if curves.rows.model[row] != LADDER:
+    if curves.rows.model[row] == GPU:
         return _rise_j(curves, row, time_s) - _rise_j(curves, row, free)
     price = curves.kinds.price_w[row % curves.box.shape[0]]
     joules = energy_j(curves, row, time_s) - curves.rows.free_j[row]

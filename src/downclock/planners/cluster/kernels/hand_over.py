@@ -36,9 +36,10 @@ def _idle_servers(c: Cluster, g: int) -> Ints:
 @inner
 def _is_dearer(c: Cluster, i: int, chosen: Ints) -> bool:
     """Tell whether gang ``i`` carries more of hosts and chips on chosen groups than reserved."""
-    more, a = 0.0, c.tasks.booked[i]
+    more, left, a = 0.0, c.tasks.gang[i], c.tasks.booked[i]
     for g in chosen:
-        more += c.groups.up[g] * c.groups.dearer_w[g]
+        more += min(left, c.groups.up[g]) * c.groups.dearer_w[g]
+        left -= c.groups.up[g]
     while a >= 0:
         more -= c.items.count[a] * c.groups.dearer_w[c.items.group[a]]
         a = c.items.more[a]

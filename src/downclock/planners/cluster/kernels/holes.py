@@ -378,6 +378,18 @@ def open_for(c: Cluster, i: int, g: int, until_s: float, now_s: float) -> None:
 
 
 @inner
+def _reslowed_wide(c: Cluster, i: int, start_s: float) -> float:
+    """Return the run time of a gang on the servers that it has reserved, with all their slack."""
+    a, room = c.tasks.booked[i], c.tasks.deadline_s[i] - start_s
+    k = c.groups.kind[c.items.group[a]]
+    while a >= 0:
+        until = free_until_s(c, c.items.group[a], i, c.items.count[a], start_s, start_s + room)
+        room, a = min(room, until - start_s), c.items.more[a]
+    length = wanted_s(c, row_of(c, i, k), room)
+    return length if length > 0.0 else c.tasks.length_s[i]
+
+
+@inner
 def start_wide(c: Cluster, i: int, now_s: float) -> None:
     """Start a gang on the servers that it has reserved, once all are awake."""
     start, a = max(now_s, c.tasks.start_s[i]), c.tasks.booked[i]
@@ -387,7 +399,7 @@ def start_wide(c: Cluster, i: int, now_s: float) -> None:
             wake(c, j, now_s)
         start = max(start, ready_s(c, j, now_s))
         a = c.items.more[a]
-    launch(c, i, start, c.tasks.length_s[i])
+    launch(c, i, start, _reslowed_wide(c, i, start))
     a = c.tasks.booked[i]
     while a >= 0:
         fill(c, c.groups.server[c.items.group[a]], now_s)
@@ -481,9 +493,10 @@ def _opening(c: Cluster, i: int, g: int, now_s: float) -> tuple[int, float, floa
             j = c.groups.server[other]
             start, extra = ready_s(c, j, now_s), _open_j(c, j, now_s)
             until, share = choose_end(c, other, i, start, extra, now_s)
+            share *= 1.0 + RISK * (c.groups.up[other] - c.tasks.gang[i])
             if share < least:
                 best, end, least = other, until, share
-    return best, end, least * (1.0 + RISK * (c.groups.up[best] - c.tasks.gang[i]))
+    return best, end, least
 
 
 CLASSES = 8

@@ -96,7 +96,7 @@ def crowding(c: Cluster, k: int) -> float:
     taken = 1.0
     if below > 1e-9:
         taken = min(1.0, math.exp(-0.5 * z * z) / math.sqrt(2.0 * math.pi) / below / root)
-    return taken * tight
+    return min(1.0, taken * tight)
 
 
 @inner

@@ -204,7 +204,7 @@ def _improve_flat(c: Cluster, now_s: float) -> None:
     """Take tasks that end a server's plan back and place them anew, in turns over servers."""
     tally = c.tally
     awake = max(tally.processors[0], 1)
-    effort = min(1.0, FULL / awake) * min(1.0, (WINDOW - awake) / (WINDOW - ALL))
+    effort = min(1.0, FULL / awake) ** 2 * min(1.0, (WINDOW - awake) / (WINDOW - ALL))
     more = MORE * tally.idle_share[0] if tally.closed[0] == 0 else 0.0  # a batch was packed well
     for _ in range(int(np.ceil(effort * (ATTEMPTS + c.rules.effort) * (1.0 + more)))):
         if tally.awake[0] == 0:

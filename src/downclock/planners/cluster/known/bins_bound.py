@@ -13,19 +13,16 @@ spread over servers: every valid schedule is a solution.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from downclock.planners.cluster.known.hulls import Hulls, hulls
+from downclock.planners.cluster.known.kernels.model import Question
 from downclock.planners.cluster.known.limited import add_caps, is_down_at, open_s
 from downclock.planners.cluster.known.places import Pairs, counts_when
 from downclock.planners.cluster.known.program import Program
 from downclock.planners.cluster.known.question import KnownQuestion, lead_of, sizes_of
 from downclock.units import Floats, Ints
-
-if TYPE_CHECKING:
-    from downclock.planners.cluster.known.kernels.model import Question
 
 MOST_PAIRS = 20_000
 """Of a job and a group of servers it may run on: more make programs that take minutes to solve."""

@@ -11,18 +11,21 @@ pause is a solution, so no schedule costs less than the program's bound.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from downclock.planners.cluster.known.hulls import Hulls, hulls
+from downclock.planners.cluster.known.kernels.model import (
+    Placement,
+    Question,
+    Records,
+    new_placement,
+)
+from downclock.planners.cluster.known.places import closed
 from downclock.planners.cluster.known.program import Program
 from downclock.planners.cluster.known.question import KnownQuestion, lead_of, sizes_of
 from downclock.planners.cluster.known.retime import in_turn
 from downclock.units import Floats, Ints
-
-if TYPE_CHECKING:
-    from downclock.planners.cluster.known.kernels.model import Placement, Question, Records
 
 UNIT_S = 3600.0
 """The program counts in hours, and in hundredths of the value of a plan."""
@@ -38,12 +41,13 @@ def block_bound(
 
     Args:
         asked: the jobs, none of which may be interrupted; a joule is always worth the same.
-        value: of a plan that exists: the search for a better one is cut off there.
+        value: of a plan that exists: it is a solution of its own, so that there always is one, and
+            the search for a better one is cut off there.
         nodes: of the search tree to look at, at most.
         chained: say which job follows which on a processor; for jobs of one processor only. There
             is a plan only then.
     """
-    model = _Model.of(asked.columns, value)
+    model = _Model.of(closed(asked).columns, value)
     chain = model.chain() if chained else None
     found = model.program.solve(nodes=nodes)
     least = found.mip_dual_bound
@@ -111,13 +115,14 @@ class _Model:
     length: Ints  # (b,)
     joins: Ints  # (m,)
     runs: Ints  # (w,)
+    given: Ints  # (1,) the plan that exists
 
     @classmethod
     def of(cls, question: Question, value: float) -> _Model:
         lead = lead_of(question)
         blocks = _blocks_of(question, lead)
         ways = _ways_of(question, lead, blocks, hulls(question, locked=True))
-        end_s, scale = _end_s(question), value / 100.0
+        end_s, scale = float(question.jobs.to_s.max()), value / 100.0
         program, servers = Program(), lead[blocks.group]
         rate = question.tariff[1 + 2 * servers.zone, 0] / scale
         length = program.columns(servers.up_w * rate * UNIT_S, end_s / UNIT_S)
@@ -130,9 +135,9 @@ class _Model:
         gang = question.jobs.gang[blocks.job[ways.member]]
         runs = program.columns(gang * joules * rate[blocks.block[ways.member]], 1.0)
         program.whole[-1] = ways.whole
-        model = cls(
-            program, question, lead, blocks, ways, end_s, scale, opened, begin, length, joins, runs
-        )
+        given = program.columns(np.full(1, value / scale), 1.0, whole=True)
+        columns = (opened, begin, length, joins, runs, given)
+        model = cls(program, question, lead, blocks, ways, end_s, scale, *columns)
         model._members()
         model._times()
         model._begins_on(rate)
@@ -143,10 +148,11 @@ class _Model:
         return model
 
     def _members(self) -> None:
-        """Every job joins one block that is open and runs in one way."""
+        """Every job joins one block that is open and runs in one way, or all are as given."""
         program, blocks, ways = self.program, self.blocks, self.ways
         once = program.rows(self.question.jobs.size, 1.0, 1.0)
         program.put(once[blocks.job[ways.member]], self.runs, 1.0)
+        program.put(once, self.given, 1.0)
         once = program.rows(blocks.job.size, 0.0, 0.0)
         program.put(once[ways.member], self.runs, 1.0)
         program.put(once, self.joins, -1.0)
@@ -207,7 +213,7 @@ class _Model:
         lead = self.lead[self.blocks.group[self.blocks.block]]
         ready_s = np.where(lead.begins_on, 0.0, lead.wake_s)
         from_s = np.maximum(self.question.jobs.from_s[job], ready_s)
-        return from_s / UNIT_S, np.minimum(self.question.jobs.to_s[job], self.end_s) / UNIT_S
+        return from_s / UNIT_S, self.question.jobs.to_s[job] / UNIT_S
 
     def _begins_on(self, rate: Floats) -> None:
         """A block from time 0 on needs no wake on a server that begins on."""
@@ -260,6 +266,7 @@ class _Model:
         enters = program.rows(jobs.size, 1.0, 1.0)
         first = program.columns(np.zeros(blocks.job.size), 1.0)
         program.put(enters[blocks.job], first, 1.0)
+        program.put(enters, self.given, 1.0)
         rows = program.rows(blocks.job.size, 0.0)
         program.put(rows, self.joins, 1.0)
         program.put(rows, first, -1.0)
@@ -292,7 +299,7 @@ class _Model:
         program.put(rows, self.length[blocks.block], 1.0)
         program.put(rows, self.joins, -end)
         program.put(rows[self.ways.member], self.runs, -self.ways.time_s / UNIT_S)
-        rows = program.rows(jobs.size, -np.minimum(jobs.to_s, self.end_s) / UNIT_S)
+        rows = program.rows(jobs.size, -jobs.to_s / UNIT_S)
         program.put(rows, start, -1.0)
         self._put_lengths(rows, np.arange(jobs.size))
 
@@ -306,7 +313,7 @@ class _Model:
     def _in_turn(self, start: Ints, before: Ints, after: Ints, follows: Ints) -> None:
         """One job begins after another has ended, always or where it follows it."""
         program, jobs = self.program, self.question.jobs
-        late_s = np.minimum(jobs.to_s[before], self.end_s) - jobs.from_s[after]
+        late_s = jobs.to_s[before] - jobs.from_s[after]
         slack = np.maximum(0.0, late_s) / UNIT_S if follows.size else np.zeros(before.size)
         binds = np.flatnonzero((slack > 0.0) | (follows.size == 0))
         rows = program.rows(binds.size, -slack[binds])
@@ -331,9 +338,7 @@ class _Model:
             program.put(rows[both], joins, 1.0)
 
     def read(self, x: Floats, chain: _Chain) -> Placement | None:
-        """The plan; None where servers are too few for its blocks."""
-        from downclock.planners.cluster.known.kernels.model import Placement, new_placement
-
+        """The plan; None where it is the given one, or servers are too few for its blocks."""
         question, blocks = self.question, self.blocks
         jobs, place = question.jobs, new_placement(question.jobs)
         held = self._servers(x)
@@ -371,23 +376,6 @@ class _Model:
                         begin_s[block] + x[self.length[block]] * UNIT_S + self.lead[g].wake_s
                     )
         return held
-
-
-def _end_s(question: Question) -> float:
-    """A time by which all jobs can have ended: nothing is gained by waiting longer."""
-    jobs = question.jobs
-    finite = jobs.to_s[np.isfinite(jobs.to_s)]
-    if finite.size == jobs.size:
-        return float(finite.max())
-    slowest_s = np.array([_slowest_s(question, job) for job in range(jobs.size)])
-    latest_s = max(float(finite.max(initial=0.0)), float(jobs.from_s.max()))
-    return latest_s + float(slowest_s.sum() + question.servers.wake_s.max() * (1 + jobs.size))
-
-
-def _slowest_s(question: Question, job: int) -> float:
-    """Longest run time of a job on any kind."""
-    curves = question.curves[question.curve[job][question.curve[job] >= 0]]
-    return float(question.entries.time_s[curves.end - 1].max() * question.jobs.scale[job])
 
 
 def _blocks_of(question: Question, lead: Records) -> _Blocks:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +10,7 @@ from downclock.planners.cluster import price_bound
 from downclock.planners.cluster.known.bins_bound import bins_bound, cells_per_bin
 from downclock.planners.cluster.known.block_program import block_bound
 from downclock.planners.cluster.known.judge import Judged, judged
+from downclock.planners.cluster.known.kernels.model import Placement
 from downclock.planners.cluster.known.question import (
     ENERGY,
     KnownQuestion,
@@ -23,27 +23,21 @@ from downclock.planners.result import PROVEN
 from downclock.problem.objective import Objective
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import DONE, Schedule
-from downclock.units import Bools
-
-if TYPE_CHECKING:
-    from downclock.planners.cluster.known.kernels.model import Placement
+from downclock.units import J_PER_KWH, Bools
 
 BINS, FEWEST, CELLS = 96, 12, 4_000
 """Bins of time, the fewest that say anything, and the most cells of a program."""
 
-COLUMNS, PRICED = 9_000, 3.0
-"""Most columns of the program over starts, at an effort of a second; where prices change it gets no
-more than this effort."""
+LEAST_S, SHARE = 1.0, 0.3
+"""Seconds that a program may take about, and part of each second of effort that is added."""
 
-BLOCKS, A_SECOND = 24, 12
-"""Jobs up to which blocks are enumerated, and how many of them a second of effort is enough for."""
+BLOCKS, MEMBERS, CHAINED, GROWTH = 12, 240, 110, 0.25
+"""Jobs, and pairs of a block and a job it may hold, up to which blocks are enumerated at an effort
+of a second; pairs up to which their processors are too; the power of effort the first two grow
+with, as integer programs take so much longer when they are a little larger."""
 
-MEMBERS, CHAINED = 300, 110
-"""Pairs of a block and a job it may hold, at an effort of a second, up to which blocks are
-enumerated, and up to which their processors are too."""
-
-NODES = 200
-"""Nodes of the search tree that a second of effort stands for."""
+NODES = 100
+"""Nodes of the search tree of the largest such program that a second stands for."""
 
 
 def energy_bound_j(problem: Problem, done: Bools) -> float | None:
@@ -55,6 +49,8 @@ def value_bound(problem: Problem, objective: Objective, done: Bools) -> float | 
     """The same under another objective, at actual prices, negative ones as 0."""
     apart = price_bound.value_bound(problem, objective, done)
     together = _proven(problem).get((objective, done.tobytes()))
+    if together is not None and objective == ENERGY:
+        together /= J_PER_KWH
     return apart if together is None else max(together, apart or 0.0)
 
 
@@ -131,7 +127,7 @@ def _relaxed(
     if not asked.task.size:
         return 0.0
     if _whole_runs(problem):
-        bound = start_bound(asked, columns=int(COLUMNS * (effort if flat else min(effort, PRICED))))
+        bound = start_bound(asked, seconds=_seconds(effort))
     return max(bound, _bins(asked)) if bound == 0.0 or (flat and bound < enough) else bound
 
 
@@ -149,7 +145,13 @@ def _whole_runs(problem: Problem) -> bool:
 def is_small(problem: Problem, asked: KnownQuestion, effort: float) -> bool:
     """Tell whether an integer program can better a plan, not only prove it."""
     able = at_one_price(asked) is not None and _whole_runs(problem)
-    return able and 0 < asked.task.size <= A_SECOND * effort and _chains(asked)
+    return able and _enumerates(asked, effort) and _chains(asked)
+
+
+def _enumerates(asked: KnownQuestion, effort: float) -> bool:
+    """Tell whether there are so few jobs that blocks can be enumerated."""
+    times = min(effort, float(effort**GROWTH))
+    return 0 < asked.task.size <= BLOCKS * times and _members(asked) <= MEMBERS * times
 
 
 def _chains(asked: KnownQuestion) -> bool:
@@ -167,15 +169,18 @@ def _blocks(
     asked: KnownQuestion, value: float, bound: float, effort: float
 ) -> tuple[float, Placement | None]:
     """The integer program over blocks, where it is small; a plan where that is better."""
-    nodes, better = max(1, int(NODES * effort)), None
-    if (
-        not 0 < asked.task.size <= min(BLOCKS, A_SECOND * effort)
-        or _members(asked) > MEMBERS * effort
-    ):
+    better = None
+    if not _enumerates(asked, effort):
         return bound, None
+    nodes = int(NODES * _seconds(effort) * MEMBERS / _members(asked))
     for chained in (False, True):
         if value - bound <= PROVEN * value or (chained and not _chains(asked)):
             break
         found, better = block_bound(asked, value, nodes=nodes, chained=chained)
         bound = max(bound, found)
     return bound, better
+
+
+def _seconds(effort: float) -> float:
+    """About how long a program may take."""
+    return LEAST_S + SHARE * effort

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from downclock.planners.cluster.known.kernels.model import CURVE, ENTRY, Records, records
 from downclock.power.frontier import Frontier, frontier
+from downclock.power.kernels.ladder import lower_hull
 from downclock.problem.platform import Kind
 from downclock.problem.problem import Problem
 from downclock.units import Bools, Floats, Ints
-
-if TYPE_CHECKING:
-    from downclock.planners.cluster.known.kernels.model import Records
 
 SAMPLES, ENTRIES = 193, 4_000_000
 """Run times that stand for a continuous curve; fewer where there would be more entries in all."""
@@ -23,8 +20,6 @@ def curves_of(problem: Problem, task: Ints) -> tuple[Records, Records, Ints, Flo
 
     And the least power of each curve.
     """
-    from downclock.planners.cluster.known.kernels.model import CURVE, ENTRY, records
-
     used, place = np.unique(problem.tasks.application[task], return_inverse=True)
     kinds, capped = problem.platform.kinds, problem.platform.limits.has_cap
     samples = int(np.clip(ENTRIES // max(1, used.size * len(kinds)), 24, SAMPLES))
@@ -72,8 +67,6 @@ def _entries(
 
     Clocks slower than the cheapest, with the idling they replace, are wanted where power is capped.
     """
-    from downclock.power.kernels.ladder import lower_hull
-
     offset, rung_s, rung_j = unit.ladder()
     mixes = kind.clock == "free"
     kept = lower_hull(offset, rung_s, rung_j) if mixes else np.ones(rung_s.size, np.bool_)

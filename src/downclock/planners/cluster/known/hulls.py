@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from downclock.planners.cluster.known.kernels.model import Question
+from downclock.power.kernels.ladder import lower_hull
 from downclock.units import Floats, Ints
-
-if TYPE_CHECKING:
-    from downclock.planners.cluster.known.kernels.model import Question
 
 CORNERS = 24
 """Corners of the hull of continuous clocks; fewer bound a little less."""
+
+FEW = 12
+"""Corners of the hull of enumerated clocks where a program has them for every moment."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,14 +32,12 @@ class Hulls:
         return place, np.arange(place.size) + (self.first[curve] - (np.cumsum(size) - size))[place]
 
 
-def hulls(question: Question, *, locked: bool = False) -> Hulls:
+def hulls(question: Question, *, locked: bool = False, few: bool = False) -> Hulls:
     """Corners such that no clock, and no mix of clocks, is below the lines between them.
 
     ``locked``: all enumerated clocks are corners where they cannot change on the way, as there is
-    nothing between them.
+    nothing between them. ``few``: at most `FEW` stand for enumerated clocks.
     """
-    from downclock.power.kernels.ladder import lower_hull
-
     times, energies = [np.empty(0)], [np.empty(0)]
     for curve in question.curves:
         mine = question.entries[curve.first : curve.end]
@@ -48,6 +47,8 @@ def hulls(question: Question, *, locked: bool = False) -> Hulls:
         elif not (curve.smooth or locked):
             kept = lower_hull(np.array([0, time_s.size]), time_s, energy_j)
             time_s, energy_j = time_s[kept], energy_j[kept]
+        if few and not curve.sampled:
+            time_s, energy_j = _fewer(time_s, energy_j)
         times.append(time_s)
         energies.append(energy_j)
     first = np.cumsum([0] + [each.size for each in times[1:]])
@@ -71,3 +72,23 @@ def _below(time_s: Floats, energy_j: Floats) -> tuple[Floats, Floats]:
     first = y[1] - slope[1] * (x[1] - x[0])
     last = y[-2] + slope[-2] * (x[-1] - x[-2])
     return np.concatenate([x[:1], at, x[-1:]]), np.concatenate([[first], corner, [last]])
+
+
+def _fewer(time_s: Floats, energy_j: Floats) -> tuple[Floats, Floats]:
+    """Corners below a convex chain of lines: some are left out, and their neighbours drawn on.
+
+    Each time the one whose neighbours meet nearest to it.
+    """
+    while time_s.size > FEW:
+        slope = np.diff(energy_j) / np.diff(time_s)
+        left, right, x, y = slope[:-2], slope[2:], time_s[1:-2], energy_j[1:-2]
+        bends = right > left
+        run_s = np.diff(time_s)[1:-1]
+        on = run_s * (right - slope[1:-1]) / np.where(bends, right - left, 1.0)
+        on = np.where(bends, np.clip(on, 0.0, run_s), 0.0)
+        corner = np.minimum(y + left * on, energy_j[2:-1] + right * (on - run_s))
+        least = int(np.argmin(y + slope[1:-1] * on - corner))
+        kept = np.delete(np.arange(time_s.size), least + 2)
+        time_s, energy_j = time_s[kept], energy_j[kept]
+        time_s[least + 1], energy_j[least + 1] = x[least] + on[least], corner[least]
+    return time_s, energy_j

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from downclock.planners.cluster.known.kernels.model import Question
 from downclock.planners.cluster.known.program import Program
 from downclock.planners.cluster.known.question import KnownQuestion, lead_of, sizes_of
 from downclock.units import Bools, Floats, Ints
-
-if TYPE_CHECKING:
-    from downclock.planners.cluster.known.kernels.model import Question
 
 
 def open_s(question: Question, edge_s: Floats) -> Floats:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from downclock.planners.cluster.known.hulls import Hulls
+from downclock.planners.cluster.known.kernels.model import Question
 from downclock.planners.cluster.known.limited import between_downtimes, draws_too_much
 from downclock.planners.cluster.known.question import KnownQuestion, lead_of, sizes_of
 from downclock.units import Bools, Floats, Ints
-
-if TYPE_CHECKING:
-    from downclock.planners.cluster.known.kernels.model import Question
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,6 +57,33 @@ class Pairs:
         own_w = lead_of(question).shared_w[self.group] - question.kinds.idle_w[self.kind]
         joules = hull.energy_j[corner] * jobs.scale[self.job[of]] + own_w[of] * time_s
         return cell, of, time_s, jobs.gang[self.job[of]] * joules
+
+
+def closed(asked: KnownQuestion) -> KnownQuestion:
+    """The question with a latest end for all jobs, where nothing is gained by a later one."""
+    question = asked.columns
+    jobs = question.jobs.copy()
+    jobs.to_s = np.minimum(jobs.to_s, _latest_s(question))
+    return replace(asked, columns=question._replace(jobs=jobs))
+
+
+def _latest_s(question: Question) -> float:
+    """A time by which all jobs can have ended, at no more cost.
+
+    After the last deadline, arrival, downtime and step of the price only jobs without a deadline
+    are left, and a time in which none of them runs and no server wakes can be cut out.
+    """
+    jobs = question.jobs
+    endless = np.flatnonzero(~np.isfinite(jobs.to_s))
+    if not endless.size:
+        return float(jobs.to_s.max())
+    times_s = (jobs.to_s, jobs.from_s, question.tariff[0], question.down.ravel())
+    since_s = max(float(each[np.isfinite(each)].max(initial=0.0)) for each in times_s)
+    curve = question.curve[endless]
+    slowest_s = np.where(curve >= 0, question.entries.time_s[question.curves.end - 1][curve], 0.0)
+    run_s = slowest_s.max(axis=1) * jobs.scale[endless]
+    wake_s = question.servers.wake_s
+    return since_s + float(np.sum(run_s + (wake_s.sum() if question.caps.size else wake_s.max())))
 
 
 def _is_wide(question: Question) -> Bools:

@@ -8,21 +8,30 @@ through them.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.planners.cluster.known.curves import curves_of
+from downclock.planners.cluster.known.kernels.model import (
+    CAP,
+    CELLS,
+    GROUP,
+    JOB,
+    KIND,
+    SERVER,
+    Question,
+    Records,
+    records,
+)
 from downclock.planners.cluster.known.windows import Windows, job_edges, windows_of
 from downclock.power.frontier import Frontier
+from downclock.problem.graph import grouped
 from downclock.problem.objective import Objective
 from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
 from downclock.units import Bools, Floats, Ints
-
-if TYPE_CHECKING:
-    from downclock.planners.cluster.known.kernels.model import Question, Records
 
 ENERGY = Objective(energy=1.0)
 """Valued in joules; every other objective in its own unit."""
@@ -89,8 +98,6 @@ def ask(
     Raises:
         InvalidInput: a price or carbon curve is missing, or ends before the last deadline.
     """
-    from downclock.planners.cluster.known.kernels.model import Question
-
     frontiers = [problem.frontier(k) for k in range(len(problem.platform.kinds))]
     tariff, known_s = tariff_columns(problem, objective, actual=actual)
     windows = windows_of(problem, frontiers, only)
@@ -170,14 +177,12 @@ def _jobs(
     problem: Problem, task: Ints, windows: Windows, frontiers: list[Frontier]
 ) -> tuple[Records, Ints, Ints]:
     """The jobs, and what is before and after them."""
-    from downclock.planners.cluster.known.kernels.model import JOB, records
-
     ends = job_edges(problem, task)
     order = problem.edges.order(len(problem.tasks))
     rank = np.empty(order.size, np.int64)
     rank[order] = np.arange(order.size)
-    before_first, before = _ranges(ends[1], ends[0], task.size)
-    after_first, after = _ranges(ends[0], ends[1], task.size)
+    before_first, before = grouped(task.size, ends[1], ends[0])
+    after_first, after = grouped(task.size, ends[0], ends[1])
     jobs = records(
         JOB,
         task.size,
@@ -194,12 +199,6 @@ def _jobs(
         after_end=after_first[1:],
     )
     return jobs, before, after
-
-
-def _ranges(of: Ints, values: Ints, n: int) -> tuple[Ints, Ints]:
-    """Values grouped by what they belong to: first of each (n + 1,), and all of them."""
-    order = np.argsort(of, kind="stable")
-    return np.searchsorted(of[order], np.arange(n + 1)).astype(np.int64), values[order]
 
 
 def _natural_s(problem: Problem, task: Ints, windows: Windows, frontiers: list[Frontier]) -> Floats:
@@ -238,8 +237,6 @@ def _capacity(platform: Platform) -> Ints:
 
 
 def _kinds(platform: Platform, capacity: Ints) -> Records:
-    from downclock.planners.cluster.known.kernels.model import KIND, records
-
     return records(
         KIND,
         len(platform.kinds),
@@ -251,8 +248,6 @@ def _kinds(platform: Platform, capacity: Ints) -> Records:
 
 def _servers(platform: Platform, capacity: Ints) -> tuple[Records, Records, Ints]:
     """The servers, groups of equal ones, and the servers by group."""
-    from downclock.planners.cluster.known.kernels.model import GROUP, SERVER, records
-
     idle_w = np.bincount(platform.server, platform.idle_w, platform.server_count)
     every = np.arange(platform.server_count)
     columns = {
@@ -268,8 +263,7 @@ def _servers(platform: Platform, capacity: Ints) -> tuple[Records, Records, Ints
     alone = np.where(np.isin(every, platform.limits.server), every, -1)  # a group of its own
     table = np.column_stack([capacity, *columns.values(), alone])
     group = np.unique(table, axis=0, return_inverse=True)[1].reshape(-1)
-    alike = np.argsort(group, kind="stable").astype(np.int64)
-    first = np.searchsorted(group[alike], np.arange(group.max() + 2))
+    first, alike = grouped(int(group.max()) + 1, group, every)
     groups = records(GROUP, first.size - 1, first=first[:-1], end=first[1:])
     down = [np.searchsorted(platform.limits.server, every, side) for side in ("left", "right")]
     servers = records(
@@ -287,8 +281,6 @@ def _down(platform: Platform) -> Floats:
 
 def _caps(platform: Platform, jobs: Records) -> dict[str, Any]:
     """Caps on power, less what sleeping servers draw, and the servers they hold for."""
-    from downclock.planners.cluster.known.kernels.model import CAP, CELLS, records
-
     limits = platform.limits.caps(platform.zones, platform.zone)
     servers = np.array([each[2] for each in limits], np.bool_).reshape(-1, platform.server_count)
     cap_w = np.array([each[1] for each in limits]) - servers @ platform.sleep_w

@@ -8,15 +8,13 @@ them, and every server its awake times; what is left is convex where clocks are.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from downclock.planners.cluster.known.kernels.model import Board, Placement, Question, Records
+from downclock.planners.cluster.known.kernels.spans import awake_times
 from downclock.planners.cluster.known.program import Program
 from downclock.units import Floats, Ints
-
-if TYPE_CHECKING:
-    from downclock.planners.cluster.known.kernels.model import Board, Placement, Question, Records
 
 UNIT_S = 1000.0
 """The program counts in these: its tolerances are absolute."""
@@ -93,8 +91,6 @@ class _Times:
 
     def _servers(self) -> None:
         """Awake times hold their jobs; a server sleeps and wakes between them."""
-        from downclock.planners.cluster.known.kernels.spans import awake_times
-
         question, program, runs = self.question, self.program, self.board.place.runs
         who, from_s, _ = awake_times(question, self.board)
         servers = question.servers[who]
@@ -130,8 +126,6 @@ class _Times:
 
     def read(self, x: Floats) -> Placement | None:
         """The plan, with times that keep to the last digit what the program keeps nearly."""
-        from downclock.planners.cluster.known.kernels.model import Placement
-
         question, runs = self.question, self.board.place.runs.copy()
         length_s = np.bincount(self._owner(), x[self.mixed] * self.time_s, runs.size).astype(float)
         start_s = np.zeros(runs.size)

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import nullcontext
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from downclock.kernels.compiling import at_once
 from downclock.planners.cluster.known.bounds import is_small, prove
 from downclock.planners.cluster.known.judge import Judged, judged
+from downclock.planners.cluster.known.kernels.model import (
+    Placement,
+    Search,
+    new_placement,
+    new_search,
+)
+from downclock.planners.cluster.known.kernels.search import search_on
 from downclock.planners.cluster.known.question import (
     ENERGY,
     KnownQuestion,
@@ -26,9 +32,6 @@ from downclock.problem.problem import Problem
 from downclock.schedule.schedule import Schedule
 from downclock.schedule.verify.verify import verify
 from downclock.units import Ints
-
-if TYPE_CHECKING:
-    from downclock.planners.cluster.known.kernels.model import Placement, Search
 
 NAME = "known"
 
@@ -54,8 +57,6 @@ def _trials_a_second(jobs: int) -> int:
 
 def usual_effort(jobs: int) -> float:
     """A second where the search is compiled; else what it does in about as long without."""
-    from downclock.planners.cluster.known.kernels.search import search_on
-
     if getattr(search_on, "is_ready", False):
         return 1.0
     return min(1.0, PLAIN / _trials_a_second(max(jobs, 1)))
@@ -129,16 +130,12 @@ class Searching:
     @classmethod
     def of(cls, problem: Problem, asked: KnownQuestion, seed: int) -> Searching:
         """Nothing is placed."""
-        from downclock.planners.cluster.known.kernels.model import new_search
-
         jobs = asked.columns.jobs
         key = jobs.rank if asked.columns.before.size else jobs.to_s
         return cls(problem, asked, new_search(asked.columns, seed), np.argsort(key, kind="stable"))
 
     def run(self, given: list[Schedule], effort: float, progress: Progress | None) -> None:
         """Search from the given plans and one made job by job."""
-        from downclock.planners.cluster.known.kernels.model import new_placement
-
         jobs = self.asked.task.size
         rounds = 1 if self._level() is None else ROUNDS
         trials = int(effort * _trials_a_second(jobs)) // rounds
@@ -177,13 +174,9 @@ class Searching:
         return self.schedule()
 
     def _begin(self, place: Placement) -> None:
-        from downclock.planners.cluster.known.kernels.search import search_on
-
         search_on(self.asked.columns, self.search, place, self.order, 0, 0.0)
 
     def _advance(self, trials: int, cooled: float) -> None:
-        from downclock.planners.cluster.known.kernels.search import search_on
-
         go_on = np.empty(0, np.int64)
         search_on(self.asked.columns, self.search, self.search.best, go_on, trials, cooled)
 

@@ -11,57 +11,99 @@ counts at the lower. Jobs that run in pieces are not bound by it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
 
 import numpy as np
 
 from downclock.planners.cluster.known.bins_bound import least_rates
 from downclock.planners.cluster.known.hulls import Hulls, hulls
+from downclock.planners.cluster.known.kernels.model import Question
 from downclock.planners.cluster.known.limited import add_caps, open_s
-from downclock.planners.cluster.known.places import Pairs, counts_when, is_spread
+from downclock.planners.cluster.known.places import Pairs, closed, counts_when, is_spread
 from downclock.planners.cluster.known.program import Program
 from downclock.planners.cluster.known.question import KnownQuestion, lead_of, sizes_of
-from downclock.units import Floats, Ints
-
-if TYPE_CHECKING:
-    from downclock.planners.cluster.known.kernels.model import Question
+from downclock.units import Bools, Floats, Ints
 
 STEPS_S = (150.0, 200.0, 300.0, 450.0, 600.0, 900.0, 1200.0, 1800.0, 2700.0, 3600.0)
-"""Seconds between two looks; the first that makes few enough columns is used."""
+"""Seconds between two looks; the first that makes few enough entries is used."""
+
+A_CELL, A_CORNER = 13, 2
+"""Entries of the program for each job and moment, and for each corner and piece of time."""
+
+A_SECOND, GROWTH = 36_000, 0.5
+"""Entries of a program that is solved in about a second, and the power of time they grow with."""
 
 SAFE = 5e-7
 """Taken off the optimum, relative: some times the solver's tolerance of 1e-7, and less than what
 counts as proven, so that a bound that meets a plan says so."""
 
 
-def start_bound(asked: KnownQuestion, *, columns: int) -> float:
+def start_bound(asked: KnownQuestion, *, seconds: float) -> float:
     """Least value of any schedule that does every job of the question, none interrupted.
 
     Args:
-        asked: the jobs, each with a deadline.
-        columns: most columns of the program; 0 is returned where there would be more.
+        asked: the jobs.
+        seconds: about how long the program may take; 0 is returned where it would take longer.
     """
-    question, hull = asked.columns, hulls(asked.columns)
+    asked = closed(asked)
+    question = asked.columns
+    hull = hulls(question, few=counts_when(question))
     pairs = Pairs.of(asked, hull)
     every = np.unique(pairs.job).size == question.jobs.size
-    if not every or is_spread(question) or not np.all(np.isfinite(question.jobs.to_s)):
+    if not every or is_spread(question):
         return 0.0
     corners = np.diff(hull.first)[question.curve[pairs.job, pairs.kind]]
-    corners = corners if counts_when(question) else np.zeros_like(corners)
+    most = A_SECOND * seconds**GROWTH
     for step_s in STEPS_S:
         first, end, *_ = _looks(pairs, step_s)
-        if np.sum((end - first + 1) * (2 + corners)) <= columns:
+        cells = A_CELL * np.sum(end - first + 1)
+        if max(cells, end.max()) > most:
+            continue
+        piece = _pieces(question, _edges_s(question, step_s))
+        pieces = piece[end - 1] - piece[first] + 1
+        if cells + np.sum(pieces * corners * A_CORNER) <= most:
             return _Model(question, hull, pairs, step_s).bound()
     return 0.0
 
 
+def _edges_s(question: Question, step_s: float) -> Floats:
+    """Ends of the times between two looks, to beyond the last deadline (h + 1,)."""
+    return step_s * np.arange(np.floor(question.jobs.to_s.max() / step_s) + 2.0)
+
+
+def _pieces(question: Question, edge_s: Floats) -> Ints:
+    """Piece of time of each moment (h,): where in it a job draws what it draws does not count."""
+    rate = least_rates(question.tariff, edge_s)
+    counts = np.any(rate[:, 1:] != rate[:, :-1], axis=0) | bool(question.caps.size)
+    return np.append(0, np.cumsum(counts))
+
+
 def _looks(pairs: Pairs, step_s: float) -> tuple[Ints, Ints, Ints, Ints]:
     """First and end of each window in moments, and the least and most moments of a run."""
-    first, end = np.floor(pairs.from_s / step_s), np.ceil(pairs.to_s / step_s)
+    first = np.floor(pairs.from_s / step_s)
+    end = np.maximum(np.ceil(pairs.to_s / step_s), first + 1.0)
     least, most = np.floor(pairs.short_s / step_s), np.ceil(pairs.long_s / step_s)
     found = (first, end, least, np.minimum(most, end - first))
     a, b, c, d = (each.astype(np.int64) for each in found)
     return a, b, c, d
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Held:
+    """Jobs on a kind of processor in a group of servers, and the room they take.
+
+    Attributes:
+        group: the servers.
+        size: processors of the kind on one.
+        mine: whether a pair is one of them (p,).
+        servers, last: servers that a pair needs (p,), and its processors on the last.
+    """
+
+    group: int
+    size: int
+    mine: Bools
+    servers: Ints
+    last: Ints
 
 
 class _Model:
@@ -70,9 +112,9 @@ class _Model:
     def __init__(self, question: Question, hull: Hulls, pairs: Pairs, step_s: float) -> None:
         self.question, self.pairs, self.step_s = question, pairs, step_s
         self.program, self.lead = Program(), lead_of(question)
-        moments = int(np.ceil(question.jobs.to_s.max() / step_s))
-        edge_s = step_s * np.arange(moments + 1.0)
+        edge_s = _edges_s(question, step_s)
         self.rate = least_rates(question.tariff, edge_s)[self.lead.zone]
+        self.piece = _pieces(question, edge_s)
         counts = (question.groups.end - question.groups.first).astype(float)
         # a server sleeps before its last job whenever it is neither awake nor waking; where waking
         # draws less than sleep does, sleep counts for as little
@@ -147,46 +189,74 @@ class _Model:
         self.program.put(rows, self.ended[cell], -np.asarray(value))
 
     def _hold(self) -> tuple[Ints, Ints, Ints]:
-        """What is awake holds what is seen; return the cells: pair, moment and column of each.
-
-        Each job alone, as what is awake may be part of a server, and all of them.
-        """
-        program, pairs, question = self.program, self.pairs, self.question
-        groups, moments = self.awake.shape
-        first, end, *_ = self.looks
+        """What is awake holds what is seen; return the cells: pair, moment and column of each."""
+        pairs, (first, end, *_) = self.pairs, self.looks
         pair = np.repeat(np.arange(first.size), end - first)
         at = np.arange(pair.size) - (np.cumsum(end - first) - (end - first) - first)[pair]
-        cell = self.place[pair] + at
-        sizes, gang = sizes_of(question), question.jobs.gang[pairs.job]
-        size = sizes[pairs.group, pairs.kind]
-        group, alone = pairs.group[pair], program.rows(cell.size, 0.0)
-        program.put(alone, self.awake[group, at], 1.0)
-        self._put_seen(alone, cell, -(-(-gang // size))[pair].astype(float))
-        kinds = sizes.shape[1]
-        holds = program.rows(groups * kinds * moments, 0.0).reshape(groups, kinds, moments)
-        program.put(
-            holds, np.repeat(self.awake[:, None], kinds, 1), sizes[:, :, None].astype(float)
-        )
-        self._put_seen(holds[group, pairs.kind[pair], at], cell, -gang[pair].astype(float))
-        return pair, at, cell
+        cells = pair, at, self.place[pair] + at
+        sizes, gang = sizes_of(self.question), self.question.jobs.gang[pairs.job]
+        servers = -(-gang // sizes[pairs.group, pairs.kind])
+        last = gang - (servers - 1) * sizes[pairs.group, pairs.kind]
+        for group, kind in np.unique(np.column_stack([pairs.group, pairs.kind]), axis=0):
+            mine = (pairs.group == group) & (pairs.kind == kind)
+            held = _Held(int(group), int(sizes[group, kind]), mine, servers, last)
+            self._all_of(held, cells)
+            self._one_of(held, cells)
+        return cells
+
+    def _all_of(self, held: _Held, cells: tuple[Ints, Ints, Ints]) -> None:
+        """All jobs: of d processors or more a server holds so many times d, and no rest."""
+        pair, at, cell = cells
+        last, awake = held.last[held.mine], self.awake[held.group]
+        for part in np.unique([1, held.size // 2 + 1, *last]):
+            times = held.size // part
+            if part > 1 and np.all(last // part * held.size <= last * times):
+                continue  # with rests it says as much
+            takes = np.where(held.mine, (held.servers - 1) * times + held.last // part, 0)
+            rows = self.program.rows(awake.size, 0.0)
+            self.program.put(rows, awake, float(times))
+            some = np.flatnonzero(takes[pair] > 0)
+            self._put_seen(rows[at[some]], cell[some], -takes[pair[some]].astype(float))
+
+    def _one_of(self, held: _Held, cells: tuple[Ints, Ints, Ints]) -> None:
+        """Each job alone, as what is awake may be part of a server, and all that leave it no room.
+
+        Those need more than half a server, so that no two of them share one.
+        """
+        program, awake, (pair, at, cell) = self.program, self.awake[held.group], cells
+        wide = held.mine & (2 * held.last > held.size)
+        for part in np.unique(held.last[held.mine & ~wide]):
+            mine = np.flatnonzero((held.mine & ~wide & (held.last == part))[pair])
+            alone = program.rows(mine.size, 0.0)
+            program.put(alone, awake[at[mine]], 1.0)
+            self._put_seen(alone, cell[mine], -held.servers[pair[mine]].astype(float))
+            others = np.flatnonzero((wide & (held.last + part > held.size))[pair])
+            if others.size:
+                taken, rows = program.columns(np.zeros(awake.size)), program.rows(awake.size, 0.0)
+                program.put(rows, taken, 1.0)
+                self._put_seen(
+                    rows[at[others]], cell[others], -held.servers[pair[others]].astype(float)
+                )
+                program.put(alone, taken[at[mine]], -1.0)
 
     def _runs(self, hull: Hulls, seen: Ints, at: Ints, cell: Ints) -> None:
-        """Every job is done, in the time that it is seen: in each cell, where that counts."""
+        """Every job is done, in the time that it is seen: in each piece of time by itself."""
         question, pairs, program = self.question, self.pairs, self.program
-        pair, row = seen, np.arange(seen.size)
-        if not counts_when(question):
-            pair, at, row = np.arange(pairs.job.size), np.zeros(pairs.job.size, np.int64), seen
+        piece = self.piece[at]
+        new = np.append(True, (seen[1:] != seen[:-1]) | (piece[1:] != piece[:-1]))
+        pair, first = seen[new], at[new]
         part, of, time_s, joules = pairs.works(question, hull, pair)
-        share = program.columns(joules * self.rate[pairs.group[of], at[part]])
+        share = program.columns(joules * self.rate[pairs.group[of], first[part]])
         awake = (self.awake, np.full(self.awake.shape[1], self.step_s), self.step_s)
-        add_caps(program, question, awake, (share, pairs.group[of], at[part], joules))
+        add_caps(program, question, awake, (share, pairs.group[of], first[part], joules))
+        done = self.begun[self.place + self.looks[1]]
         once = program.rows(question.jobs.size, 1.0, 1.0)
-        program.put(once[pairs.job[of]], share, 1.0)
+        program.put(once[pairs.job], done, 1.0)
         same, long = program.rows(pairs.job.size, 0.0, 0.0), program.rows(pair.size, 0.0, 0.0)
+        program.put(same, done, 1.0)
         program.put(same[of], share, -1.0)
-        program.put(same, self.begun[self.place + self.looks[1]], 1.0)
         program.put(long[part], share, -time_s / self.step_s)
-        self._put_seen(long[row], cell, 1.0)
+        self._put_seen(long[np.cumsum(new) - 1], cell, 1.0)
 
     def _wake_for(self, wakes: Ints, on: Floats) -> None:
         """A server of a job is awake when its window begins, or wakes within it."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from downclock.power.frontier import Frontier
+from downclock.problem.graph import grouped
 from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
 from downclock.units import Bools, Floats, Ints
@@ -76,11 +77,10 @@ def _ready_s(platform: Platform, kind: int) -> float:
 
 def neighbours(problem: Problem, *, backwards: bool = False) -> list[Ints]:
     """Tasks after each task, or before it."""
-    edges, n = problem.edges, len(problem.tasks)
+    edges = problem.edges
     ends = (edges.after, edges.before) if backwards else (edges.before, edges.after)
-    order = np.argsort(ends[0], kind="stable")
-    first = np.searchsorted(ends[0][order], np.arange(n + 1))
-    return [ends[1][order[first[i] : first[i + 1]]] for i in range(n)]
+    first, of = grouped(len(problem.tasks), *ends)
+    return np.split(of, first[1:-1])
 
 
 def job_edges(problem: Problem, task: Ints) -> tuple[Ints, Ints]:

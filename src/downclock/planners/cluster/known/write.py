@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from downclock.engine.reasons import why_refused
 from downclock.engine.view import View
 from downclock.kernels.refusals import NO_TIME
+from downclock.planners.cluster.known.kernels.model import Board, Placement, Question, new_placement
+from downclock.planners.cluster.known.kernels.spans import awake_times
 from downclock.planners.cluster.known.question import KnownQuestion
 from downclock.power.settings import MixedSettings
 from downclock.problem.problem import Problem
@@ -24,9 +24,6 @@ from downclock.schedule.schedule import (
     Segments,
 )
 from downclock.units import Floats, Ints, slack
-
-if TYPE_CHECKING:
-    from downclock.planners.cluster.known.kernels.model import Board, Placement, Question
 
 
 def written(problem: Problem, asked: KnownQuestion, board: Board, name: str) -> Schedule:
@@ -124,8 +121,6 @@ def settings_of(problem: Problem, asked: KnownQuestion, place: Placement) -> Mix
 
 def _spans(problem: Problem, question: Question, board: Board) -> PowerSpans:
     """Awake times, each after a wake where the server slept before."""
-    from downclock.planners.cluster.known.kernels.spans import awake_times
-
     server, from_s, to_s = awake_times(question, board)
     wake_s = problem.platform.wake_s[server]
     first = np.append(True, server[1:] != server[:-1])[: server.size]
@@ -174,8 +169,6 @@ def placement_of(problem: Problem, asked: KnownQuestion, schedule: Schedule) -> 
     Left out: tasks that pause, move or were tried twice, gangs on parts of several servers, and
     run times nobody can want.
     """
-    from downclock.planners.cluster.known.kernels.model import new_placement
-
     place, rows = new_placement(asked.columns.jobs), schedule.segments
     order = np.lexsort((rows.processor, rows.start_s, rows.task))
     first = np.searchsorted(rows.task[order], np.arange(len(problem.tasks) + 1))

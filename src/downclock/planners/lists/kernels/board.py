@@ -20,10 +20,7 @@ from downclock.kernels.records import Records, filled, record
 from downclock.units import Floats, Ints
 
 SOONEST, FIRST, BEST, WORST, FULLEST, LIGHTEST, TIGHTEST, LOOSEST = range(8)
-"""Which awake processor a task goes to: the one free soonest; the first that fits; among those
-where it ends in time the one free last, with the least load, with the most load (sum of
-utilisations); the least loaded one whose load stays at most 1; among those where it ends in time
-the one with the greatest, the least peak load."""
+"""Which awake processor a task goes to: in the order of `planners.lists.policy.Fit`."""
 
 COUNTED_S = 60.0
 """A peak load is the greatest, over a processor's tasks, of the work until the task is done over
@@ -199,12 +196,6 @@ def new_board(
         np.zeros(processors),
         new_trees(keys),
     )  # fmt: skip
-
-
-def free_s(board: Board) -> Floats:
-    """When each processor is free (p,); infinite where its server is asleep."""
-    leaves, kind = board.trees.shape[1] // 2, board.processors["kind"]
-    return np.asarray(board.trees[kind, leaves + np.arange(kind.size)])
 
 
 @inner

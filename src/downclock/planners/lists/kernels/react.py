@@ -229,8 +229,7 @@ def _take_hopeful(c: Lists, p: int, now_s: float) -> bool:
     if best < 0:
         return False
     i = c.hopes[best]
-    c.hopes[best] = c.hopes[c.hopes[0]]
-    c.hopes[0] -= 1
+    drop(c.hopes, i)
     length = c.curves.shortest_s[i, k]
     if not _shifts(c, p, now_s + length, False):
         _shorten(c, p)
@@ -497,12 +496,9 @@ def _machine(c: Lists, what: int, at: int, told: Ints, now_s: float) -> None:
         _evict(c, at, told, now_s)
         _set_free(c, at, np.inf, now_s)
     elif what == RETURNED:
-        j = c.processors.server[at]
-        ready = (
-            max(now_s, c.servers.on_since_s[j] + c.servers.wake_s[j])
-            if c.servers.awake[j] == 1
-            else now_s
-        )
+        j, ready = c.processors.server[at], now_s
+        if c.servers.awake[j] == 1:
+            ready = max(now_s, c.servers.on_since_s[j] + c.servers.wake_s[j])
         c.processors.up[at], c.processors.ready_s[at] = 1, ready
         _set_free(c, at, ready, now_s)
     elif what == SERVER_GONE:
