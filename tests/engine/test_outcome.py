@@ -88,9 +88,9 @@ def test_switches_that_are_read_off_spans_make_the_same_spans(
     first = int(not awake)  # a server is switched the other way in turn
     rows = [(0, (first + k) % 2, when) for k, when in enumerate(at_s)]
     once = spans_of(site, np.array(rows))
-    server, on, when_s = switches_of(site, once)
-    order = np.argsort(when_s, kind="stable")
-    again = spans_of(site, np.column_stack([server, on, when_s])[order])
+    back = switches_of(site, once)
+    order = np.argsort(back.at_s, kind="stable")
+    again = spans_of(site, np.column_stack([back.server, back.on, back.at_s])[order])
     for name in ("server", "state", "start_s", "end_s"):
         keys = [np.lexsort((each.state, each.start_s, each.server)) for each in (once, again)]
         one, other = getattr(once, name)[keys[0]], getattr(again, name)[keys[1]]

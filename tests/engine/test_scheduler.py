@@ -195,7 +195,7 @@ def test_a_cancelled_task_frees_its_processor() -> None:
 def test_a_task_that_is_cancelled_while_it_runs_has_lost_nothing() -> None:
     problem, scheduler = begun()
     scheduler.handle(Facts(1.0, [Fact(CANCELLED, 0)]))
-    told = schedule_of(problem, np.arange(len(problem.tasks)), scheduler.ended(), "in-turn")
+    told = schedule_of(problem, np.arange(len(problem.tasks)), scheduler.book.ended(), "in-turn")
     assert told.outcomes.reason[0] == "it was cancelled"
 
 

@@ -38,6 +38,28 @@ def test_a_topological_order_puts_every_task_after_those_before_it() -> None:
     assert np.all(place[DIAMOND.before] < place[DIAMOND.after])
 
 
+def test_edges_in_order_come_into_a_task_before_they_go_out() -> None:
+    """The diamond with its edges told from the end: (1, 3) and (2, 3) behind those of 0."""
+    told = Edges(np.array([2, 1, 0, 0]), np.array([3, 3, 2, 1]))
+    assert list(told) == [(2, 3), (1, 3), (0, 2), (0, 1)]
+    along = list(told.in_order(4))
+    assert sorted(along) == sorted(DIAMOND)
+    seen = {0}
+    for before, after in along:
+        assert before in seen
+        if after != 3:
+            seen.add(after)
+    assert list(Edges().in_order(3)) == []
+
+
+def test_the_next_slot_is_the_present_one_up_to_rounding() -> None:
+    """Slots of 0.1 s: 0.3 is the third boundary though 3 * 0.1 is a little more."""
+    kind = Kind("cpu", ClockRange(0.5, 1.0))
+    slotted = Platform.build((kind,), (ServerSpec("s", (("cpu", 1),)),), 0.1)
+    assert [slotted.slot_up(t) for t in (0.0, 0.3, 0.31)] == [0.0, 3 * 0.1, 4 * 0.1]
+    assert Platform.build((kind,), (ServerSpec("s", (("cpu", 1),)),)).slot_up(0.31) == 0.31
+
+
 def test_what_a_task_reaches_is_itself_and_all_after_it() -> None:
     assert DIAMOND.reach(4, np.array([1])).tolist() == [1, 3]
     assert DIAMOND.reach(4, np.array([0])).tolist() == [0, 1, 2, 3]
@@ -78,6 +100,28 @@ def test_two_servers_of_one_name_are_refused() -> None:
     specs = (ServerSpec("s", (("core", 1),), count=2), ServerSpec("s2", (("core", 1),)))
     with pytest.raises(InvalidInput, match="server 's2': is the name of two servers"):
         Platform.build((kind,), specs)
+
+
+HOUR = 3600.0
+
+
+@pytest.mark.parametrize("days", [1, 2, 7, 9])
+@pytest.mark.parametrize("shift_days", [-400, -1, 0, 1, 400])
+def test_a_curve_is_repeated_in_whole_days_or_weeks(days: int, shift_days: int) -> None:
+    """Outside what is known, the same hour (and weekday, from a week on) of its nearest part."""
+    start = HOUR * np.arange(24.0 * days) + 24 * HOUR * shift_days
+    curve = Curve(start, np.arange(start.size, dtype=float), start[-1] + HOUR)
+    longer = curve.around(0.0, 20 * 24 * HOUR)
+    hours = np.arange(20 * 24) - 24 * shift_days  # of the curve's own
+    period = 24 * 7 * (days // 7) if days >= 7 else 24 * days
+    after = 24 * days - period + (hours - 24 * days) % period
+    expected = np.where(hours < 0, hours % period, np.where(hours < 24 * days, hours, after))
+    assert longer.at(HOUR * np.arange(20 * 24) + 60.0).tolist() == expected.tolist()
+    assert longer.covers(0.0, 20 * 24 * HOUR)
+
+
+def test_a_value_without_an_end_held_before_its_first_row_too() -> None:
+    assert Curve(np.array([50.0]), np.array([3.0]), np.inf).around(0.0, 9.0).at(0.0) == 3.0
 
 
 def test_a_curve_is_integrated_across_its_steps() -> None:

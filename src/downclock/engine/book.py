@@ -61,7 +61,6 @@ class Book:
         self.state = np.where(platform.initially_on, AWAKE, ASLEEP).tolist()
         self.awake_s = [0.0] * platform.server_count
         self.first = platform.first_processor.tolist()
-        self.slot_s = platform.slot_s or 0.0
         self.switched: list[tuple[int, int, float]] = []
         self.agenda: list[tuple[float, int, str, Any]] = []
         self.events = self.open_tasks = 0
@@ -232,8 +231,6 @@ class Book:
         for task, why in zip(decisions.rejected.tolist(), decisions.reason, strict=True):
             self._give_up(task, REJECTED, why)
         power = decisions.power
-        if not len(power):
-            return
         rows = zip(power.server.tolist(), power.on.tolist(), power.at_s.tolist(), strict=True)
         for row in rows:
             if row[2] <= self.now_s:
@@ -350,8 +347,7 @@ class Book:
             if not free or self.state[self.server[p]] != AWAKE:
                 return False
         at_s = self.now_s if row.eager else max(row.start_s, self.now_s)
-        if self.slot_s:
-            at_s = np.ceil(at_s / self.slot_s - 1e-9) * self.slot_s
+        at_s = self.view.platform.slot_up(at_s)
         if at_s > self.now_s:
             self._remember(at_s, "row", row)
             return False

@@ -24,8 +24,7 @@ def _names() -> Names:
 @cache
 def no_segments() -> Segments:
     """An empty table."""
-    none, number = _ints(), np.empty(0)
-    return Segments(none, none, none, number, number, number, number, number, number)
+    return Segments.of(_ints(), _ints(), np.empty(0), np.empty(0), np.empty((0, 3)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -73,9 +73,6 @@ class Facts:
     due: bool = False
     closed: bool = False
 
-    def __len__(self) -> int:
-        return len(self.rows)
-
     def tasks(self, code: int) -> Ints:
         """Tasks that a kind of fact names, in the order told."""
         return np.array([fact.task for fact in self.rows if fact.code == code], dtype=np.int64)

@@ -52,7 +52,7 @@ class Journal:
         tasks, edges = TaskTable(), view.edges
         tasks.add(view.tasks, np.arange(len(view.tasks)))
         for task, first_s in self.deadline_s.items():
-            tasks.amend(task, first_s)
+            tasks.deadline_s[task] = first_s
         fresh = self.begin(view.apart())
 
         def tell(upto: int, edges_upto: int) -> None:

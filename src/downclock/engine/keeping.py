@@ -132,12 +132,9 @@ def _had(inner: Scheduler, task: int) -> tuple[int, ...]:
 def begun_again(view: View, lost: Mapping[int, Sequence[int]], now_s: float) -> Segments:
     """Rows for lost tasks and their processors: whole, from now on, as fast as can be."""
     rows, points = [], []
-    slot_s = view.platform.slot_s or 0.0
     for task, processors in lost.items():
         front = view.frontier(int(view.platform.kind[processors[0]]), np.array([task]))
-        length_s = float(front.t_min_s[0])
-        if slot_s:
-            length_s = float(np.ceil(length_s / slot_s - 1e-9)) * slot_s
+        length_s = view.platform.slot_up(float(front.t_min_s[0]))
         rows += [(task, p, now_s, now_s + length_s) for p in processors]
         points += [front.cheapest(np.inf).points[0]] * len(processors)
     if not rows:

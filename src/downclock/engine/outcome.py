@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from downclock.engine.decisions import Switches
 from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
 from downclock.quantities import count, instant
@@ -24,7 +25,7 @@ from downclock.schedule.schedule import (
     Schedule,
     Segments,
 )
-from downclock.units import Bools, Floats, Ints, Names, slack
+from downclock.units import Bools, Floats, Ints, Names, changes, slack
 
 OFF, TURNED_ON, WENT_DOWN, REPAIRED = range(4)
 """What happens to a server, by code; a repaired one is asleep."""
@@ -78,15 +79,12 @@ def _judge(problem: Problem, segments: Segments, status: Ints, reason: Names) ->
 
 def _done_s(problem: Problem, segments: Segments) -> Floats:
     """When each task was done (n,); what has no work, with the tasks before it. NaN: never."""
-    n, edges = len(problem.tasks), problem.edges
+    n, milestone = len(problem.tasks), problem.tasks.scale == 0.0
     ended_s = finish_s(segments, n)
-    reached = problem.tasks.scale[edges.after] == 0.0
-    if np.any(reached):
-        rank = np.argsort(edges.order(n))
-        rows = np.flatnonzero(reached)
-        for row in rows[np.argsort(rank[edges.after[rows]], kind="stable")]:
-            before, after = edges.before[row], edges.after[row]
-            ended_s[after] = np.fmax(ended_s[after], ended_s[before])
+    if np.any(milestone):
+        for before, after in problem.edges.in_order(n):
+            if milestone[after]:
+                ended_s[after] = np.fmax(ended_s[after], ended_s[before])
     return ended_s
 
 
@@ -154,7 +152,7 @@ def spans_of(platform: Platform, switched: Floats) -> PowerSpans:
     )
 
 
-def switches_of(platform: Platform, spans: PowerSpans) -> tuple[Ints, Bools, Floats]:
+def switches_of(platform: Platform, spans: PowerSpans) -> Switches:
     """When servers are switched on and to sleep so that these spans come about."""
     awake = np.flatnonzero((spans.state == ON) | (spans.state == WAKING))
     order = awake[np.lexsort((spans.end_s[awake], spans.start_s[awake], spans.server[awake]))]
@@ -162,9 +160,10 @@ def switches_of(platform: Platform, spans: PowerSpans) -> tuple[Ints, Bools, Flo
     touches = (server[1:] == server[:-1]) & (start_s[1:] == end_s[:-1])
     begins = np.append(True, ~touches)[: server.size]
     ends = np.append(~touches, True)[-server.size :] if server.size else begins
-    first = np.append(True, server[1:] != server[:-1])[: server.size]
-    begins &= ~(platform.initially_on[server] & first)
+    begins &= ~(platform.initially_on[server] & changes(server))
     ends &= np.isfinite(end_s)
-    on = np.concatenate([np.ones(int(begins.sum()), bool), np.zeros(int(ends.sum()), bool)])
-    at_s = np.concatenate([start_s[begins], end_s[ends]])
-    return np.concatenate([server[begins], server[ends]]), on, at_s
+    return Switches(
+        np.concatenate([server[begins], server[ends]]),
+        np.repeat([True, False], [begins.sum(), ends.sum()]),
+        np.concatenate([start_s[begins], end_s[ends]]),
+    )

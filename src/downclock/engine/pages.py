@@ -78,19 +78,15 @@ class TaskBook:
 
 def segments_of(pages: list[TaskBook]) -> Segments:
     """What has run, in the order of tasks: a segment for each processor of a row."""
-    rows = [(row, share) for page in pages for row, share in _written(page)]
-    lanes = [(row, share, p) for row, share in rows for p in row.processors]
-    if not lanes:
+    rows = [
+        (row.task, p, row.began_s, row.ended_s, row.point, share, row.attempt)
+        for page in pages
+        for row, share in _written(page)
+        for p in row.processors
+    ]
+    if not rows:
         return no_segments()
-    return Segments.of(
-        np.array([row.task for row, _, _ in lanes]),
-        np.array([p for _, _, p in lanes]),
-        np.array([row.began_s for row, _, _ in lanes]),
-        np.array([row.ended_s for row, _, _ in lanes]),
-        np.array([row.point for row, _, _ in lanes]),
-        np.array([share for _, share, _ in lanes]),
-        np.array([row.attempt for row, _, _ in lanes]),
-    )
+    return Segments.of(*map(np.array, zip(*rows, strict=True)))
 
 
 def _written(page: TaskBook) -> list[tuple[Row, float]]:

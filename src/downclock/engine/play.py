@@ -73,8 +73,8 @@ def play(
             return Played(schedule_of(problem, told, ended, policy.name), events)
     scheduler = Scheduler(view, policy, retries=retries)
     _steps(problem, scheduler, world, told, tell_s[told])
-    ended = scheduler.ended()
-    return Played(schedule_of(problem, told, ended, policy.name), scheduler.book.events)
+    book = scheduler.book
+    return Played(schedule_of(problem, told, book.ended(), policy.name), book.events)
 
 
 def _fold(problem: Problem, policy: Policy, view: View, world: World, told: Ints) -> Folded | None:
@@ -106,11 +106,8 @@ def told_s(problem: Problem) -> Floats:
     """When each task is told (n,): when it arrives, but no task before those that precede it."""
     tell_s = problem.tasks.arrival_s.copy()
     if len(problem.edges) and tell_s.max() > 0.0:
-        into: list[list[int]] = [[] for _ in range(tell_s.size)]
-        for before, after in zip(problem.edges.before, problem.edges.after, strict=True):
-            into[after].append(int(before))
-        for task in problem.edges.order(tell_s.size):
-            tell_s[task] = max([tell_s[task], *(tell_s[before] for before in into[task])])
+        for before, after in problem.edges.in_order(tell_s.size):
+            tell_s[after] = max(tell_s[after], tell_s[before])
     return tell_s
 
 

@@ -15,7 +15,6 @@ from downclock.engine.checks import check
 from downclock.engine.decisions import Decisions
 from downclock.engine.facts import AMENDED, FINISHED, OVERDUE, Facts
 from downclock.engine.journal import Journal
-from downclock.engine.outcome import Ended
 from downclock.engine.pages import Row
 from downclock.engine.policy import Policy
 from downclock.engine.tasks import TaskTable
@@ -56,7 +55,7 @@ class Scheduler:
         numbers = self.view.tasks.add(tasks, rows)
         if edges is not None and len(edges):
             self.view.learn(edges)
-            for before, after in zip(edges.before.tolist(), edges.after.tolist(), strict=True):
+            for before, after in edges:
                 self.book.precede(before, after)
         return numbers
 
@@ -104,10 +103,6 @@ class Scheduler:
         """When to call `handle` although nothing happens; infinite: never."""
         return min(self.call_me_s, self.book.next_s)
 
-    def ended(self) -> Ended:
-        """What has happened so far."""
-        return self.book.ended()
-
     def _asks(self, facts: Facts) -> bool:
         """Tell whether the policy heeds any of this."""
         if facts.now_s >= self.call_me_s:
@@ -124,13 +119,11 @@ class Scheduler:
             return facts
         fresh, here = [], set[int]()
         for fact in facts.rows:
-            if fact.id < 0 or not (self._knows(fact.id) or fact.id in here):
+            known = fact.id < self._seen_below or fact.id in self._seen or fact.id in here
+            if fact.id < 0 or not known:
                 fresh.append(fact)
                 here.add(fact.id)
         return replace(facts, rows=fresh)
-
-    def _knows(self, number: int) -> bool:
-        return number < self._seen_below or number in self._seen
 
     def _remember(self, facts: Facts) -> None:
         """Keep ids; runs of them from 0 on are one number."""

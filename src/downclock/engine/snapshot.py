@@ -137,9 +137,6 @@ def _book(book: Book) -> Arrays:
     found["row/where"] = np.array([where for _, where in rows], dtype=np.int64)
     found["row/offset"], found["row/processor"] = _ragged(row.processors for row, _ in rows)
     found |= {f"page/{name}": [getattr(page, name) for page in book.tasks] for name in _PAGE}
-    found["page/after_offset"], found["page/after"] = _ragged(
-        book.after.get(task, ()) for task in range(len(book.tasks))
-    )
     found["page/begun_offset"], found["page/begun"] = _ragged(p.begun_on for p in book.tasks)
     found["up"], found["state"] = np.array(book.up), np.array(book.state, dtype=np.int64)
     found["awake_s"] = np.array(book.awake_s)
@@ -168,11 +165,11 @@ def _fill(book: Book, columns: Arrays, reasons: dict[str, str]) -> None:
     rows = _read_rows(columns)
     pages = zip(*(columns[f"page/{name}"].tolist() for name in _PAGE), strict=True)
     book.tasks = [TaskBook(**dict(zip(_PAGE, values, strict=True))) for values in pages]
-    after = _unragged(columns["page/after_offset"], columns["page/after"])
     begun = _unragged(columns["page/begun_offset"], columns["page/begun"])
     for task, page in enumerate(book.tasks):
         page.begun_on, page.reason = tuple(begun[task]), reasons.get(str(task), "")
-    book.after = {task: later for task, later in enumerate(after) if later}
+    for before, after in book.view.edges:
+        book.after.setdefault(before, []).append(after)
     for row, where in zip(rows, columns["row/where"].tolist(), strict=True):
         _put(book, row, where)
     for queue in book.queue:

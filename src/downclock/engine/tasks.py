@@ -65,10 +65,6 @@ class TaskTable:
         self._show(n)
         return np.arange(first, n)
 
-    def amend(self, task: int, deadline_s: float) -> None:
-        """Give a task another deadline."""
-        self.deadline_s[task] = deadline_s
-
     def as_tasks(self) -> Tasks:
         """All of them as a table of a problem."""
         columns: dict[str, Any] = {name: getattr(self, name).copy() for name in _COLUMNS}

@@ -110,7 +110,7 @@ class View:
 
     def amend(self, task: int, deadline_s: float) -> None:
         """Take note of another deadline."""
-        self.tasks.amend(task, deadline_s)
+        self.tasks.deadline_s[task] = deadline_s
         self._known = None
 
     def applications(self, kind: int) -> Frontier:

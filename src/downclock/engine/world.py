@@ -13,15 +13,7 @@ from typing import NamedTuple
 import numpy as np
 
 from downclock.engine.book import Book
-from downclock.engine.facts import (
-    DOWN,
-    FINISHED,
-    LOST,
-    PARTLY_DONE,
-    PRICE,
-    SERVER_DOWN,
-    Fact,
-)
+from downclock.engine.facts import DOWN, FINISHED, LOST, PARTLY_DONE, PRICE, SERVER_DOWN, Fact
 from downclock.engine.pages import Row
 from downclock.engine.scheduler import Scheduler
 from downclock.problem.platform import Platform
@@ -71,7 +63,7 @@ class World:
         self.work = np.ones(n) if work is None else work
         self.breaks = breaks if breaks is not None and np.any(breaks <= 1.0) else None
         self.incidents = tuple(incidents)
-        self.slot_s = platform.slot_s or 0.0
+        self.platform = platform
         self.told = np.arange(n)
         self._left: dict[int, float] = {}
         self._cut: dict[int, Row] = {}
@@ -156,9 +148,9 @@ class World:
         self._cut.pop(task, None)
         if row is None:
             return Fact(LOST, task, -1, work)
-        end_s = now_s
-        if self.slot_s:
-            end_s = float(np.floor(now_s / self.slot_s + 1e-9) * self.slot_s)
+        end_s, slot_s = now_s, self.platform.slot_s
+        if slot_s is not None:
+            end_s = float(np.floor(now_s / slot_s + 1e-9) * slot_s)
         share = max(end_s - row.began_s, 0.0) / (row.whole_s * work)
         return Fact(LOST, task, row.processors[0], work, share, end_s)
 
@@ -199,12 +191,12 @@ class World:
         if work == 1.0 and not (last and abs(left - row.share) > 1e-9):
             end_s, share = row.due_s, row.share
         elif last or planned_s >= left * whole_s * (1.0 - 1e-12):
-            end_s, share = self._slot_up(row.began_s + left * whole_s), left
+            end_s, share = self.platform.slot_up(row.began_s + left * whole_s), left
         else:
             end_s, share = row.began_s + planned_s, planned_s / whole_s
         stop_s, done = self._break(row, left, whole_s)
         if stop_s < end_s:
-            return self._slot_up(stop_s), Running(row, LOST, done)
+            return self.platform.slot_up(stop_s), Running(row, LOST, done)
         code = FINISHED if last or left - share <= 1e-12 else PARTLY_DONE
         return end_s, Running(row, code, share)
 
@@ -218,8 +210,3 @@ class World:
             return np.inf, 0.0
         done = max(at - (1.0 - left), 0.0)
         return row.began_s + done * whole_s, done
-
-    def _slot_up(self, time_s: float) -> float:
-        if not self.slot_s:
-            return time_s
-        return float(np.ceil(time_s / self.slot_s - 1e-9) * self.slot_s)

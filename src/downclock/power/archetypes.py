@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
-import numpy as np
-
 from downclock.power.library import Basis, Library
 from downclock.power.library_file import BUILT_IN, built_in_library
 from downclock.power.points import PROPORTIONAL_LAW
 from downclock.power.profiles import CpuProfiles, Curved, GpuProfiles
+from downclock.tabular import joined
 
 CLASSES = {"compute-bound": (2 / 3, 1.0), "mixed": (1 / 3, 2 / 3), "memory-bound": (0.0, 1 / 3)}
 """Archetypes by the least and greatest part of time that follows the core clock."""
@@ -80,9 +79,7 @@ def archetype(library: Library, kind: str, name: str) -> Archetype | None:
         for profiles, _, rows in library.parts(kind)
         if isinstance(profiles, GpuProfiles)
     ]
-    names = [spec.name for spec in fields(GpuProfiles)]
-    columns = [np.concatenate([getattr(part, field) for part in parts] or [[]]) for field in names]
-    return _mean(GpuProfiles(*columns), *CLASSES[name])
+    return _mean(joined(parts), *CLASSES[name]) if parts else None
 
 
 def _mean(gpu: GpuProfiles, low: float, high: float) -> Archetype | None:

@@ -25,7 +25,7 @@ from downclock.power.library import Library
 from downclock.power.points import ClockRange, Clocks
 from downclock.power.profiles import CpuProfiles, GpuProfiles, Profiles
 from downclock.power.settings import ROUNDING, MixedSettings, Settings
-from downclock.units import Floats, Ints, slack
+from downclock.units import Floats, Ints, ranges, slack
 
 A = TypeVar("A", Settings, MixedSettings)
 
@@ -113,8 +113,8 @@ class Frontier:
         times, energies = np.empty(offsets[-1]), np.empty(offsets[-1])
         for p, (offset, time, energy) in enumerate(ladders):
             mine = np.flatnonzero(self.part == p)
-            source = _spread(offset[self.row[mine]], sizes[mine])
-            target = _spread(offsets[mine], sizes[mine])
+            source = ranges(offset[self.row[mine]], sizes[mine])
+            target = ranges(offsets[mine], sizes[mine])
             scale = np.repeat(self.scale[mine], sizes[mine])
             times[target], energies[target] = time[source] * scale, energy[source] * scale
         return offsets, times, energies
@@ -196,9 +196,6 @@ class MixedFrontier:
     """
 
     one_point: Frontier
-
-    def __len__(self) -> int:
-        return len(self.one_point)
 
     def at(self, time_s: Floats | float, rows: Ints | None = None) -> MixedSettings:
         """Least energy in exactly ``time_s``; infeasible outside [t_min_s, t_max_s]."""
@@ -314,9 +311,3 @@ def _limit_per_work(limit_s: Floats, scale: Floats) -> Floats:
         return limit_s / scale
     any_time = np.where(limit_s >= 0.0, np.inf, -np.inf)
     return np.where(idle, any_time, limit_s / np.where(idle, 1.0, scale))
-
-
-def _spread(start: Ints, sizes: Ints) -> Ints:
-    """Return start, start + 1, ... for each run of the given size, one after the other."""
-    first = np.concatenate([[0], np.cumsum(sizes)])[:-1]
-    return np.repeat(start - first, sizes) + np.arange(int(sizes.sum()))

@@ -27,8 +27,8 @@ T = TypeVar("T")
 Part: TypeAlias = tuple[Profiles, Ints, Ints]
 """Profiles of one model, which applications have them, and their rows."""
 
-SETTINGS = ("core_mhz", "memory_mhz", "power_limit_w")
-"""Lists of what can be set: fields of `Basis`."""
+KNOBS = ("core_mhz", "memory_mhz", "power_limit_w")
+"""What can be set: lists of `Basis`, and columns of measurements."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,11 +229,8 @@ def merged(libraries: Sequence[Library]) -> Library:
     for library in libraries:
         rows = np.array([place[name] for name in library.names], dtype=np.int64)
         for kind in dict.fromkeys([*library.kinds, *library.basis]):
-            known = basis.setdefault(kind, library.basis_of(kind))
-            _refuse_other_basis(kind, known, library)
-            second = library.basis_of(kind)  # settings that only the second tells
-            told = {name: getattr(known, name) or getattr(second, name) for name in SETTINGS}
-            basis[kind] = replace(known, **told)
+            second = library.basis_of(kind)
+            basis[kind] = _same_basis(kind, basis.get(kind, second), second)
         for k, kind in enumerate(library.kinds):
             mine, at = library.group[:, k] >= 0, kinds.index(kind)
             for name in library.names[mine & (group[rows, at] >= 0)][:1]:
@@ -246,11 +243,12 @@ def merged(libraries: Sequence[Library]) -> Library:
     return Library(np.array(names, dtype=object), kinds, tuple(groups), group, row, basis, source)
 
 
-def _refuse_other_basis(kind: str, first: Basis, library: Library) -> None:
-    """Refuse profiles that mean other clocks or another voltage law."""
-    second = library.basis_of(kind)
+def _same_basis(kind: str, first: Basis, second: Basis) -> Basis:
+    """Return what both mean; other clocks or another voltage law are refused."""
     for name in ("law", "default_core_mhz", "default_memory_mhz", "default_power_limit_w"):
         ours, theirs = getattr(first, name), getattr(second, name)
         if ours != theirs:
             rule = f"differs between two libraries ({ours} and {theirs})"
             raise InvalidInput(rule, item=f"kind '{kind}'", field=name)
+    settings = {name: getattr(first, name) or getattr(second, name) for name in KNOBS}
+    return replace(first, **settings)

@@ -24,16 +24,16 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.files import json_text, parsed_json, read_text, write_text_atomically
-from downclock.power.library import SETTINGS, Basis, Library
+from downclock.power.library import KNOBS, Basis, Library
 from downclock.power.points import LAWS, VoltageLaw, law_data
 from downclock.power.profiles import CpuProfiles, GpuProfiles, MeasuredProfiles, Profiles
 from downclock.quantities import require_quantity
@@ -47,10 +47,9 @@ BUILT_IN = ("a100", "gtx1080ti", "rtx2070s", "v100")
 BUILT_IN_PREFIX = "builtin:"
 """Names one of them where a file could stand."""
 
-PARAMETERS: dict[str, tuple[str, ...]] = {
-    "gpu": tuple(spec.name for spec in fields(GpuProfiles)),
-    "cpu": tuple(spec.name for spec in fields(CpuProfiles)),
-}
+_CURVES: dict[str, type[GpuProfiles] | type[CpuProfiles]] = {"gpu": GpuProfiles, "cpu": CpuProfiles}
+
+PARAMETERS = {model: tuple(spec.name for spec in fields(kind)) for model, kind in _CURVES.items()}
 """Fields of a profile entry, per model; a table has ``points`` instead."""
 
 POINT = ("core", "memory", "time_s", "power_w")
@@ -60,10 +59,12 @@ LIMIT_POINT = ("power_limit_w", "time_s", "power_w")
 """The same of a kind that was measured at power limits."""
 
 DEFAULTS = ("default_core_mhz", "default_memory_mhz", "default_power_limit_w")
-BASIS = ("law", *DEFAULTS, *SETTINGS)
+BASIS = ("law", *DEFAULTS, *KNOBS)
 """Fields of what a kind's profiles refer to, all optional: one number each, and lists."""
 
-_CURVES: dict[str, type[GpuProfiles] | type[CpuProfiles]] = {"gpu": GpuProfiles, "cpu": CpuProfiles}
+
+_Numbers: TypeAlias = tuple[tuple[float, ...], ...]
+"""Of one profile: parameters of a curve, or a table's points."""
 
 
 def read_library(path: str | Path) -> Library:
@@ -124,8 +125,11 @@ def library_of_document(document: Any, source: str | Path) -> Library:
         said = document.get("source", "")
         if not isinstance(said, str):
             raise InvalidInput("must be a text", field="source", value=said)
-        bases = _bases(document.get("kinds", {}))
-        return _built(*_rows(document["applications"], bases), bases, said)
+        kinds = document.get("kinds", {})
+        if not isinstance(kinds, dict):
+            raise InvalidInput("must be an object", field="kinds")
+        bases = {kind: _basis(f"kind '{kind}'", entry) for kind, entry in kinds.items()}
+        return _built(document["applications"], bases, said)
     except InvalidInput as error:
         raise error.located(source) from None
 
@@ -148,15 +152,8 @@ def _entry(profiles: Profiles, row: int, limit_w: float | None) -> dict[str, Any
 def _basis_data(basis: Basis) -> dict[str, Any]:
     law = {} if basis.law is None else {"law": law_data(basis.law)}
     defaults = {name: getattr(basis, name) for name in DEFAULTS}
-    settings = {name: list(getattr(basis, name)) for name in SETTINGS}
+    settings = {name: list(getattr(basis, name)) for name in KNOBS}
     return law | {name: value for name, value in (defaults | settings).items() if value}
-
-
-def _bases(entries: Any) -> dict[str, Basis]:
-    """Return what each kind's profiles refer to."""
-    if not isinstance(entries, dict):
-        raise InvalidInput("must be an object", field="kinds")
-    return {kind: _basis(f"kind '{kind}'", entry) for kind, entry in entries.items()}
 
 
 def _basis(item: str, entry: Any) -> Basis:
@@ -165,7 +162,7 @@ def _basis(item: str, entry: Any) -> Basis:
     known: dict[str, Any] = {
         name: _above_0(item, name, [entry[name]])[0] for name in DEFAULTS if name in entry
     }
-    known |= {name: _above_0(item, name, entry[name]) for name in SETTINGS if name in entry}
+    known |= {name: _above_0(item, name, entry[name]) for name in KNOBS if name in entry}
     if "default_power_limit_w" in entry and ("default_core_mhz" in entry or law is not None):
         rule = "cannot be given with clocks or a voltage law: a kind has one knob"
         raise InvalidInput(rule, item=item, field="default_power_limit_w")
@@ -190,44 +187,45 @@ def _law(item: str, law: Any) -> VoltageLaw:
     return VoltageLaw(*_numbers(dict(zip(names, law, strict=True)), f"{item}, law", names))
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """One application on one kind: parameters of a curve, or a table's points."""
-
-    application: str
-    kind: str
-    model: str
-    numbers: tuple[tuple[float, ...], ...]
-
-    @property
-    def item(self) -> str:
-        return f"application '{self.application}', kind '{self.kind}'"
-
-
-def _rows(applications: Any, bases: Mapping[str, Basis]) -> tuple[list[str], list[_Row]]:
-    """Return the applications' names and every profile, checked for shape and type."""
+def _built(applications: Any, basis: Mapping[str, Basis], source: str) -> Library:
+    """Return the library: profiles grouped by model, found by application and kind."""
     if not isinstance(applications, list):
         raise InvalidInput("must be a list", field="applications")
     names: list[str] = []
-    rows: list[_Row] = []
-    for place, application in enumerate(applications):
-        _mapping(application, f"application number {place + 1}", ("name", "profiles"))
-        name = application["name"]
-        if not (isinstance(name, str) and name):
-            item = f"application number {place + 1}"
-            raise InvalidInput("must be a text", item=item, field="name", value=name)
-        names.append(name)
-        if not isinstance(application["profiles"], dict):
-            item = f"application '{name}'"
-            raise InvalidInput("must be an object", item=item, field="profiles")
+    places: dict[tuple[int, str], tuple[int, int]] = {}
+    by_model: dict[str, list[tuple[str, _Numbers]]] = {}
+    for a, application in enumerate(applications):
+        names.append(_name(application, a + 1))
         for kind, entry in application["profiles"].items():
-            limit_w = bases.get(kind, Basis()).default_power_limit_w
-            rows.append(_row(name, kind, entry, limit_w))
-    return names, rows
+            item = f"application '{names[a]}', kind '{kind}'"
+            limit_w = basis.get(kind, Basis()).default_power_limit_w
+            model, numbers = _profile(item, entry, limit_w)
+            rows = by_model.setdefault(model, [])
+            places[a, kind] = list(by_model).index(model), len(rows)
+            rows.append((item, numbers))
+    kinds = tuple(dict.fromkeys(kind for _, kind in places))
+    group = np.full((len(names), len(kinds)), -1, dtype=np.int64)
+    number = np.zeros_like(group)
+    for (a, kind), place in places.items():
+        group[a, kinds.index(kind)], number[a, kinds.index(kind)] = place
+    groups = tuple(_group(model, rows) for model, rows in by_model.items())
+    return Library(np.array(names, dtype=object), kinds, groups, group, number, basis, source)
 
 
-def _row(name: str, kind: str, entry: Any, limit_w: float | None) -> _Row:
-    item = f"application '{name}', kind '{kind}'"
+def _name(application: Any, number: int) -> str:
+    """Return an application's name; refuse what is none."""
+    item = f"application number {number}"
+    _mapping(application, item, ("name", "profiles"))
+    name, profiles = application["name"], application["profiles"]
+    if not (isinstance(name, str) and name):
+        raise InvalidInput("must be a text", item=item, field="name", value=name)
+    if not isinstance(profiles, dict):
+        raise InvalidInput("must be an object", item=f"application '{name}'", field="profiles")
+    return name
+
+
+def _profile(item: str, entry: Any, limit_w: float | None) -> tuple[str, _Numbers]:
+    """Return a profile's model and numbers, checked for shape and type."""
     model = entry.get("model") if isinstance(entry, dict) else None
     if model == "table":
         _mapping(entry, item, ("model", "points"))
@@ -237,14 +235,14 @@ def _row(name: str, kind: str, entry: Any, limit_w: float | None) -> _Row:
         numbers = tuple(_point(point, item, limit_w) for point in points)
         if _has_twins(np.array([point[:2] for point in numbers])):
             raise InvalidInput("has one pair of clocks twice", item=item, field="points")
-        return _Row(name, kind, "table", numbers)
+        return "table", numbers
     if not isinstance(model, str) or model not in PARAMETERS:
         rule = f"must be one of {', '.join([*PARAMETERS, 'table'])}"
         raise InvalidInput(rule, item=item, field="model", value=model)
     if limit_w is not None:
         rule = "is for clocks; a kind that was measured at power limits has tables"
         raise InvalidInput(rule, item=item, field="model", value=model)
-    return _Row(name, kind, model, (_numbers(entry, item, PARAMETERS[model], ("model",)),))
+    return model, (_numbers(entry, item, PARAMETERS[model], ("model",)),)
 
 
 def _has_twins(clocks: Floats) -> bool:
@@ -293,30 +291,13 @@ def _numbers(
     return tuple(float(value[name]) for name in names)
 
 
-def _built(names: list[str], rows: list[_Row], basis: Mapping[str, Basis], source: str) -> Library:
-    """Return the library: profiles grouped by model, found by application and kind."""
-    kinds = tuple(dict.fromkeys(row.kind for row in rows))
-    place = {name: a for a, name in enumerate(names)}
-    column = {kind: k for k, kind in enumerate(kinds)}
-    group = np.full((len(names), len(kinds)), -1, dtype=np.int64)
-    number = np.zeros_like(group)
-    by_model: dict[str, list[_Row]] = {}
-    for row in rows:
-        mine, at = by_model.setdefault(row.model, []), (place[row.application], column[row.kind])
-        group[at], number[at] = list(by_model).index(row.model), len(mine)
-        mine.append(row)
-    groups = tuple(_group(model, mine) for model, mine in by_model.items())
-    return Library(np.array(names, dtype=object), kinds, groups, group, number, basis, source)
-
-
-def _group(model: str, rows: list[_Row]) -> Profiles:
+def _group(model: str, rows: list[tuple[str, _Numbers]]) -> Profiles:
     """Return the profiles of one model; what they refuse is named after its application."""
     try:
         if model != "table":
-            return _CURVES[model](*np.array([row.numbers[0] for row in rows]).T)
-        offset = np.concatenate([[0], np.cumsum([len(row.numbers) for row in rows])])
-        points = np.array([point for row in rows for point in row.numbers])
-        return MeasuredProfiles(offset, *points.T)
+            return _CURVES[model](*np.array([parameters for _, (parameters,) in rows]).T)
+        offset = np.concatenate([[0], np.cumsum([len(points) for _, points in rows])])
+        return MeasuredProfiles(offset, *np.concatenate([points for _, points in rows]).T)
     except InvalidInput as error:
-        item = None if error.row is None else rows[error.row].item
+        item = None if error.row is None else rows[error.row][0]
         raise InvalidInput(error.rule, item=item, field=error.field, value=error.value) from None

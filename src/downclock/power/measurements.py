@@ -13,15 +13,13 @@ from pathlib import Path
 import numpy as np
 
 from downclock.errors import InvalidInput
+from downclock.power.library import KNOBS
 from downclock.quantities import require_quantity
 from downclock.tabular import Table, read_csv
 from downclock.units import Bools, Floats, Ints, Names
 
 FIELDS = ("application", "core_mhz", "memory_mhz", "power_limit_w", "time_s", "time_ms", "power_w")
 """Columns of a measurements file; the time is in ``time_s`` or in ``time_ms``."""
-
-KNOBS = ("core_mhz", "memory_mhz", "power_limit_w")
-"""What a person may set; not each is known in each file."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -95,6 +95,8 @@ class ClockRange:
 
     knob: ClassVar[str] = "clock"
     listed: ClassVar[bool] = False
+    points: ClassVar[Floats] = np.empty((0, 3))
+    default_mhz: ClassVar[None] = None  # not known: clocks are ratios
     core_min: float
     core_max: float = np.inf
     memory_min: float = 1.0
@@ -146,15 +148,6 @@ class ClockRange:
         core = float(np.clip(1.0, self.core_min, self.core_max))
         volt = float(np.clip(1.0, self.volt(core), self.volt_max))
         return np.array([core, np.clip(1.0, self.memory_min, self.memory_max), volt])
-
-    @property
-    def default_mhz(self) -> None:
-        """Not known: clocks are ratios."""
-
-    @property
-    def points(self) -> Floats:
-        """None are listed (0, 3)."""
-        return np.empty((0, 3))
 
     @property
     def scales_memory(self) -> bool:

@@ -15,6 +15,7 @@ import numpy as np
 from downclock.errors import InvalidInput
 from downclock.power.points import CORE, MEMORY, VOLT, Clocks
 from downclock.quantities import count, refuse_rows, require_quantity
+from downclock.tabular import taken
 from downclock.units import TOLERANCE, Floats, Ints, as_column
 
 MOST_ALPHA = 10.0
@@ -32,8 +33,7 @@ class _Curves:
 
     def take(self, rows: Ints) -> Self:
         """Return these rows."""
-        names = [spec.name for spec in fields(self)]  # type: ignore[arg-type]
-        return type(self)(*(getattr(self, name)[rows] for name in names))
+        return taken(self, rows)
 
     def at(self, rows: Ints, points: Floats) -> tuple[Floats, Floats]:
         """Return (time_s, power_w) of ``rows`` at ``points`` (n, 3)."""

@@ -56,6 +56,12 @@ def epoch_of(stamp: str | datetime, zone: tzinfo | None = None) -> datetime:
         raise InvalidInput(str(error), field="epoch", value=str(stamp)) from None
 
 
+def moment(unix_s: float, zone: tzinfo | None) -> datetime:
+    """Return seconds since 1970 as a date and time of the zone; UTC where it is None."""
+    # timedelta and not fromtimestamp: the latter refuses instants before 1970 on some systems.
+    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=unix_s)).astimezone(zone or UTC)
+
+
 def instants(table: Table, field: str, texts: Names, zone: tzinfo | None) -> Floats:
     """Return seconds since 1970 in UTC for a column of stamps; NaN where a cell is empty.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -19,16 +20,12 @@ def grouped(n: int, key: Ints, value: Ints) -> tuple[Ints, Ints]:
     return at, np.ascontiguousarray(value[by_key])
 
 
-def _none() -> Ints:
-    return np.empty(0, dtype=np.int64)
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Edges:
     """Edges (m,): task ``before[i]`` ends no later than ``after[i]`` starts. None by default."""
 
-    before: Ints = field(default_factory=_none)
-    after: Ints = field(default_factory=_none)
+    before: Ints = field(default_factory=lambda: np.empty(0, np.int64))
+    after: Ints = field(default_factory=lambda: np.empty(0, np.int64))
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "before", as_column(self.before, np.int64))
@@ -39,6 +36,10 @@ class Edges:
 
     def __len__(self) -> int:
         return self.before.size
+
+    def __iter__(self) -> Iterator[tuple[int, int]]:
+        """Every edge as (before, after)."""
+        return zip(self.before.tolist(), self.after.tolist(), strict=True)
 
     def order(self, n: int) -> Ints:
         """Return the tasks 0..n-1 in topological order; cost n + m.
@@ -56,6 +57,11 @@ class Edges:
             raise InvalidInput("the graph has a cycle through this task", row=row)
         return order
 
+    def in_order(self, n: int) -> Edges:
+        """The same edges, those into a task before those out of it."""
+        by_rank = np.argsort(np.argsort(self.order(n))[self.before], kind="stable")
+        return Edges(self.before[by_rank], self.after[by_rank])
+
     def _on_cycle(self, unplaced: Ints) -> int:
         """Return a task on a cycle: go back from any unplaced one until a task comes again."""
         left = np.isin(self.before, unplaced) & np.isin(self.after, unplaced)
@@ -71,10 +77,6 @@ class Edges:
         """Return ``seeds`` and every task after them, sorted."""
         hit = np.zeros(n, dtype=bool)
         hit[seeds] = True
-        if len(self) == 0:
-            return np.flatnonzero(hit)
-        by_rank = np.argsort(np.argsort(self.order(n))[self.before], kind="stable")
-        for before, after in zip(self.before[by_rank], self.after[by_rank], strict=True):
-            if hit[before]:
-                hit[after] = True
+        for before, after in self.in_order(n):
+            hit[after] |= hit[before]
         return np.flatnonzero(hit)

@@ -38,12 +38,8 @@ class Objective:
 
     def unit(self, currency: str) -> str:
         """Unit of the value; empty for a weighted sum."""
-        one = (
-            (Objective(cost=1.0), currency),
-            (Objective(carbon=1.0), "kg CO2"),
-            (Objective(energy=1.0), "kWh"),
-        )
-        return dict(one).get(self, "")
+        units = {"cost": currency, "carbon": "kg CO2", "energy": "kWh"}
+        return units.get(str(self), "")
 
     @property
     def mixed(self) -> bool:

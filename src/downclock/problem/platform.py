@@ -19,7 +19,7 @@ from downclock.power.frontier import Frontier, frontier
 from downclock.power.library import Library
 from downclock.power.points import Clocks
 from downclock.problem.limits import NO_LIMITS, Limits
-from downclock.quantities import count, require_quantity
+from downclock.quantities import count, refuse_rows, require_quantity
 from downclock.units import Bools, Floats, Ints, Names
 
 Interrupt: TypeAlias = Literal["none", "pause", "preempt", "migrate"]
@@ -149,11 +149,9 @@ class Platform:
             if name not in self.zones:
                 rule = f"is not a zone of this platform{suggestion(name, list(self.zones))}"
                 raise InvalidInput(rule, field="zone_power_cap_w", value=name)
-        bad = (self.limits.server < 0) | (self.limits.server >= self.server_count)
-        if np.any(bad):
-            rule = f"must be one of the {self.server_count} servers"
-            value = int(self.limits.server[np.argmax(bad)])
-            raise InvalidInput(rule, item="limits", field="server", value=value)
+        down, rule = self.limits.server, f"must be one of the {self.server_count} servers"
+        unknown = (down < 0) | (down >= self.server_count)
+        refuse_rows(unknown, rule, field="server", values=down, item=lambda row: "limits")
 
     @classmethod
     def build(
@@ -228,6 +226,12 @@ class Platform:
     def idle_w(self) -> Floats:
         """Idle power of each processor (p,)."""
         return np.array([kind.idle_w for kind in self.kinds])[self.kind]
+
+    def slot_up(self, time_s: float) -> float:
+        """The next slot boundary at or after a time; the time itself without slots."""
+        if self.slot_s is None:
+            return time_s
+        return float(np.ceil(time_s / self.slot_s - 1e-9) * self.slot_s)
 
     def processor_name(self, processor: int) -> str:
         """Name as people say it: server, then the processor's place in it, from 1."""

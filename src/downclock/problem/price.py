@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 import numpy as np
 
 from downclock.errors import InvalidInput
+from downclock.problem.calendar import DAY_S
 from downclock.quantities import MOST, refuse_rows
 from downclock.units import Floats
 
@@ -81,14 +82,27 @@ class Curve:
         """The same curve with negative values raised to 0."""
         return Curve(self.start_s, np.maximum(self.value, 0.0), self.end_s, self.source)
 
-    def repeated(self, until_s: float) -> Curve:
-        """The same curve again and again from its start, at least until then."""
-        first, length_s = float(self.start_s[0]), self.end_s - float(self.start_s[0])
-        times = 1 if np.isinf(length_s) else max(1, int(np.ceil((until_s - first) / length_s)))
-        shift_s = np.repeat(np.arange(times) * length_s, self.start_s.size) if times > 1 else 0.0
-        start_s = np.tile(self.start_s, times) + shift_s
-        end_s = first + times * length_s
-        return Curve(start_s, np.tile(self.value, times), end_s, self.source)
+    def around(self, start_s: float, end_s: float) -> Curve:
+        """The curve on all of [start_s, end_s]: as it is where it is known, repeated elsewhere.
+
+        Its last whole weeks come again after its end, its first before its start; whole days where
+        it is shorter than a week, all of it where it is shorter than a day.
+        """
+        if self.covers(start_s, end_s):
+            return self
+        if np.isinf(self.end_s):
+            begins_s = np.append(start_s, self.start_s[1:])
+            return Curve(begins_s, self.value, self.end_s, self.source)
+        first_s, last_s = float(self.start_s[0]), self.end_s
+        length_s = last_s - first_s
+        unit_s = next((unit for unit in (7.0 * DAY_S, DAY_S) if unit <= length_s), length_s)
+        period_s = unit_s * (length_s // unit_s)
+        shifts = np.arange((start_s - last_s) // period_s, (end_s - first_s) // period_s + 1.0)
+        steps = np.unique(np.append(self.start_s, last_s) + period_s * shifts[:, None])
+        steps = np.append(start_s, steps[(start_s < steps) & (steps < end_s)])
+        early = np.ceil(np.maximum(first_s - steps, 0.0) / period_s)
+        late = np.where(steps < last_s, 0.0, (steps - last_s) // period_s + 1.0)
+        return Curve(steps, self.at(steps + period_s * (early - late)), end_s, self.source)
 
     def _cumulative(self, time: Floats) -> Floats:
         past = np.concatenate([[0.0], np.cumsum(np.diff(self.start_s) * self.value[:-1])])

@@ -113,18 +113,17 @@ class Tasks(Columns):
             ("processors", self.processors >= 1, "must be at least 1"),
         ]
         for field, good, rule in rules:
-            self._refuse(~good, rule, field)
+            self.refuse(~good, rule, field)
         late = self.deadline_s < self.arrival_s
-        self._refuse(late, lambda row: f"is before arrival_s={self.arrival_s[row]}", "deadline_s")
+        self.refuse(late, lambda row: f"is before arrival_s={self.arrival_s[row]}", "deadline_s")
         if len(set(self.name)) < len(self):
             first: dict[str, int] = {}
             earlier = np.array([first.setdefault(name, row) for row, name in enumerate(self.name)])
             again = earlier < np.arange(len(self))
-            self._refuse(
-                again, lambda row: f"is already the name of row {earlier[row] + 1}", "name"
-            )
+            self.refuse(again, lambda row: f"is already the name of row {earlier[row] + 1}", "name")
 
-    def _refuse(self, bad: Bools, rule: str | Callable[[int], str], field: str) -> None:
+    def refuse(self, bad: Bools, rule: str | Callable[[int], str], field: str) -> None:
+        """Refuse tasks (n,) for a field of theirs; the first one is named."""
         values = getattr(self, field)
         refuse_rows(
             bad, rule, field=field, values=values, item=lambda row: f"task '{self.name[row]}'"

@@ -193,28 +193,18 @@ def _stacked(tables: Mapping[str, Mapping[str, Any]], policy: str) -> dict[str, 
     """Return all records as the columns of one table; cells a record has no use for are null."""
     import pyarrow as pa
 
-    sizes = {
-        record: len(columns["task" if "task" in columns else "server"])
-        for record, columns in tables.items()
-    }
-    kinds = dict.fromkeys(COLUMNS, pa.string())
-    kinds |= dict.fromkeys([name for names in NUMBERS.values() for name in names], pa.float64())
-    kinds["attempt"] = pa.int64()
-    stacked = {}
-    for name in COLUMNS:
-        chunks = []
-        for record, columns in tables.items():
-            fixed = {"record": record, "policy": policy}.get(name)
-            if fixed is not None:
-                chunks.append(pa.repeat(pa.scalar(fixed, pa.string()), sizes[record]))
-            elif name in columns:
-                column = columns[name]
-                open_end = np.isposinf(column) if column.dtype == np.float64 else None
-                chunks.append(pa.array(column, kinds[name], mask=open_end))
-            else:
-                chunks.append(pa.nulls(sizes[record], kinds[name]))
-        stacked[name] = pa.chunked_array(chunks, kinds[name])
-    return stacked
+    kinds = {np.dtype(np.int64): pa.int64(), np.dtype(np.float64): pa.float64()}
+    parts = []
+    for record, columns in tables.items():
+        size = len(next(iter(columns.values())))
+        words = {"record": record, "policy": policy}
+        data = {name: pa.repeat(pa.scalar(word), size) for name, word in words.items()}
+        for name, column in columns.items():
+            open_end = np.isposinf(column) if column.dtype == np.float64 else None
+            data[name] = pa.array(column, kinds.get(column.dtype, pa.string()), mask=open_end)
+        parts.append(pa.table(data))
+    whole = pa.concat_tables(parts, promote_options="default")
+    return {name: whole[name] for name in COLUMNS}
 
 
 def _read_json(path: str | Path) -> tuple[dict[str, Table], str]:

@@ -76,17 +76,9 @@ class Segments(Columns):
     ) -> Segments:
         """Make segments from point rows (n, 3); whole tasks and first attempts by default."""
         n = len(task)
-        return cls(
-            task,
-            np.zeros(n, dtype=np.int64) + attempt,
-            processor,
-            start_s,
-            end_s,
-            points[:, 0],
-            points[:, 1],
-            points[:, 2],
-            np.zeros(n) + share,
-        )
+        attempts, shares = np.zeros(n, dtype=np.int64) + attempt, np.zeros(n) + share
+        core, memory, volt = points.T
+        return cls(task, attempts, processor, start_s, end_s, core, memory, volt, shares)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

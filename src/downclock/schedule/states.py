@@ -9,14 +9,14 @@ first span, any other such time is sleep.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from downclock.problem.platform import Platform
 from downclock.schedule.schedule import ASLEEP, ON, WAKING, PowerSpans
 from downclock.tabular import joined, taken
-from downclock.units import Bools, Floats, Ints, slack
+from downclock.units import Bools, Floats, Ints, changes, slack
 
 States: TypeAlias = PowerSpans
 """States of servers: rows (n,) by server, then start; all ends are finite."""
@@ -56,7 +56,7 @@ def _implied(platform: Platform, given: States, window_s: Floats) -> States:
     start = np.zeros(server.size)
     end = np.concatenate([given.start_s, window_s])
     initial = np.ones(server.size, dtype=bool)
-    follows = _follows(given)
+    follows = ~changes(given.server)
     start[: given.server.size][follows] = given.end_s[np.flatnonzero(follows) - 1]
     initial[: given.server.size] = ~follows
     last = np.searchsorted(given.server, servers, side="right") - 1
@@ -69,7 +69,7 @@ def _implied(platform: Platform, given: States, window_s: Floats) -> States:
 
 def _wakes(platform: Platform, given: States) -> Wakes:
     before = np.where(platform.initially_on[given.server], ON, ASLEEP)
-    follows = np.flatnonzero(_follows(given))
+    follows = np.flatnonzero(~changes(given.server))
     touches = given.end_s[follows - 1] >= given.start_s[follows] - slack(given.start_s[follows])
     before[follows] = np.where(touches, given.state[follows - 1], ASLEEP)
     waking = (given.state == WAKING) & (before != WAKING)
@@ -79,8 +79,14 @@ def _wakes(platform: Platform, given: States) -> Wakes:
     return Wakes(server, given.start_s[rows], straight[rows] | (platform.wake_s[server] == 0.0))
 
 
-def _follows(given: States) -> Bools:
-    """Tell which rows come after another row of the same server."""
-    follows = np.zeros(given.server.size, dtype=bool)
-    follows[1:] = given.server[1:] == given.server[:-1]
-    return follows
+def place_among(
+    server: Ints, time_s: Floats, which: Ints, at_s: Floats, *, side: Literal["left", "right"]
+) -> Ints:
+    """Where servers and times go among rows sorted by both, as `np.searchsorted` says it.
+
+    Complex numbers sort by real, then imaginary part: one exact search over both keys.
+    """
+    rows, asked = np.empty(server.size, np.complex128), np.empty(which.size, np.complex128)
+    rows.real, rows.imag = server, time_s
+    asked.real, asked.imag = which, at_s
+    return np.searchsorted(rows, asked, side=side)

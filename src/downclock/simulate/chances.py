@@ -205,10 +205,8 @@ def _horizon_s(problem: Problem) -> float:
     end_s = float(max(ends.max(), 1.0))
     endless = ~np.isfinite(tasks.deadline_s)
     if endless.any():
-        fast_s = np.min([problem.frontier(k).t_min_s for k in range(len(platform.kinds))], axis=0)[
-            endless
-        ]
-        busy_s = fast_s[np.isfinite(fast_s)]
+        fast_s = np.min([problem.frontier(k).t_min_s for k in range(len(platform.kinds))], axis=0)
+        busy_s = fast_s[endless & np.isfinite(fast_s)]
         work_s = 2.0 * float(busy_s.sum()) / platform.processor_count
         end_s = max(end_s, float(tasks.arrival_s.max()) + work_s + busy_s.max(initial=0.0))
     return end_s

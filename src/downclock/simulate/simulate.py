@@ -15,7 +15,6 @@ import numpy as np
 from downclock.engine.outcome import finish_s
 from downclock.engine.play import play
 from downclock.engine.policy import Policy
-from downclock.engine.scheduler import require
 from downclock.errors import InvalidInput
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import DONE, FAILED, REJECTED, Schedule
@@ -100,7 +99,6 @@ def simulate_many(
     progress: Callable[[str, int, int], None] | None = None,
 ) -> list[Run]:
     """Simulate several fates of one problem; it is planned once. Tells of each run beforehand."""
-    require(problem, policy)
     played = partial(play, problem, policy, retries=chances.retries, stepwise=stepwise)
     promised = played(noiseless_world(problem)).schedule
     runs: list[Run] = []

@@ -34,12 +34,12 @@ def known_suffix(path: str | Path, known: Collection[str]) -> str:
     return suffix
 
 
-def refuse_unknown_columns(table: Table, known: Sequence[str]) -> None:
-    """Refuse a column nobody reads: it is probably a misspelt one."""
+def refuse_unknown_columns(table: Table, known: Sequence[str], otherwise: str = "") -> None:
+    """Refuse a column nobody reads: it is probably a misspelt one; else do as ``otherwise``."""
     for name in table.columns:
         if name not in known and not name.startswith(OWN_PREFIX):
             rule = f"is not a known column{suggestion(name, known)}"
-            rule += f" (columns of your own start with '{OWN_PREFIX}')"
+            rule += f" (columns of your own start with '{OWN_PREFIX}'{otherwise})"
             raise table.column_complaint(rule, name)
 
 

@@ -50,12 +50,9 @@ class Document:
             rule, item=item, field=field, value=value, source=self.source, line=line
         )
 
-    def fields(self, item: str | None, known: Sequence[str], place: Place = ()) -> Fields:
-        """Return the keys of the table at ``place``; see `Fields`."""
-        data = self.data
-        for step in place:
-            data = data[step]
-        return Fields(self, data, item, known, place)
+    def fields(self, item: str | None, known: Sequence[str]) -> Fields:
+        """Return the keys of the document; see `Fields`."""
+        return Fields(self, self.data, item, known)
 
 
 def read_json(path: str | Path) -> Document:
@@ -100,7 +97,7 @@ class Fields:
         known: Sequence[str],
         place: Place = (),
     ) -> None:
-        self._document, self.place, self.item = document, place, item
+        self.document, self.place, self.item = document, place, item
         if not isinstance(data, dict):
             raise document.complaint("must be a table of keys and values", place, item=item)
         self._data: Mapping[str, Any] = data
@@ -118,11 +115,11 @@ class Fields:
     def complaint(self, rule: str, key: str, value: Any = _ABSENT) -> InvalidInput:
         """Return the error for one key."""
         shown = self._data.get(key, ...) if value is _ABSENT else value
-        return self._document.complaint(rule, (*self.place, key), item=self.item, value=shown)
+        return self.document.complaint(rule, (*self.place, key), item=self.item, value=shown)
 
     def whole_complaint(self, rule: str) -> InvalidInput:
         """Return an error that is about no single key."""
-        return self._document.complaint(rule, self.place, item=self.item, whole=True)
+        return self.document.complaint(rule, self.place, item=self.item, whole=True)
 
     def raw(self, key: str, default: Any = _ABSENT) -> Any:
         """Return a value of any type; null counts as absent."""
@@ -130,7 +127,7 @@ class Fields:
         if value is not None:
             return value
         if default is _ABSENT:
-            raise self._document.complaint(
+            raise self.document.complaint(
                 f"needs the key '{key}'", self.place, item=self.item or "the file", whole=True
             )
         return default
@@ -171,14 +168,14 @@ class Fields:
 
     def table(self, key: str, item: str | None, known: Sequence[str]) -> Fields:
         """Return a table inside this one; an absent one is empty."""
-        return Fields(self._document, self.raw(key, {}), item, known, (*self.place, key))
+        return Fields(self.document, self.raw(key, {}), item, known, (*self.place, key))
 
     def tables(self, key: str, known: Sequence[str], noun: str | None = None) -> list[Fields]:
         """Return a list of tables; each is called by its name, or by its place from 1."""
         noun = key if noun is None else noun
         rows = self._typed(key, _ABSENT, list, "must be a list of tables")
         return [
-            Fields(self._document, row, _called(noun, row, k), known, (*self.place, key, k))
+            Fields(self.document, row, _called(noun, row, k), known, (*self.place, key, k))
             for k, row in enumerate(rows)
         ]
 
@@ -193,8 +190,8 @@ class Fields:
             place = self.place
             if error.field is not None and error.field in self._data:
                 place = (*place, error.field)
-            line = self._document.find_line(place)
-            raise error.located(self._document.source, line, item=self.item) from None
+            line = self.document.find_line(place)
+            raise error.located(self.document.source, line, item=self.item) from None
 
     def _typed(self, key: str, default: Any, kind: type, rule: str) -> Any:
         value = self.raw(key, default)

@@ -12,7 +12,7 @@ from downclock.power.archetypes import CLASSES
 from downclock.power.library import Library
 from downclock.power.library_file import read_library
 from downclock.problem.calendar import epoch_of, zone_of
-from downclock.problem.files.read_cluster import Cluster, read_cluster
+from downclock.problem.files.read_cluster import Cluster, cluster_of, read_cluster
 from downclock.problem.files.read_prices import prices_of, zone_prices
 from downclock.problem.files.read_tasks import read_tasks
 from downclock.problem.files.site import Site
@@ -57,9 +57,8 @@ def load_problem(
     if isinstance(library, str | Path):
         library = read_library(library)
     where = cluster if isinstance(cluster, Cluster) else read_cluster(cluster, library)
-    if library is not None and isinstance(cluster, Cluster):
-        where = where.with_library(library)
-    site = _site(where, archetype)
+    if library is not None and where is cluster:
+        where = cluster_of(where.document, library)
     zone = where.timezone if timezone is None else zone_of(timezone)
     start = where.epoch if epoch is None else epoch_of(epoch, zone)
     file = read_tasks(
@@ -67,7 +66,7 @@ def load_problem(
         where.library,
         epoch=start,
         timezone=zone,
-        site=site,
+        site=_site(where, archetype),
         deadline_factor=deadline_factor,
     )
     try:
@@ -87,8 +86,8 @@ def load_problem(
     return problem
 
 
-def _site(cluster: Cluster, archetype: str | None) -> Site | None:
-    if archetype is None or cluster.site is None:
+def _site(cluster: Cluster, archetype: str | None) -> Site:
+    if archetype is None:
         return cluster.site
     if archetype not in CLASSES:
         rule = f"must be one of {', '.join(CLASSES)}"

@@ -45,10 +45,10 @@ CLOCK_KEYS = ("interval", *_RANGES, *_TABLE, *_LIMITS)
 """Keys of a kind that are about its clocks."""
 
 
-def clocks_of(fields: Fields, library: Library | None = None) -> Clocks:
+def clocks_of(fields: Fields, library: Library) -> Clocks:
     """Return a kind's clocks; what the table leaves open comes from the library."""
     kind = fields.text("name")
-    basis = Basis() if library is None else library.basis_of(kind)
+    basis = library.basis_of(kind)
     way = _way(fields, basis)
     if way == "interval":
         interval = fields.choice("interval", tuple(INTERVALS))
@@ -62,7 +62,7 @@ def clocks_of(fields: Fields, library: Library | None = None) -> Clocks:
         return _limits(fields, basis)
     law = _law(fields, basis)
     clocks = _range(fields, law) if way == "core" else _table(fields, law, basis)
-    if law is None and library is not None and library.needs_voltage(kind) and _varies(clocks):
+    if law is None and library.needs_voltage(kind) and _varies(clocks):
         rule = (
             "needs a voltage law: its applications draw power by voltage, and neither the kind"
             f' nor the library says which they were fitted with; add law = "mei" ({_choices()})'

@@ -104,30 +104,20 @@ class PriceSources:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cluster:
-    """What a cluster file holds; all but the platform is optional there.
+    """What a cluster file holds, and the file itself.
 
-    The platform's kinds took from ``library`` what they do not say themselves; `with_library`
-    gives them with another library. ``site`` is what turns run times of jobs into work.
+    The platform's kinds took from ``library`` what they do not say themselves; `cluster_of` gives
+    them with another library. ``site`` is what turns run times of jobs into work.
     """
 
     platform: Platform
-    library: Library = field(default_factory=Library.empty)
-    site: Site | None = None
-    prices: PriceSources = field(default_factory=PriceSources)
-    epoch: datetime | None = None
-    timezone: tzinfo | None = None
-    name: str = "cluster"
-    source: str | Path = "cluster"
-    document: Document | None = None
-
-    def with_library(self, library: Library) -> Cluster:
-        """Return the cluster whose kinds take from ``library`` what the file leaves open."""
-        if self.document is None:
-            return replace(self, library=library)
-        top = self.document.fields(None, CLUSTER_KEYS)
-        library = _for_kinds(top, library)
-        platform = platform_of(self.document, top, library, self.epoch, self.timezone)
-        return replace(self, platform=platform, library=library, site=_site(top, platform))
+    library: Library
+    site: Site
+    prices: PriceSources
+    epoch: datetime | None
+    timezone: tzinfo | None
+    name: str
+    document: Document
 
 
 def read_cluster(path: str | Path, library: Library | None = None) -> Cluster:
@@ -152,7 +142,7 @@ def cluster_of(document: Document, library: Library | None = None) -> Cluster:
         zone = zone_of(top.text("timezone")) if "timezone" in top else None
         epoch = epoch_of(_stamp(top, "epoch"), zone) if "epoch" in top else None
     library = _for_kinds(top, _library(top, Path(path).parent) if library is None else library)
-    platform = platform_of(document, top, library, epoch, zone)
+    platform = platform_of(top, library, epoch, zone)
     return Cluster(
         platform,
         library,
@@ -161,17 +151,12 @@ def cluster_of(document: Document, library: Library | None = None) -> Cluster:
         epoch,
         zone,
         top.text("name", Path(path).stem),
-        path,
         document,
     )
 
 
 def platform_of(
-    document: Document,
-    top: Fields,
-    library: Library | None = None,
-    epoch: datetime | None = None,
-    zone: tzinfo | None = None,
+    top: Fields, library: Library, epoch: datetime | None = None, zone: tzinfo | None = None
 ) -> Platform:
     """Read the platform from the keys of a table that are in `PLATFORM_KEYS`.
 
@@ -184,8 +169,7 @@ def platform_of(
         try:
             platform = Platform.build(kinds, specs, top.number("slot_s", None))
         except InvalidInput as error:
-            line = _named_line(document, top, error.item)
-            raise (error if line is None else error.located(document.source, line)) from None
+            raise _by_name(error, top) from None
     return replace(platform, limits=_limits(top, platform, epoch, zone))
 
 
@@ -238,13 +222,14 @@ def _moment_s(fields: Fields, key: str, epoch: datetime | None, zone: tzinfo | N
         raise fields.complaint(error.rule, key) from None
 
 
-def _named_line(document: Document, top: Fields, item: str | None) -> int | None:
-    """Return the line of the kind or server a complaint is about."""
+def _by_name(error: InvalidInput, top: Fields) -> InvalidInput:
+    """Return a complaint about a kind or server with its line."""
     for key, known in (("kind", KIND_KEYS), ("server", SERVER_KEYS)):
         for fields in reversed(top.tables(key, known)):
-            if item is not None and item == fields.item:
-                return document.find_line(fields.place)
-    return None
+            line = top.document.find_line(fields.place) if error.item == fields.item else None
+            if line is not None:
+                return error.located(top.document.source, line)
+    return error
 
 
 def _stamp(fields: Fields, key: str) -> str | datetime:
@@ -315,7 +300,7 @@ def _site(top: Fields, platform: Platform) -> Site:
     )
 
 
-def _kind(fields: Fields, library: Library | None) -> Kind:
+def _kind(fields: Fields, library: Library) -> Kind:
     with fields.blamed():
         return Kind(
             fields.text("name"),

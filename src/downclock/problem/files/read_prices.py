@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC, datetime, tzinfo
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -42,14 +42,8 @@ _PER_KWH = {"kwh": 1.0, "mwh": 1e-3}
 _GRAMS = {"g": 1.0, "kg": 1e3}
 
 
-@dataclass(frozen=True, slots=True)
-class _ValueColumn:
-    """A column of values: the curve it is, its currency, and the factor to our unit per kWh."""
-
-    name: str
-    curve: str
-    currency: str | None
-    factor: float
+_Values: TypeAlias = dict[str, tuple[str, str | None, float]]
+"""Columns of values by the curve they are: name, currency, and the factor to our unit per kWh."""
 
 
 def read_prices(
@@ -97,7 +91,7 @@ def read_prices(
         _check_steps(table, field, start_s, rows, gaps)
         prices = _zone(table, values, start_s, rows, end_s)
         found += [(each, prices) for each in ([name] if name else zones)]
-    named = [value.currency for value in values if value.currency]
+    named = [currency for _, currency, _ in values.values() if currency]
     return Prices(tuple(found), currency or (named[0] if named else "EUR"))
 
 
@@ -152,7 +146,9 @@ def _renamed(table: Table, columns: Mapping[str, str] | None) -> Table:
     if columns is None:
         own = [name for name in table.columns if _VALUE.fullmatch(name)]
         examples = ("price_per_kwh", "price_eur_per_mwh", "carbon_g_per_kwh")
-        refuse_unknown_columns(table, list(dict.fromkeys([*TIME_COLUMNS, "zone", *own, *examples])))
+        known = list(dict.fromkeys([*TIME_COLUMNS, "zone", *own, *examples]))
+        told = "; `convert` and `whatif` take names of others: --columns timestamp=..."
+        refuse_unknown_columns(table, known, told)
         return table
     named = {_kind(ours) for ours in columns}
     for ours in columns:
@@ -172,27 +168,27 @@ def _kind(name: str) -> str:
     return "zone" if name == "zone" else "value" if _VALUE.fullmatch(name) else ""
 
 
-def _value_columns(table: Table) -> list[_ValueColumn]:
-    found: dict[str, _ValueColumn] = {}
+def _value_columns(table: Table) -> _Values:
+    found: _Values = {}
     for name in table.columns:
         match = _VALUE.fullmatch(name)
         if match is None:
             continue
-        column = _value_column(table, name, match)
-        if column.curve in found:
-            rule = f"is a second curve beside column '{found[column.curve].name}'"
+        unit, curve = _unit(table, name, match), match["what"] + (match["forecast"] or "")
+        if curve in found:
+            rule = f"is a second curve beside column '{found[curve][0]}'"
             raise table.column_complaint(rule, name)
-        found[column.curve] = column
-    return list(found.values())
+        found[curve] = (name, *unit)
+    return found
 
 
-def _value_column(table: Table, name: str, match: re.Match[str]) -> _ValueColumn:
+def _unit(table: Table, name: str, match: re.Match[str]) -> tuple[str | None, float]:
+    """Return a column's currency and the factor to our unit per kWh."""
     unit, per = match["unit"], _PER_KWH[match["per"]]
-    curve = match["what"] + (match["forecast"] or "")
     if match["what"] == "price" and (unit is None or len(unit) == 3):
-        return _ValueColumn(name, curve, unit.upper() if unit else None, per)
+        return unit.upper() if unit else None, per
     if match["what"] == "carbon" and unit in _GRAMS:
-        return _ValueColumn(name, curve, None, _GRAMS[unit] * per)
+        return None, _GRAMS[unit] * per
     needed = "a three-letter currency" if match["what"] == "price" else "g or kg"
     raise table.column_complaint(f"needs {needed} as its unit", name)
 
@@ -267,16 +263,16 @@ def _first_gap(step_s: Floats, *, consecutive: bool) -> int | None:
 
 
 def _zone(
-    table: Table, values: list[_ValueColumn], start_s: Floats, rows: Ints, end_s: float | None
+    table: Table, values: _Values, start_s: Floats, rows: Ints, end_s: float | None
 ) -> ZonePrices:
     start = start_s[rows]
     if end_s is None:
         end_s = float(start[-1] + np.median(np.diff(start))) if len(start) > 1 else np.inf
     curves: dict[str, Curve] = {}
-    for column in values:
-        scaled = _finite(table, column.name)[rows] * column.factor
+    for curve, (name, _, factor) in values.items():
+        scaled = _finite(table, name)[rows] * factor
         try:
-            curves[column.curve] = Curve(start, scaled, end_s, str(table.source))
+            curves[curve] = Curve(start, scaled, end_s, str(table.source))
         except InvalidInput as error:
             raise error.located(table.source) from None
     return ZonePrices(**curves)

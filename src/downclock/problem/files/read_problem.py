@@ -48,8 +48,8 @@ def read_problem(path: str | Path) -> Problem:
         problem = Problem(
             file.tasks,
             library,
-            platform_of(document, top.table("platform", "platform", PLATFORM_KEYS), library),
-            _edges(document, top, file),
+            platform_of(top.table("platform", "platform", PLATFORM_KEYS), library),
+            _edges(top, file),
             _prices(top),
             _epoch(top),
             top.text("name", Path(path).stem),
@@ -85,7 +85,7 @@ def _assumptions(top: Fields) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _edges(document: Document, top: Fields, file: TaskFile) -> Edges:
+def _edges(top: Fields, file: TaskFile) -> Edges:
     """Read edges as pairs of names; a file may give them as ``after`` of its tasks instead."""
     pairs = top.raw("edges", [])
     if not isinstance(pairs, list):
@@ -95,7 +95,7 @@ def _edges(document: Document, top: Fields, file: TaskFile) -> Edges:
     if len(file.edges):
         raise top.complaint("cannot be given together with 'after' of tasks", "edges", ...)
     place = {name: row for row, name in enumerate(file.tasks.name)}
-    rows = [_pair(document, k, pair, place) for k, pair in enumerate(pairs)]
+    rows = [_pair(top.document, k, pair, place) for k, pair in enumerate(pairs)]
     before, after = np.array(rows, dtype=np.int64).T
     return Edges(before, after)
 

@@ -28,7 +28,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import datetime, tzinfo
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ import numpy as np
 
 from downclock.errors import InvalidInput, suggestion
 from downclock.power.library import Library
-from downclock.problem.calendar import Moments, at_clock, moments
+from downclock.problem.calendar import Moments, at_clock, moment, moments
 from downclock.problem.files.columns import (
     known_suffix,
     read_table,
@@ -293,9 +293,7 @@ def _first(table: Table, told: dict[str, Moments], zone: tzinfo | None) -> datet
     if np.all(np.isnan(seconds)):
         rule = "needs the epoch (in the cluster), or a column 'arrival' with calendar times"
         raise table.column_complaint(rule, "deadline")
-    # timedelta and not fromtimestamp: the latter refuses instants before 1970 on some systems.
-    first = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=float(np.nanmin(seconds)))
-    return first if zone is None else first.astimezone(zone)
+    return moment(float(np.nanmin(seconds)), zone)
 
 
 def _as_written(table: Table, error: InvalidInput) -> InvalidInput:

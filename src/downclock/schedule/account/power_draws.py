@@ -21,10 +21,11 @@ import numpy as np
 
 from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
+from downclock.schedule.kernels.chip_clock import busy_pieces
 from downclock.schedule.schedule import ASLEEP, ON, WAKING, Segments
-from downclock.schedule.states import States
+from downclock.schedule.states import States, place_among
 from downclock.tabular import joined
-from downclock.units import Bools, Floats, Ints, ranges
+from downclock.units import Floats, Ints, ranges
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -49,17 +50,16 @@ def power_draws(
     Also the time that a whole task takes at each segment's point (n,).
     """
     platform = problem.platform
-    run, time_s = _run_draws(problem, segments)
-    shared, idle = _shared_draws(platform, segments), _idle_draws(platform, segments, states)
-    return [run, shared, idle, *_server_draws(platform, states)], time_s
-
-
-def _run_draws(problem: Problem, segments: Segments) -> tuple[PowerDraws, Floats]:
-    """Return one draw per segment, and the time a whole task takes at its point (n,)."""
-    platform = problem.platform
     time_s, watts = problem.at(segments.task, platform.kind[segments.processor], segments.points)
     server = platform.server[segments.processor]
-    return PowerDraws(server, segments.start_s, segments.end_s, watts), time_s
+    run = PowerDraws(server, segments.start_s, segments.end_s, watts)
+    shared, idle = _shared_draws(platform, segments), _idle_draws(platform, segments, states)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        wake_w = np.where(platform.wake_s > 0.0, platform.wake_j / platform.wake_s, 0.0)
+    # Wakes that come at once are not among these.
+    in_state = ((ON, platform.host_w), (ASLEEP, platform.sleep_w), (WAKING, wake_w))
+    servers = [_state_draws(states, state, drawn_w) for state, drawn_w in in_state]
+    return [run, shared, idle, *servers], time_s
 
 
 def _shared_draws(platform: Platform, segments: Segments) -> PowerDraws:
@@ -85,8 +85,6 @@ def _busy_pieces(
     if rows.size == 0:
         none = np.empty(0)
         return np.empty(0, dtype=np.int64), none, none, none
-    from downclock.schedule.kernels.chip_clock import busy_pieces
-
     processor = np.tile(segments.processor[rows], 2)
     time_s = np.concatenate([segments.start_s[rows], segments.end_s[rows]])
     change = np.repeat(np.array([1, -1], dtype=np.int64), rows.size)
@@ -107,7 +105,7 @@ def _idle_draws(platform: Platform, segments: Segments, states: States) -> Power
     rows = np.flatnonzero(idle_w[segments.processor] > 0.0)
     server = platform.server[segments.processor[rows]]
     start, end = segments.start_s[rows], segments.end_s[rows]
-    segment, piece = _overlaps(on, platform.server_count, server, start, end)
+    segment, piece = _overlaps(on, server, start, end)
     taken_back = PowerDraws(
         server[segment],
         np.maximum(on.start_s[piece], start[segment]),
@@ -127,36 +125,9 @@ def _state_draws(states: States, state: int, watts: Floats) -> PowerDraws:
     return PowerDraws(server[rows], states.start_s[rows], states.end_s[rows], watts[server[rows]])
 
 
-def _server_draws(platform: Platform, states: States) -> tuple[PowerDraws, PowerDraws, PowerDraws]:
-    """Return host, sleep and wake draws; wakes that come at once are not among them."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        wake_w = np.where(platform.wake_s > 0.0, platform.wake_j / platform.wake_s, 0.0)
-    return (
-        _state_draws(states, ON, platform.host_w),
-        _state_draws(states, ASLEEP, platform.sleep_w),
-        _state_draws(states, WAKING, wake_w),
-    )
-
-
-def _overlaps(
-    on: States, servers: int, server: Ints, start_s: Floats, end_s: Floats
-) -> tuple[Ints, Ints]:
+def _overlaps(on: States, server: Ints, start_s: Floats, end_s: Floats) -> tuple[Ints, Ints]:
     """Return every pair (interval, row of ``on``) of one server that share time."""
-    offset = np.searchsorted(on.server, np.arange(servers + 1))
-    low = _search(offset, server, on.end_s, start_s, strict=True)
-    high = _search(offset, server, on.start_s, end_s, strict=False)
+    low = place_among(on.server, on.end_s, server, start_s, side="right")
+    high = place_among(on.server, on.start_s, server, end_s, side="left")
     count = np.maximum(high - low, 0)
     return np.repeat(np.arange(server.size), count), ranges(low, count)
-
-
-def _search(offset: Ints, server: Ints, column: Floats, value: Floats, *, strict: bool) -> Ints:
-    """Return, among each server's rows, the first whose column is above (or at) the value."""
-    low, high = offset[server], offset[server + 1]
-    for _ in range(int(np.diff(offset).max(initial=0)).bit_length()):
-        middle = (low + high) // 2
-        found = column[np.minimum(middle, column.size - 1)]
-        beyond: Bools = found > value if strict else found >= value
-        undecided = low < high
-        low = np.where(undecided & ~beyond, middle + 1, low)
-        high = np.where(undecided & beyond, middle, high)
-    return np.asarray(low)

@@ -14,10 +14,10 @@ import numpy as np
 
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import ON, PENDING, STATUSES, Outcomes, PowerSpans, Segments
-from downclock.schedule.states import server_states
+from downclock.schedule.states import place_among, server_states
 from downclock.schedule.verify.verdict import Finding, Violation
 from downclock.tabular import taken
-from downclock.units import Bools, Floats, Ints, slack
+from downclock.units import Bools, Floats, Ints, changes, slack
 
 Say: TypeAlias = str | Callable[[int], str]
 """What is wrong, or how to say it of one of several."""
@@ -237,13 +237,13 @@ def _runs(problem: Problem, segments: Segments, work: Floats, clear: Bools) -> R
     order = np.lexsort((segments.start_s, segments.attempt, segments.task))
     rows = taken(segments, order)
     later = np.diff(rows.start_s, prepend=-np.inf) > slack(rows.start_s)
-    bundle_of = np.cumsum(_changes(rows.task) | _changes(rows.attempt) | later) - 1
+    bundle_of = np.cumsum(changes(rows.task) | changes(rows.attempt) | later) - 1
     if len(rows) and bundle_of[-1] + 1 < len(rows):
         order = np.lexsort((rows.processor, bundle_of))
         rows, bundle_of = taken(rows, order), bundle_of[order]
     bundle = _offsets(np.diff(bundle_of, prepend=-1) > 0)
     first = bundle[:-1]
-    new_attempt = _changes(rows.task[first]) | _changes(rows.attempt[first])
+    new_attempt = changes(rows.task[first]) | changes(rows.attempt[first])
     kind = problem.platform.kind[rows.processor]
     allowed, points = np.zeros(len(rows), dtype=bool), rows.points
     for k, spec in enumerate(problem.platform.kinds):
@@ -256,13 +256,6 @@ def _runs(problem: Problem, segments: Segments, work: Floats, clear: Bools) -> R
     return Runs(rows, kind, allowed, full_s, by_processor, bundle, _offsets(new_attempt))
 
 
-def _changes(values: Ints) -> Bools:
-    """Mark the rows that differ from the one before; the first does."""
-    changed = np.ones(values.size, dtype=bool)
-    changed[1:] = values[1:] != values[:-1]
-    return changed
-
-
 def _offsets(starts: Bools) -> Ints:
     return np.append(np.flatnonzero(starts), starts.size).astype(np.int64)
 
@@ -271,7 +264,7 @@ def _times(runs: Runs, n: int) -> tuple[Floats, Floats]:
     """First start of all attempts and end of the last attempt, per task (n,)."""
     start_s, finish_s = np.full(n, np.nan), np.full(n, np.nan)
     task = runs.rows.task[runs.attempt_row]
-    first, last = _changes(task), runs.last
+    first, last = changes(task), runs.last
     start_s[task[first]] = runs.rows.start_s[runs.attempt_row[first]]
     finish_s[task[last]] = runs.attempt_end_s()[last]
     return start_s, finish_s
@@ -289,16 +282,7 @@ def awake(parsed: ParsedSchedule) -> PowerSpans:
 
 
 def at_or_before(server: Ints, start_s: Floats, which: Ints, time_s: Floats) -> Ints:
-    """Find the last of the rows sorted by (server, start) that starts by a time, or -1.
-
-    Complex numbers sort by real, then imaginary part: one exact search over both keys.
-    """
-    place = np.searchsorted(_key(server, start_s), _key(which, time_s), side="right") - 1
+    """Find the last of the rows sorted by (server, start) that starts by a time, or -1."""
+    place = place_among(server, start_s, which, time_s, side="right") - 1
     found = (place >= 0) & (server[place] == which) if server.size else np.zeros(which.size, bool)
     return np.where(found, place, -1)
-
-
-def _key(server: Ints, time_s: Floats) -> np.ndarray[tuple[int], np.dtype[np.complex128]]:
-    key = np.empty(server.size, dtype=np.complex128)
-    key.real, key.imag = server, time_s
-    return key

@@ -29,12 +29,9 @@ def milestone_times(problem: Problem, finish_s: Floats, reached: Bools) -> Float
 
 def _edges_into(problem: Problem, tasks: Bools) -> Iterator[tuple[int, int]]:
     """Edges (before, after) into some tasks, those into a task before those out of it."""
-    edges, n = problem.edges, len(problem.tasks)
-    into = np.flatnonzero(tasks[edges.after]) if len(edges) else np.empty(0, dtype=np.int64)
-    if into.size:
-        rank = np.argsort(edges.order(n))
-        into = into[np.argsort(rank[edges.before[into]], kind="stable")]
-    yield from zip(edges.before[into], edges.after[into], strict=True)
+    if np.any(tasks):
+        edges = problem.edges.in_order(len(problem.tasks))
+        yield from (edge for edge in edges if tasks[edge[1]])
 
 
 def precedence(parsed: ParsedSchedule) -> Iterator[Finding]:

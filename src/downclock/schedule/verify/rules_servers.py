@@ -18,7 +18,7 @@ from downclock.schedule.verify.parsed_schedule import (
     seconds,
 )
 from downclock.schedule.verify.verdict import Finding
-from downclock.units import Bools, Floats, Ints, slack
+from downclock.units import Bools, Floats, Ints, changes, slack
 
 
 def span_overlap(parsed: ParsedSchedule) -> Iterator[Finding]:
@@ -109,6 +109,5 @@ def _neighbours(parsed: ParsedSchedule) -> tuple[Ints, Ints]:
     touches = same & (spans.start_s[1:] <= spans.end_s[:-1] + slack(spans.start_s[1:]))
     came_from[1:][touches] = spans.state[:-1][touches]
     goes_to[:-1][touches] = spans.state[1:][touches]
-    first = np.append(True, ~same)[:n]
-    came_from[first & parsed.problem.platform.initially_on[spans.server]] = ON
+    came_from[changes(spans.server) & parsed.problem.platform.initially_on[spans.server]] = ON
     return came_from, goes_to

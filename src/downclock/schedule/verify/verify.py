@@ -16,14 +16,7 @@ import numpy as np
 
 from downclock.errors import InvalidSchedule, require_type
 from downclock.problem.problem import Problem
-from downclock.schedule.schedule import (
-    AS_IT_RAN,
-    DONE,
-    FAILED,
-    PENDING,
-    Outcomes,
-    Schedule,
-)
+from downclock.schedule.schedule import AS_IT_RAN, DONE, FAILED, PENDING, Outcomes, Schedule
 from downclock.schedule.verify import (
     rules_gangs,
     rules_graph,
