@@ -24,11 +24,10 @@ golden: compiled
 	DOWNCLOCK_GOLDEN=all $(BIN)/python -m pytest -n $(WORKERS) tests/golden
 
 # Against a real Slurm on loopback (packages slurmctld slurmd slurm-client munge, as root). It keeps
-# real time: what fails beside other tests has a second go by itself, which counts.
+# real time; the two longest come first, each beside the others.
 cluster-test: export DOWNCLOCK_CLUSTER = 1
 cluster-test: .venv/ready
-	$(BIN)/python -m pytest -n 3 --dist loadfile tests/cluster || \
-	  $(BIN)/python -m pytest --last-failed tests/cluster
+	$(BIN)/python -m pytest -n 3 --dist loadfile --no-loadscope-reorder tests/cluster
 
 lint: .venv/ready
 	$(BIN)/ruff format --check .

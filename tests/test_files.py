@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from downclock.errors import InvalidInput
-from downclock.files import read_text, write_bytes_atomically, write_text_atomically
+from downclock.files import csv_text, read_text, write_bytes_atomically, write_text_atomically
 
 
 def test_new_content_takes_the_place_of_the_old(tmp_path: Path) -> None:
@@ -95,3 +95,10 @@ def test_text_comes_without_byte_order_mark_and_carriage_returns(tmp_path: Path)
     path = tmp_path / "a.toml"
     path.write_bytes(b"\xef\xbb\xbfa = 1\r\nb = 2\r\n")
     assert read_text(path) == "a = 1\nb = 2\n"
+
+
+def test_csv_has_the_columns_in_order_and_quotes_what_needs_it() -> None:
+    rows = [{"b": 1.5, "a": 'say "x", y'}, {"a": None, "b": 2}]
+    assert csv_text(["a", "b"], rows) == 'a,b\n"say ""x"", y",1.5\n,2\n'
+    with pytest.raises(ValueError, match="'c'"):
+        csv_text(["a"], [{"a": 1, "c": 2}])

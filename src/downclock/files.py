@@ -7,7 +7,7 @@ import os
 import re
 import secrets
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +91,18 @@ def json_text(head: Mapping[str, Any], lists: Mapping[str, Iterable[Any]]) -> st
         body = f"[\n{texts}\n  ]" if texts else "[]"
         parts.append(f"  {encode(key)}: {body}")
     return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def csv_text(names: Sequence[str], rows: Iterable[Mapping[str, Any]]) -> str:
+    """Return rows as CSV under these names, in their order."""
+    import csv
+    import io
+
+    out = io.StringIO()
+    writer = csv.DictWriter(out, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return out.getvalue()
 
 
 def write_text_atomically(path: str | Path, text: str) -> None:

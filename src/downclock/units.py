@@ -41,3 +41,10 @@ def as_column(values: object, dtype: type) -> NDArray[Any]:
 def ranges(first: Ints, count: Ints) -> Ints:
     """Return the numbers from each ``first`` on, so many of each, one range after the other."""
     return np.repeat(first - (np.cumsum(count) - count), count) + np.arange(count.sum())
+
+
+def changes(values: Ints) -> Bools:
+    """Mark the rows (n,) that differ from the one before; the first does."""
+    changed = np.ones(values.size, dtype=bool)
+    changed[1:] = values[1:] != values[:-1]
+    return changed

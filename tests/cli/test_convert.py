@@ -116,7 +116,7 @@ def test_a_graph_becomes_jobs_of_a_cluster_and_a_plan(run, files, name):
 def test_a_graph_on_a_cluster_has_no_slots_and_without_either_is_refused(run, files):
     graph, cluster = files.write("w.json", WORKFLOW), files.write("a100.toml", A100)
     ran = run("convert", graph, "--cluster", cluster, "--slot", "1h", "-o", files.path("p.json"))
-    assert (ran.code, "do not go with --cluster" in ran.err) == (2, True)
+    assert (ran.code, "do not go with a task graph on a --cluster: --slot" in ran.err) == (2, True)
     ran = run("convert", graph, "-o", files.path("p.json"))
     assert (ran.code, "or the --cluster that runs it" in ran.err) == (2, True)
 
@@ -125,7 +125,13 @@ def test_a_graph_on_a_cluster_has_no_slots_and_without_either_is_refused(run, fi
     ("options", "words"),
     [
         (("--prices", "day.csv"), "--prices needs --slot"),
-        (("--slot", "1h", "--c3", "2"), "do not go with --slot"),
+        (("--slot", "1h", "--c3", "2"), "do not go with --slot: --c3"),
+        (("--slot", "1h", "--islands", "2"), "do not go with --slot: --islands"),
+        (("--per-core", "--islands", "2"), "do not go with --per-core: --islands"),
+        (("--cluster", "none.toml"), "do not go with --cores: --cluster"),
+        (("--card", "a100", "--begin", "2024-01-01"), "do not go with --cores: --begin, --card"),
+        (("--ran", "ran.json"), "do not go with --cores: --ran"),
+        (("--islands", "3"), "islands=3 must divide the 2 cores"),
         (("--slot", "1h", *COLUMNS), "--columns is about the price file"),
         (("--slot", "0h"), "'0h' is no length of time"),
         (("--slot", "soon"), "'soon'"),
@@ -136,6 +142,40 @@ def test_options_that_do_not_go_together_are_refused(run, files, options, words)
     ran = run("convert", graph, "--cores", "2", *options, "--output", problem)
     assert ran.code == 2
     assert words in ran.err
+
+
+def test_options_of_graphs_are_refused_for_traces(run, files):
+    trace = files.write("week.txt", SACCT)
+    ran = run("convert", trace, "--slot", "1h", "--plan", "-o", files.path("p.json"))
+    assert ran.code == 2
+    assert "do not go with a trace: --slot, --plan" in ran.err
+
+
+def test_islands_are_planned_with_clocks_of_their_own(run, files):
+    """4 then 2 beside 5 cycles by 11 s, an island each: (6³ + 5³) / 11² J."""
+    graph, problem = files.write("g.stg", SMALL), files.path("g.json")
+    asked = ("--cores", "2", "--islands", "2", "--plan", "-o", problem, "--format", "json")
+    ran = run("convert", graph, *asked)
+    assert ran.code == 0, ran.err
+    plan = json.loads(ran.out)["plan"]
+    assert plan["bill"]["total_j"] == pytest.approx((6**3 + 5**3) / 11**2, rel=1e-5)
+
+
+def test_a_deadline_within_the_first_slot_is_said_to_be(run, files):
+    graph, problem = files.write("g.stg", HOURS), files.path("g.json")
+    slots = ("--cores", "2", "--slot", "1h", "--deadline", "600")
+    ran = run("convert", graph, *slots, "--plan", "-o", problem)
+    assert ran.code == 2
+    assert "no slot ends by the last deadline" in ran.err
+
+
+def test_a_price_file_of_others_is_told_how_to_name_its_columns(run, files):
+    graph, problem = files.write("g.stg", HOURS), files.path("g.json")
+    prices = ("--prices", files.write("day.csv", DAY))
+    ran = run("convert", graph, *IN_SLOTS, *prices, "-o", problem)
+    assert ran.code == 2
+    assert "column 'MTU': is not a known column" in ran.err
+    assert "--columns timestamp=" in ran.err
 
 
 def test_prices_that_end_before_the_deadline_are_refused(run, files):
@@ -171,17 +211,59 @@ def test_a_trace_becomes_a_problem_and_a_schedule_as_it_ran(run, files):
     assert "given" in compared.out
 
 
+@pytest.mark.parametrize("words", [("show",), ("show", "--format", "json")])
+def test_what_convert_writes_can_be_shown(run, files, words):
+    problem, ran = files.path("p.parquet"), files.path("r.parquet")
+    run("convert", files.write("t.csv", PHILLY), "-o", problem, "--ran", ran)
+    shown = run(*words, problem)
+    assert shown.code == 0, shown.err
+    alone = run(*words, ran)
+    assert "give the files it belongs to before it" in alone.err
+
+
+@pytest.mark.parametrize(
+    ("output", "ran", "words"),
+    [
+        ("t.csv", None, "Invalid value for '-o' / '--output': 't.csv' is the file of"),
+        ("./t.csv", None, "'[TRACE|GRAPH]' too"),
+        ("p.parquet", "p.parquet", "'p.parquet' is the file of"),
+        ("p.parquet", "t.csv", "Invalid value for '--ran'"),
+    ],
+)
+def test_no_file_is_written_over_another_one_of_the_command(
+    run, files, monkeypatch, output, ran, words
+):
+    monkeypatch.chdir(Path(files.write("t.csv", PHILLY)).parent)
+    told = run("convert", "t.csv", "-o", output, *(() if ran is None else ("--ran", ran)))
+    assert told.code == 2
+    assert words.replace("[TRACE|GRAPH]", "TRACE|GRAPH") in told.err
+    assert Path("t.csv").read_text() == PHILLY
+    assert not Path("p.parquet").exists()
+
+
+def test_jobs_without_a_place_as_it_ran_are_counted(run, files):
+    """Five hours of GPUs, four of them (1 + 2 + 2 GPUs) for an hour on one server of four."""
+    rows = "".join(f"2017-10-09 07:00:00,3600,{n},1,v\n" for n in (1, 2, 2))
+    trace = files.write("t.csv", PHILLY.splitlines()[0] + "\n" + rows)
+    words = ("--cluster", files.write("a100.toml", A100), "--one-pool", "--format", "json")
+    told = run("convert", trace, "-o", files.path("p.json"), "--ran", files.path("r.json"), *words)
+    places = {each["what"][:11]: each for each in json.loads(told.out)["as_it_ran"]}
+    assert places["left out as"]["jobs"] == 1
+    assert places["left out as"]["gpu_hours"] == 2.0
+    assert places["packed by b"]["gpu_hours"] == 3.0
+
+
 def test_what_was_assumed_and_left_out_is_told(run, files):
     trace = files.write("t.csv", PHILLY + "2017-10-09 09:00:00,x,1,1,vc1\n")
     ran = run("convert", trace, "-o", files.path("p.json"), "--deadline-factor", "3")
     assert ran.code == 0
     told = " ".join(ran.out.split())
     assert "malformed: " in told
-    assert "line 5: run='x' must be a number" in told
+    assert "line 5: duration='x' must be a number" in told
     assert "due 3 times their run time after they started" in told
     strict = run("convert", trace, "-o", files.path("p.json"), "--strict")
     assert strict.code == 2
-    assert "line 5: run='x' must be a number" in strict.err
+    assert "line 5: duration='x' must be a number" in strict.err
 
 
 def test_a_late_trace_is_a_baseline_whose_broken_rules_are_told(run, files):

@@ -33,7 +33,7 @@ def spin(n):
 
 def work():
     session = Session()
-    with at_once(), session.progress("spinning"):
+    with at_once(), session.working("spinning"):
         print("begun", flush=True)
         spin(10**13)
     return 0

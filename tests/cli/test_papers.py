@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from downclock.papers.pages import read_rows
+from tests.papers.written import read_rows
 
 PAPERS = ("mei2021", "mei2017", "gerards", "gerhards", "liu")
 

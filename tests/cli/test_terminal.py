@@ -116,7 +116,6 @@ def test_what_may_take_long_says_so_on_a_terminal(name, arguments, terminal, mon
         yield
 
     monkeypatch.setattr(Session, "working", heard)
-    monkeypatch.setattr(Session, "progress", heard)
     terminal()
     assert main(arguments(name)) == 0
     assert bool(said) == (name not in SAYS_NOTHING_FOR_LONG)
@@ -136,7 +135,6 @@ def test_an_interrupt_leaves_nothing_half_written(name, run, files, arguments, m
         yield
 
     monkeypatch.setattr(Session, "working", interrupted)
-    monkeypatch.setattr(Session, "progress", interrupted)
     given = arguments(name)
     before = set(Path(files.folder).iterdir())
     ran = run(*given)

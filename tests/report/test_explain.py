@@ -84,14 +84,16 @@ def test_what_binds_is_named() -> None:
 
 def test_alternatives_have_the_models_time_and_energy() -> None:
     problem = two_tasks()
-    options = {o.name: o for o in explain(problem, one_after_the_other(problem), "tight").options}
+    options = {
+        o.alternative: o for o in explain(problem, one_after_the_other(problem), "tight").options
+    }
     assert options["as planned"].energy_j == pytest.approx(10_000.0)
     assert options["least energy"].energy_j == pytest.approx(4_250.0)
     assert options["least energy"].time_s == pytest.approx(200.0)
-    assert options["least energy"].fits == "no: 100 s after the deadline"
+    assert options["least energy"].possible == "no: 100 s after the deadline"
     assert options["one step slower"].clock == "500 MHz"
     assert options["one step faster"].energy_j == pytest.approx(313.75 * 100.0 / 1.5)
-    assert options["one step faster"].fits == "yes"
+    assert options["one step faster"].possible == "yes"
     assert options["fastest"].time_s == pytest.approx(100.0 / 1.5)
 
 
@@ -106,7 +108,9 @@ def test_the_hurry_is_priced() -> None:
 
 def test_continuous_clocks_step_by_a_twentieth_and_fill_the_time() -> None:
     problem = two_tasks(ClockRange(0.1, 2.0))
-    options = {o.name: o for o in explain(problem, one_after_the_other(problem), "loose").options}
+    options = {
+        o.alternative: o for o in explain(problem, one_after_the_other(problem), "loose").options
+    }
     assert options["one step faster"].clock == "core 0.525"
     assert options["until the deadline"].time_s == pytest.approx(900.0)
     free = (10.0 / (90.0 * 2.0)) ** (1 / 3)  # d/df (10 + 90 f^3) / f = 0
@@ -180,10 +184,11 @@ def test_gangs_of_workflows_name_what_they_wait_for_and_count_host_and_idle() ->
     assert move.startswith(
         "1 other server (such as s2) with 2 processors of the same kind free, but"
     )
-    slower = {option.name: option for option in mine.options}["one step slower"]
+    slower = {option.alternative: option for option in mine.options}["one step slower"]
     other = account(*gang_day(260.0, 0.5)).total_j
     assert slower.change_j == pytest.approx(other - account(problem, schedule).total_j)
-    assert slower.record()["change_j"] == slower.change_j
+    told = {row["alternative"]: row["change_j"] for row in mine.page().records}
+    assert told["one step slower"] == slower.change_j
 
 
 def test_the_server_that_a_gang_runs_on_is_no_other_one() -> None:
@@ -193,7 +198,7 @@ def test_the_server_that_a_gang_runs_on_is_no_other_one() -> None:
 
 
 def test_a_longer_run_is_not_possible_where_another_task_waits_for_it() -> None:
-    mine = {o.name: o.fits for o in explain(*gang_day(160.0, 1.0), "align").options}
+    mine = {o.alternative: o.possible for o in explain(*gang_day(160.0, 1.0), "align").options}
     assert mine["as planned"] == "yes"
     assert mine["one step slower"].startswith("not without moving pair, ")
 
@@ -201,7 +206,9 @@ def test_a_longer_run_is_not_possible_where_another_task_waits_for_it() -> None:
 def test_a_server_that_others_keep_awake_costs_no_host_power_more() -> None:
     problem = two_tasks()
     schedule = one_after_the_other(problem)
-    slower = {o.name: o for o in explain(problem, schedule, "tight").options}["one step slower"]
+    slower = {o.alternative: o for o in explain(problem, schedule, "tight").options}[
+        "one step slower"
+    ]
     # 4250 J instead of 10,000, and 100 s in which its core would have idled at 5 W otherwise.
     assert slower.change_j == pytest.approx(4250.0 - 10_000.0 - 500.0)
 
@@ -221,7 +228,7 @@ def test_a_task_that_does_not_run_says_why() -> None:
         "earliest deadline: beside this plan it could end by 66.6667 s on s1",
     )
     assert "is rejected and does not run." in str(explanation)
-    assert explanation.options[0].fits == "too slow: 10 s until the deadline"
+    assert explanation.options[0].possible == "too slow: 10 s until the deadline"
 
 
 def test_a_task_that_failed_tells_its_history(day) -> None:

@@ -9,13 +9,8 @@ import click
 from downclock.cli import options
 from downclock.errors import InvalidInput, InvalidSchedule
 
-EPILOG = """\b
-Example:
-  downclock account cluster.toml jobs.csv schedule.json --boundary makespan --format csv
-"""
 
-
-@options.command("account", EPILOG)
+@options.command("account")
 @options.problem_files("CLUSTER JOBS SCHEDULE | PROBLEM SCHEDULE")
 @options.boundary
 @click.option(
@@ -36,6 +31,9 @@ def command(
 
     The table has a row per part of the energy; CSV a row per server; JSON everything, each task
     included. The schedule is taken at its word; a note says so where it is not valid.
+
+    Example:
+      downclock account cluster.toml jobs.csv schedule.json --boundary makespan --format csv
     """
     from downclock.report.describe import bill_page
     from downclock.schedule.account.account import account

@@ -10,19 +10,13 @@ import click
 from downclock.cli import options
 from downclock.errors import InvalidInput
 
-EPILOG = """\b
-Examples:
-  downclock compare cluster.toml jobs.csv --online
-  downclock compare problems/ --policies edl,race --output table.csv --plot bars.svg
-"""
-
 if TYPE_CHECKING:
     from downclock.study.compare import Knowing
 
 TABLES = (".csv", ".json", ".parquet", ".pq")
 
 
-@options.command("compare", EPILOG)
+@options.command("compare")
 @options.problem_files("CLUSTER JOBS | PROBLEM... | FOLDER...", folders=True)
 @options.policies(
     "--policies",
@@ -62,6 +56,10 @@ def command(
     Policies know a job when it arrives, or all of them from the start (column "knows"): plans of
     the two are answers to different questions. --online leaves the second out; --known adds the
     best plan that is found with everything known, as `plan` does.
+
+    Examples:
+      downclock compare cluster.toml jobs.csv --online
+      downclock compare problems/ --policies edl,race --output table.csv --plot bars.svg
     """
     from downclock.report.comparison import comparison_page
     from downclock.study.compare import compare
@@ -72,7 +70,7 @@ def command(
         if beside is not None and len(problems) > 1:
             raise click.UsageError("--beside is a schedule of one problem: give one")
         given = source.read_beside(problems[0], beside)
-    with session.progress("planning") as bar:
+    with session.working("planning") as bar:
         by = objective_or_none(objective)
         how: dict[str, Any] = {"boundary": boundary, "progress": bar, "objective": by}
         how["knowing"] = knowing

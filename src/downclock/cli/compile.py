@@ -8,23 +8,21 @@ import click
 
 from downclock.cli import options
 
-EPILOG = """\b
-Example:
-  downclock compile
-  downclock compile thrifty graph least-cost
-"""
-
 USUAL = ("late", "known", "edl", "bin")
 """What `plan`, `simulate` and `compare` take where nothing is said, the slowest first."""
 
 
-@options.command("compile", EPILOG)
+@options.command("compile")
 @click.argument("policies", nargs=-1, metavar="[POLICY]...")
 def command(session: options.Session, /, policies: tuple[str, ...]) -> None:
     """Compile what the policies need (default: late, known, edl, bin) and keep it on disk.
 
     Without this, large problems do it when they are first planned, and small ones are planned
     without, some seconds slower. Does nothing without numba. Takes all cores.
+
+    Example:
+      downclock compile
+      downclock compile thrifty graph least-cost
     """
     from downclock.kernels.compiling import available
     from downclock.planners.catalog import policy

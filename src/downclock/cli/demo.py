@@ -8,13 +8,8 @@ import click
 
 from downclock.cli import options
 
-EPILOG = """\b
-Example:
-  downclock demo
-"""
 
-
-@options.command("demo", EPILOG)
+@options.command("demo")
 @click.argument("folder", type=click.Path(), default="downclock-demo", metavar="[FOLDER]")
 def command(session: options.Session, /, folder: str) -> None:
     """Plan an example day of 140 jobs on 32 GPUs, twice, and draw it.
@@ -22,6 +17,9 @@ def command(session: options.Session, /, folder: str) -> None:
     Writes the files of the example and report.html into FOLDER (default: downclock-demo). The
     first plan needs the least energy, the second the least money at prices that change by the
     hour, beside running every job at full speed (race).
+
+    Example:
+      downclock demo
     """
     from downclock.problem.files.files import load_problem
     from downclock.report.page import write_report

@@ -6,13 +6,8 @@ import click
 
 from downclock.cli import options
 
-EPILOG = """\b
-Example:
-  downclock explain cluster.toml jobs.csv schedule.json etl-001
-"""
 
-
-@options.command("explain", EPILOG)
+@options.command("explain")
 @options.problem_files("CLUSTER JOBS SCHEDULE TASK | PROBLEM SCHEDULE TASK", folders=True)
 @options.file(
     "--plot",
@@ -21,15 +16,14 @@ Example:
 )
 @options.result_file
 @options.form
-def command(
-    session: options.Session,
-    source: options.Source,
-    plot: str | None,
-) -> None:
+def command(session: options.Session, source: options.Source, plot: str | None) -> None:
     """Say why a task has its clock, its processor and its start.
 
     Names what binds it (arrival, predecessor, processor, server, deadline, clock limit), what
     other clocks would need, and what moving it would cost. TASK is the name of a task.
+
+    Example:
+      downclock explain cluster.toml jobs.csv schedule.json etl-001
     """
     from downclock.report.explain import explain
 

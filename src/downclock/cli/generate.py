@@ -11,16 +11,6 @@ from downclock.errors import InvalidInput
 
 WORKLOADS = ("mei2021-offline", "mei2021-online", "mei2017-offline", "mei2017-online")
 
-EPILOG = """\b
-Workloads:
-  mei2021-offline, mei2017-offline  all tasks are there at time 0
-  mei2021-online, mei2017-online    a batch at time 0, then arrivals over a day
-
-\b
-Example:
-  downclock generate mei2021-online --seed 7 --per-server 16 --output problem.json
-"""
-
 
 def _range(text: str) -> str | tuple[float, float]:
     """Read ``low,high`` or a name; the generator refuses names it does not know."""
@@ -32,7 +22,7 @@ def _range(text: str) -> str | tuple[float, float]:
     return low, high
 
 
-@options.command("generate", EPILOG)
+@options.command("generate")
 @click.argument("workload", type=click.Choice(WORKLOADS), metavar="WORKLOAD")
 @options.whole("--seed", 0, default=0, help="[default: 0]")
 @options.number(
@@ -53,7 +43,15 @@ def _range(text: str) -> str | tuple[float, float]:
 @options.output("Write the problem (.json).", required=True, suffixes=(".json",))
 @options.form
 def command(session: options.Session, /, workload: str, output: str, **wishes: Any) -> None:
-    """Draw a task set of the papers, with its cluster."""
+    """Draw a task set of the papers, with its cluster.
+
+    Workloads:
+      mei2021-offline, mei2017-offline  all tasks are there at time 0
+      mei2021-online, mei2017-online    a batch at time 0, then arrivals over a day
+
+    Example:
+      downclock generate mei2021-online --seed 7 --per-server 16 --output problem.json
+    """
     from downclock.problem.files.write_problem import write_problem
     from downclock.report.describe import problem_page
     from downclock.workloads.generate import generate

@@ -6,18 +6,16 @@ import click
 
 from downclock.cli import options
 
-EPILOG = """\b
-Example:
-  downclock init my-cluster
-"""
 
-
-@options.command("init", EPILOG)
+@options.command("init")
 @click.argument("folder", type=click.Path(), default=".", metavar="[FOLDER]")
 def command(session: options.Session, /, folder: str) -> None:
     """Write a commented cluster, jobs and prices to start from.
 
     They plan as they are; change the numbers to yours. No file that is there is overwritten.
+
+    Example:
+      downclock init my-cluster
     """
     from downclock.report.tables import Page
     from downclock.workloads.starters import starter, write_starter

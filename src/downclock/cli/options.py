@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import math
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
@@ -151,13 +153,43 @@ def file(
         return path
 
     if suffixes:
-        settings["callback"] = refuse
-    return click.option(*names, type=click.Path(), metavar=metavar, help=help, **settings)
+        settings = {"type": Written(), "callback": refuse, **settings}
+    settings.setdefault("type", click.Path())
+    return click.option(*names, metavar=metavar, help=help, **settings)
 
 
 def output(help: str, **settings: Any) -> Callable[[F], F]:
-    """Add ``--output``, the file that is written."""
-    return file("-o", "--output", help=help, **settings)
+    """Add ``--output``, the file that is written; a folder where that is its ``type``."""
+    return file("-o", "--output", help=help, **{"type": Written(), **settings})
+
+
+class Written(click.Path):
+    """The name of a file that a command writes; see `_Command`."""
+
+
+class _Command(click.Command):
+    """A command that writes no file over another that it writes, or over one that it reads."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the words; refuse a file to be written that another option names too."""
+        rest = super().parse_args(ctx, args)
+        named: dict[str, click.Parameter] = {}
+        paths = [param for param in self.params if isinstance(param.type, click.Path)]
+        for param in sorted(paths, key=lambda each: isinstance(each.type, Written)):
+            own = param.expose_value and ctx.params.get(param.name or "")
+            given = own or getattr(ctx.obj, param.name or "", None)
+            for path in [given] if isinstance(given, str) else given or ():
+                place = os.path.realpath(path)
+                if isinstance(param.type, Written) and place in named and not _device(place):
+                    other = named[place].get_error_hint(ctx)
+                    raise click.BadParameter(f"{path!r} is the file of {other} too.", ctx, param)
+                named[place] = param
+        return rest
+
+
+def _device(path: str) -> bool:
+    """Tell whether a path is that of a pipe or device: what is written there replaces nothing."""
+    return os.path.exists(path) and not os.path.isfile(path)
 
 
 FIGURES = (".png", ".svg", ".pdf")
@@ -170,17 +202,22 @@ beside = file(
 
 result_file = file(
     *("-o", "--output", "result_file"), help="Write the result there instead of printing it.",
-    **_OF_SESSION,
+    type=Written(), **_OF_SESSION,
 )  # fmt: skip
 
 
-def command(name: str, epilog: str) -> Callable[[Callable[..., Any]], click.Command]:
-    """Make a function a command; it is given the session, which obeys ``--quiet``."""
+def command(name: str, epilog: str = "") -> Callable[[Callable[..., Any]], click.Command]:
+    """Make a function a command; it is given the session, which obeys ``--quiet``.
+
+    Without an ``epilog``, the lists at the end of its docstring are printed below the options.
+    """
 
     def make(function: Callable[..., Any]) -> click.Command:
-        made = click.command(name, epilog=epilog)(click.pass_obj(function))
-        text = "Print nothing but errors."
-        made.params.append(click.Option(["-q", "--quiet"], is_flag=True, help=text, **_OF_SESSION))
+        text, *lists = re.split(r"\n\n(?=.+:\n  )", inspect.cleandoc(function.__doc__ or ""))
+        below = epilog or "\n\n".join(f"\b\n{each}" for each in lists)
+        made = click.command(name, _Command, help=text, epilog=below)(click.pass_obj(function))
+        quiet = "Print nothing but errors."
+        made.params.append(click.Option(["-q", "--quiet"], is_flag=True, help=quiet, **_OF_SESSION))
         return made
 
     return make

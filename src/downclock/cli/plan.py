@@ -6,11 +6,6 @@ import click
 
 from downclock.cli import options
 
-EPILOG = """\b
-Example:
-  downclock plan cluster.toml jobs.csv --policy edl:theta=0.9 --output schedule.json
-"""
-
 
 def _complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
     from downclock.planners.catalog import CATALOG
@@ -18,7 +13,7 @@ def _complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str
     return [name for name in CATALOG if name.startswith(incomplete)]
 
 
-@options.command("plan", EPILOG)
+@options.command("plan")
 @options.problem_files("CLUSTER JOBS | PROBLEM")
 @click.option(
     "--policy",
@@ -64,6 +59,9 @@ def command(
     are in the objective's unit. Plans see forecasts and count negative prices as 0; bills do not.
 
     Every plan is verified before it is shown or written. Exit code 1: no plan meets the deadlines.
+
+    Example:
+      downclock plan cluster.toml jobs.csv --policy edl:theta=0.9 --output schedule.json
     """
     from downclock.report.summary import summary_page
     from downclock.schedule.files import SUFFIXES, schedule_path, write_schedule
@@ -77,7 +75,7 @@ def command(
         given = source.read_beside(problem, beside)
     shown = not session.quiet or report is not None
     by = objective_or_none(objective)
-    with session.progress("planning") as progress:
+    with session.working("planning") as progress:
         chosen = chosen_policy(
             problem, spec, objective=objective, seed=seed, effort=effort, progress=progress
         )

@@ -6,20 +6,19 @@ import click
 
 from downclock.cli import options
 
-EPILOG = """\b
-Examples:
-  downclock policies
-  downclock policies edl
-  downclock policies --format json
-"""
 
-
-@options.command("policies", EPILOG)
+@options.command("policies")
 @click.argument("name", required=False)
 @options.result_file
 @options.form
 def command(session: options.Session, name: str | None) -> None:
-    """List the policies, or say what the parameters of one mean."""
+    """List the policies, or say what the parameters of one mean.
+
+    Examples:
+      downclock policies
+      downclock policies edl
+      downclock policies --format json
+    """
     from downclock.planners.catalog import DEFAULT, load_registered
     from downclock.report.catalogue import policies_page, policy_page
 

@@ -5,13 +5,8 @@ from __future__ import annotations
 from downclock.cli import options
 from downclock.errors import InvalidInput, InvalidSchedule
 
-EPILOG = """\b
-Example:
-  downclock report cluster.toml jobs.csv schedule.json --output report.html
-"""
 
-
-@options.command("report", EPILOG)
+@options.command("report")
 @options.problem_files("CLUSTER JOBS SCHEDULE | PROBLEM SCHEDULE")
 @options.output(
     "The page (.html).", default="report.html", show_default=True, suffixes=options.PAGES
@@ -41,6 +36,9 @@ def command(
 
     The page needs no network and no other file: summary, chart of the plan, power over time,
     energy against run time of a chosen task, slack, all tasks, what was left out and why.
+
+    Example:
+      downclock report cluster.toml jobs.csv schedule.json --output report.html
     """
     from downclock.report.figures import gantt_figure, power_figure
     from downclock.report.page import write_report
@@ -55,7 +53,7 @@ def command(
     said = {"baselines": specs, "beside": beside, "boundary": boundary, "output": output}
     words = source.words("report", **said)
     try:
-        with session.progress("planning the baselines") as progress:
+        with session.working("planning the baselines") as progress:
             summary = judge(
                 problem, schedule, boundary=boundary, baselines=named, beside=given,
                 progress=progress,

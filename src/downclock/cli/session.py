@@ -54,21 +54,13 @@ class Session:
                 self.told.add(line)
                 self.note(line)
 
-    @property
-    def watched(self) -> bool:
-        """Somebody looks at standard error and wants to hear of progress."""
-        return not self.quiet and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
-
     @contextmanager
-    def working(self, text: str) -> Iterator[None]:
-        """Say on a terminal what is being done once it takes long, until it is done."""
-        with self.progress(text):
-            yield
+    def working(self, text: str) -> Iterator[Progress | None]:
+        """Say on a terminal what is being done once it takes long, until it is done.
 
-    @contextmanager
-    def progress(self, text: str) -> Iterator[Progress | None]:
-        """Say on a terminal how much is done, and what is left; None where nobody looks."""
-        if not self.watched:
+        Gives what is to be told how much is done, and of how much; None where nobody looks.
+        """
+        if self.quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
             yield None
             return
         from downclock.cli.waiting import line
@@ -104,7 +96,8 @@ class Session:
             self.write(text, self.result_file)
         elif not self.quiet:
             if not isinstance(result, str):
-                result = rendered(result, self.form, width=width(), style=_style())
+                bold = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+                result = rendered(result, self.form, width=width(), style=bold)
             _print(result)
 
 
@@ -122,11 +115,6 @@ def blocks() -> bool:
     except (UnicodeEncodeError, LookupError):
         return False
     return True
-
-
-def _style() -> bool:
-    """Bold only on a terminal, and not where NO_COLOR asks for none."""
-    return sys.stdout.isatty() and not os.environ.get("NO_COLOR")
 
 
 def _print(text: str) -> None:

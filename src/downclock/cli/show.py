@@ -8,26 +8,21 @@ from downclock.cli import options
 from downclock.cli.session import blocks, width
 from downclock.errors import InvalidInput
 
-EPILOG = """\b
-Examples:
-  downclock show library.json
-  downclock show cluster.toml jobs.csv
-  downclock show cluster.toml jobs.csv schedule.json
-"""
 
-
-@options.command("show", EPILOG)
+@options.command("show")
 @options.problem_files("LIBRARY | CLUSTER | PROBLEM | CLUSTER JOBS | ... SCHEDULE")
 @options.result_file
 @options.form
-def command(
-    session: options.Session,
-    source: options.Source,
-) -> None:
+def command(session: options.Session, source: options.Source) -> None:
     """Describe a problem, cluster, library or schedule.
 
     One file: a library, a cluster or a problem (builtin:NAME is a library that comes with
     Downclock). A schedule comes after the files of its problem and is drawn as a chart.
+
+    Examples:
+      downclock show library.json
+      downclock show cluster.toml jobs.csv
+      downclock show cluster.toml jobs.csv schedule.json
     """
     with session.working("reading"):
         page = _page(source)
@@ -68,15 +63,18 @@ def _one_file(source: options.Source, path: str) -> options.Page:
 
 
 def _kind_of(path: str) -> str:
-    """Tell what a file holds: by its suffix, or by what its JSON says of itself."""
+    """Tell what a file holds: by its suffix, or by what it says of itself."""
+    from downclock.files import parsed_json
+    from downclock.problem.files.document import read_json
+    from downclock.tabular import parquet_head
+
     suffix = Path(path).suffix.lower()
     if suffix == ".toml":
         return "cluster"
-    if suffix in (".csv", ".parquet", ".pq", ".txt"):
+    head = parquet_head(path) if suffix in (".parquet", ".pq") else None
+    if head is None and suffix in (".csv", ".parquet", ".pq", ".txt"):
         return "table of jobs, prices or a schedule"
-    from downclock.problem.files.document import read_json
-
-    data = read_json(path).data
+    data = read_json(path).data if head is None else parsed_json(head, path)
     if isinstance(data, dict) and "kind" in data and "server" in data:
         return "cluster"
     known = ("problem", "library", "schedule", "tasks")

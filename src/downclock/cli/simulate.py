@@ -8,13 +8,8 @@ import click
 
 from downclock.cli import options
 
-EPILOG = """\b
-Example:
-  downclock simulate cluster.toml jobs.csv --actual uniform:0.5:1 --runs 20
-"""
 
-
-@options.command("simulate", EPILOG)
+@options.command("simulate")
 @options.problem_files("CLUSTER JOBS | PROBLEM")
 @click.option("--policy", "spec", metavar="SPEC", help="How to decide; see `downclock policies`.")
 @click.option("--runs", type=click.IntRange(1), default=1, show_default=True, help="How often.")
@@ -69,6 +64,9 @@ def command(
 
     With --reserve it prints a row per reserve instead: tasks missed, rejected, energy, means of the
     runs; all meet the same fates.
+
+    Example:
+      downclock simulate cluster.toml jobs.csv --actual uniform:0.5:1 --runs 20
     """
     from downclock.engine.keeping import Keeping
     from downclock.report.simulated import reserve_page, simulated_page
@@ -94,14 +92,14 @@ def command(
         if "reserve=" in chosen.name:
             raise click.UsageError(f"--reserve tries its own; {chosen.name} has one already")
         wanted = reserves_of(reserve)
-        with session.progress("simulating") as progress:
+        with session.working("simulating") as progress:
             curve = reserve_curve(
                 problem, chosen.name, wanted, chances=chances, seeds=seeds, boundary=boundary,
                 progress=progress,
             )  # fmt: skip
         session.show(reserve_page(problem, chosen.name, seeds, curve))
         return
-    with session.progress("planning") as progress:
+    with session.working("planning") as progress:
         done = simulate_many(problem, chosen, chances=chances, seeds=seeds, progress=progress)
     with session.working("verifying and billing"):
         page = simulated_page(judged_runs(done, boundary))

@@ -14,22 +14,16 @@ if TYPE_CHECKING:
     from downclock.study.sweep.grid import Grid
     from downclock.study.sweep.sweep import Sweep, Workers
 
-EPILOG = """\b
-Examples:
-  downclock sweep slack.toml
-  downclock sweep slack.toml --dask tcp://10.0.0.1:8786 --output /shared/slack
-  downclock sweep slack.toml --slurm --jobs 40
-"""
-
 FIGURE, SUMMARY = "sweep.svg", "summary.csv"
 FAILED = 3
 
 
-@options.command("sweep", EPILOG)
+@options.command("sweep")
 @click.argument("file", type=click.Path(), metavar="FILE.toml")
 @options.output(
     "Where results are, and are found again. [default: the file's name without .toml]",
     metavar="FOLDER",
+    type=click.Path(),
 )
 @options.whole("--jobs", 1, help="Processes, or Slurm jobs.")
 @click.option("--dask", metavar="ADDRESS", help="Run on the workers of this Dask scheduler.")
@@ -51,6 +45,11 @@ def command(
     sweep that was stopped, or whose file has grown, goes on with what is missing. The folder then
     holds runs.parquet (a row a run, with version, seed, machine and seconds), summary.csv (means
     and paired differences with 95 % intervals) and sweep.svg.
+
+    Examples:
+      downclock sweep slack.toml
+      downclock sweep slack.toml --dask tcp://10.0.0.1:8786 --output /shared/slack
+      downclock sweep slack.toml --slurm --jobs 40
     """
     from downclock.report.sweep import sweep_page
     from downclock.report.tables import rendered
@@ -64,7 +63,7 @@ def command(
         raise InvalidInput("is a file, not a folder", source=folder)
     grid = read_grid(file)
     session.saved.append(str(folder / LOG))
-    with session.progress("running") as bar:
+    with session.working("running") as bar:
         done = sweep(
             grid,
             folder,

@@ -6,14 +6,8 @@ import click
 
 from downclock.cli import options
 
-EPILOG = """\b
-Examples:
-  downclock verify cluster.toml jobs.csv schedule.json
-  downclock verify problem.json schedule.parquet --format json
-"""
 
-
-@options.command("verify", EPILOG)
+@options.command("verify")
 @options.problem_files("CLUSTER JOBS SCHEDULE | PROBLEM SCHEDULE")
 @click.option(
     "--most",
@@ -24,15 +18,15 @@ Examples:
 )
 @options.result_file
 @options.form
-def command(
-    session: options.Session,
-    source: options.Source,
-    most: int,
-) -> int:
+def command(session: options.Session, source: options.Source, most: int) -> int:
     """Judge a schedule: list every rule it breaks.
 
     The judge knows nothing of how schedules are made. Exit code 0: the schedule is valid; 1: it
     breaks a rule.
+
+    Examples:
+      downclock verify cluster.toml jobs.csv schedule.json
+      downclock verify problem.json schedule.parquet --format json
     """
     from downclock.report.describe import verdict_page
     from downclock.schedule.verify.verify import verify

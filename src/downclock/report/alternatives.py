@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from downclock.power.frontier import Frontier
 from downclock.problem.problem import Problem
 from downclock.quantities import duration
-from downclock.report.awake import AwakeServers
 from downclock.report.placement import Placement
+from downclock.schedule.account.account import windows_s
+from downclock.schedule.schedule import ON, Schedule
+from downclock.schedule.states import States, server_states
 from downclock.units import Floats, slack
 
 
@@ -24,28 +25,18 @@ class Alternative:
     where that depends on what else would move.
     """
 
-    name: str
+    alternative: str
     clock: str
     time_s: float
     energy_j: float
-    fits: str
-    change_j: float = np.nan
-
-    def record(self) -> dict[str, Any]:
-        """Flat values."""
-        return {
-            "alternative": self.name,
-            "clock": self.clock,
-            "time_s": self.time_s,
-            "energy_j": self.energy_j,
-            "change_j": self.change_j if np.isfinite(self.change_j) else None,
-            "possible": self.fits,
-        }
+    change_j: float
+    possible: str
 
 
-def alternatives(problem: Problem, run: Placement, awake: AwakeServers) -> Iterator[Alternative]:
+def alternatives(problem: Problem, schedule: Schedule, run: Placement) -> Iterator[Alternative]:
     """Yield the plan itself and other clocks on the same processor."""
-    yield Alternative("as planned", clock_words(problem, run), run.busy_s, run.energy_j, "yes", 0.0)
+    besides_j = _besides(problem, schedule, run)
+    yield Alternative("as planned", clock_words(problem, run), run.busy_s, run.energy_j, 0.0, "yes")
     curve = _frontier(problem, run.task, run.kind, run.work)
     clocks = problem.platform.kinds[run.kind].clocks
     until_next = np.inf if run.next is None else run.next[1] - run.start_s
@@ -61,10 +52,42 @@ def alternatives(problem: Problem, run: Placement, awake: AwakeServers) -> Itera
         if point is not None:
             option = _at(problem, run, name, point)
             if np.isfinite(option.energy_j):
-                more_j = (
-                    option.energy_j - run.energy_j + awake.change_j(run.start_s + option.time_s)
-                )
+                more_j = option.energy_j - run.energy_j + besides_j(run.start_s + option.time_s)
                 yield replace(option, change_j=more_j) if run.is_one_piece else option
+
+
+def _besides(problem: Problem, schedule: Schedule, run: Placement) -> Callable[[float], float]:
+    """Return what an end at another time costs besides the run: what idles, hosts kept awake."""
+    platform, segments = problem.platform, schedule.segments
+    server = platform.server[segments.processor]
+    mine = np.unique(platform.server[run.processors])
+    window_s = windows_s(problem, schedule, "last-task")
+    states, _ = server_states(platform, schedule.spans, window_s)
+    begin_s, sleep_s = np.array([_awake(states, each, run) for each in mine]).T
+    others = [segments.end_s[(server == each) & (segments.task != run.task)] for each in mine]
+    ends = zip(others, begin_s, sleep_s, strict=True)
+    others_s = np.array([s[(s > a) & (s <= b)].max(initial=a) for s, a, b in ends])
+    idle_w = np.bincount(platform.server, platform.idle_w, platform.server_count)[mine]
+    asleep_w = np.where(sleep_s < window_s[mine] - slack(sleep_s), platform.sleep_w[mine], 0.0)
+    awake_w = platform.host_w[mine] + idle_w - asleep_w
+    own_w = float(platform.idle_w[run.processors].sum())
+    needed_s = np.maximum(others_s, run.end_s)
+    at_once = np.abs(sleep_s - needed_s) <= 1e3 * slack(needed_s)  # it sleeps when all have ended
+
+    def change_j(end_s: float) -> float:
+        later = np.maximum(np.where(at_once, others_s, sleep_s), end_s)
+        return float(((later - sleep_s) * awake_w).sum()) - own_w * (end_s - run.end_s)
+
+    return change_j
+
+
+def _awake(states: States, server: int, run: Placement) -> tuple[float, float]:
+    """From when to when a server is awake around a run; the run's own times where it is not."""
+    on = states.only(ON)
+    rows = np.flatnonzero((on.server == server) & (on.start_s <= run.start_s + slack(run.start_s)))
+    if not rows.size:
+        return run.start_s, run.end_s
+    return float(on.start_s[rows[-1]]), max(float(on.end_s[rows[-1]]), run.end_s)
 
 
 def other_kinds(problem: Problem, task: int, run: Placement | None) -> Iterator[Alternative]:
@@ -84,14 +107,15 @@ def other_kinds(problem: Problem, task: int, run: Placement | None) -> Iterator[
         late = not np.isfinite(best.energy_j[0])
         best = curve.at(curve.t_min_s) if late else best
         width, have = int(tasks.processors[task]), int(np.sum(problem.platform.kind == k))
-        fits = f"too slow: {duration(window)} until the deadline" if late else "if one is free"
-        fits = f"no: there are {have}" if have < width else fits
+        possible = f"too slow: {duration(window)} until the deadline" if late else "if one is free"
+        possible = f"no: there are {have}" if have < width else possible
         yield Alternative(
             f"on {kind.name}",
             kind.clocks.words(best.points[0]),
             float(best.time_s[0]),
             float(best.energy_j[0]) * width,
-            fits,
+            np.nan,
+            possible,
         )
 
 
@@ -112,11 +136,11 @@ def _at(problem: Problem, run: Placement, name: str, point: Floats) -> Alternati
     time, power = problem.library.at(application, spec.name, point[None, :])
     time_s = float(time[0]) * run.work
     joules = time_s * float(power[0]) * run.width
-    fits = _fits(problem, run, run.start_s + time_s)
-    return Alternative(name, spec.clocks.words(point), time_s, joules, fits)
+    possible = _possible(problem, run, run.start_s + time_s)
+    return Alternative(name, spec.clocks.words(point), time_s, joules, np.nan, possible)
 
 
-def _fits(problem: Problem, run: Placement, end_s: float) -> str:
+def _possible(problem: Problem, run: Placement, end_s: float) -> str:
     """Say what an end would break, all else as planned."""
     deadline = float(problem.tasks.deadline_s[run.task])
     if np.isfinite(deadline) and end_s > deadline + 1e3 * slack(deadline):

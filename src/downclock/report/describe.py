@@ -70,19 +70,18 @@ def cluster_page(cluster: Cluster) -> Page:
     """A cluster file: its servers and kinds, and what is missing to plan on them."""
     page = platform_page(cluster.platform, cluster.name)
     notes = []
-    site = cluster.site
-    for kind in () if site is None else site.kinds:
-        measured = kind.name in cluster.library.kinds
-        if not measured and kind.card not in CARDS:
-            notes.append(
-                f"kind {kind.name}: no profile of it is known, so nothing runs there; measure your"
-                f" jobs (downclock fit), or name a card like it (card = {', '.join(CARDS)})"
+    for kind in cluster.site.kinds:
+        why = (
+            "no application of the library was measured on it; jobs given by their run time use the"
+            f" archetypes of {kind.card}"
+        )
+        if kind.card not in CARDS:
+            why = (
+                "no profile of it is known, so nothing runs there; measure your jobs (downclock"
+                f" fit), or name a card like it (card = {', '.join(CARDS)})"
             )
-        elif not measured:
-            notes.append(
-                f"kind {kind.name}: no application of the library was measured on it; jobs given by"
-                f" their run time use the archetypes of {kind.card}"
-            )
+        if kind.name not in cluster.library.kinds:
+            notes.append(f"kind {kind.name}: {why}")
     notes += _extrapolated(cluster)
     return replace(page, notes=tuple(notes), data={**page.data, "warnings": notes})
 

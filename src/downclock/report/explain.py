@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ from downclock.errors import InvalidInput, suggestion
 from downclock.problem.problem import Problem
 from downclock.quantities import duration, energy, instant, percent
 from downclock.report.alternatives import Alternative, alternatives, clock_words, other_kinds
-from downclock.report.awake import AwakeServers
 from downclock.report.moves import moves
 from downclock.report.openings import Openings
 from downclock.report.placement import Placement, placement
@@ -56,7 +55,9 @@ class Explanation:
             if said:
                 lines += ["", f"{title}:", *(f"  - {sentence}" for sentence in said)]
         tables = (_table(self),) if self.options else ()
-        return Page(tuple(lines), tables, (), self._data(), [o.record() for o in self.options])
+        return Page(
+            tuple(lines), tables, (), self._data(), [asdict(option) for option in self.options]
+        )
 
     def __str__(self) -> str:
         return str(self.page())
@@ -77,7 +78,7 @@ class Explanation:
             "clock": list(self.clock),
             "end": list(self.end),
             "moves": list(self.moves),
-            "alternatives": [option.record() for option in self.options],
+            "alternatives": [asdict(option) for option in self.options],
         }
 
 
@@ -98,8 +99,7 @@ def explain(problem: Problem, schedule: Schedule, task: str | int) -> Explanatio
         options = tuple(other_kinds(problem, row, None))
         said = tuple(_why_not(problem, schedule, row))
         return Explanation(problem, schedule, row, None, said, (), (), options, ())
-    awake = AwakeServers.of(problem, schedule, run)
-    options = (*alternatives(problem, run, awake), *other_kinds(problem, row, run))
+    options = (*alternatives(problem, schedule, run), *other_kinds(problem, row, run))
     return Explanation(
         problem,
         schedule,
@@ -190,7 +190,7 @@ def _start_reasons(problem: Problem, schedule: Schedule, run: Placement) -> list
 
 
 def _clock_reasons(problem: Problem, run: Placement, options: tuple[Alternative, ...]) -> list[str]:
-    by_name = {option.name: option for option in options}
+    by_name = {option.alternative: option for option in options}
     clocks = problem.platform.kinds[run.kind].clocks
     best, fastest = by_name.get("least energy"), by_name.get("fastest")
     said = []
@@ -210,7 +210,7 @@ def _clock_reasons(problem: Problem, run: Placement, options: tuple[Alternative,
             f"stretched: slower than its cheapest clock, for {extra} more run energy;"
             " it replaces idle time of a server that is awake anyway"
         )
-    fitting = [option.change_j for option in options if option.fits == "yes"]
+    fitting = [option.change_j for option in options if option.possible == "yes"]
     if said and not said[-1].startswith("least") and np.nanmin(fitting) >= -1e-4 * run.energy_j:
         said.append("least in all: of the clocks that fit none is better, idle and host counted")
     if fastest is not None and run.busy_s <= fastest.time_s * (1.0 + 1e-6):
@@ -253,7 +253,8 @@ def _table(mine: Explanation) -> Table:
     for option in mine.options:
         extra = "" if mine.run is None else _difference(option.energy_j / mine.run.energy_j - 1.0)
         amounts = duration(option.time_s), energy(option.energy_j)
-        rows.append((option.name, option.clock, *amounts, extra, _in_all(option), option.fits))
+        told = (*amounts, extra, _in_all(option), option.possible)
+        rows.append((option.alternative, option.clock, *told))
     head = ("alternative", "clock", "runs for", "energy", "against the plan")
     title = "Alternatives (in all: with what idles and what is kept awake)"
     return Table((*head, "in all", "possible"), tuple(rows), title, text=(0, 1, 6))
@@ -262,12 +263,9 @@ def _table(mine: Explanation) -> Table:
 def _in_all(option: Alternative) -> str:
     if not np.isfinite(option.change_j):
         return ""
-    sign = "+" if option.change_j > 0.0 else ""
-    return (
-        "same"
-        if abs(option.change_j) < 1e-6 * option.energy_j
-        else (f"{sign}{energy(option.change_j)}")
-    )
+    if abs(option.change_j) < 1e-6 * option.energy_j:
+        return "same"
+    return f"{'+' if option.change_j > 0.0 else ''}{energy(option.change_j)}"
 
 
 def _difference(fraction: float) -> str:

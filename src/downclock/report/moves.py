@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -32,7 +32,8 @@ def _elsewhere(problem: Problem, schedule: Schedule, run: Placement) -> Iterator
     room = np.bincount(platform.server[free], minlength=platform.server_count)
     if run.width > 1:
         room[platform.server[run.processors]] = 0  # its own server is no other one
-        free &= (room >= min(run.width, _most_on_one(problem, run)))[platform.server]
+        largest = int(np.bincount(platform.server[platform.kind == run.kind]).max())
+        free &= (room >= min(run.width, largest))[platform.server]
     awake = _awake(problem, schedule, run)
     warm, cold = free & awake[platform.server], free & ~awake[platform.server]
     if warm.any():
@@ -50,12 +51,6 @@ def _elsewhere(problem: Problem, schedule: Schedule, run: Placement) -> Iterator
     if not free.any():
         what = "other processor" if run.width == 1 else f"server with {run.width} processors"
         yield f"no {what} of the same kind free for the whole run"
-
-
-def _most_on_one(problem: Problem, run: Placement) -> int:
-    """Processors of the run's kind on the largest server."""
-    platform = problem.platform
-    return int(np.bincount(platform.server[platform.kind == run.kind]).max())
 
 
 def _told(problem: Problem, run: Placement, free: Bools) -> str:
@@ -88,7 +83,11 @@ def _another_time(problem: Problem, schedule: Schedule, run: Placement) -> Itera
     first = float(tasks.arrival_s[run.task])
     last = float(min(tasks.deadline_s[run.task], schedule.makespan_s)) - lasts_s
     mean_w = run.energy_j / run.busy_s if run.busy_s > 0.0 else 0.0
-    for what, curve in (("money", curves.price), ("CO2", curves.carbon)):
+    told: tuple[tuple[str, Curve | None, Callable[[float], str]], ...] = (
+        ("money", curves.price, lambda amount: money(amount, problem.prices.currency)),
+        ("CO2", curves.carbon, lambda grams: prefixed(grams, "g CO2")),
+    )
+    for what, curve, words in told:
         if curve is None or last < first:
             continue
         found = _best_start(curve, first, last, lasts_s)
@@ -97,7 +96,7 @@ def _another_time(problem: Problem, schedule: Schedule, run: Placement) -> Itera
         factor = mean_w * run.busy_s / lasts_s / J_PER_KWH if lasts_s > 0.0 else 0.0
         now = float(curve.integral(np.array([run.start_s]), np.array([run.end_s]))[0]) * factor
         best = found[1] * factor
-        said = _amounts(what, best, now, problem.prices.currency)
+        said = f"{words(best)} instead of {words(now)}"
         if best < now - 1e-9 * max(1.0, abs(now)):
             yield f"started at {duration(found[0])} the same run would take {said}"
         else:
@@ -117,9 +116,3 @@ def _best_start(
     value = curve.integral(starts, np.minimum(starts + lasts_s, curve.end_s))
     best = int(np.argmin(value))
     return float(starts[best]), float(value[best])
-
-
-def _amounts(what: str, best: float, now: float, currency: str) -> str:
-    if what == "money":
-        return f"{money(best, currency)} instead of {money(now, currency)}"
-    return f"{prefixed(best, 'g CO2')} instead of {prefixed(now, 'g CO2')}"

@@ -73,7 +73,8 @@ class Openings:
         elif size.max() >= many:
             where, start_s, _ = shared_windows(*windows, np.ones(rows.size, np.int64), many)
         else:
-            where, start_s, end_s = _whole(*windows, size)
+            part = 1.0 / size[server]  # together one: all of a server is free
+            where, start_s, end_s = shared_windows(*windows, part, 1.0 - 1e-9)
             together = np.full(where.size, ONE_TASK)
             first = where[np.argmin(start_s)] if where.size else 0
             _, start_s, _ = shared_windows(together, start_s, end_s, size[where], many)
@@ -83,12 +84,6 @@ class Openings:
         best = int(np.argmin(start_s))
         start = float(start_s[best])
         return Opening(kind, int(where[best]), start, start + length_s)
-
-
-def _whole(server: Ints, from_s: Floats, to_s: Floats, size: Ints) -> tuple[Ints, Floats, Floats]:
-    """Windows in which all processors of a server are free."""
-    part = 1.0 / size[server]
-    return shared_windows(server, from_s, to_s, part, 1.0 - 1e-9)
 
 
 def shared_windows(

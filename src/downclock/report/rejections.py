@@ -126,10 +126,10 @@ def _too_much_w(problem: Problem, task: int, caps: list[tuple[str, float, Bools]
     return float(too_much_w[able].min()) if every else 0.0
 
 
-def about(seconds: float) -> str:
-    """A duration in three digits."""
+def about(seconds: float, least: float = 1.0) -> str:
+    """A duration in three digits, in hours and minutes from ``least`` of them on."""
     for size, unit in ((86400.0, "days"), (3600.0, "h"), (60.0, "min")):
-        if seconds >= (2.0 if unit == "days" else 1.0) * size:
+        if seconds >= (2.0 if unit == "days" else least) * size:
             return f"{seconds / size:.3g} {unit}"
     return f"{max(seconds, 0.0):.3g} s"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -60,24 +60,24 @@ def _runs_table(records: Sequence[dict[str, Any]], plan_j: float) -> Table:
 
 
 def _row(name: str, r: dict[str, Any], plan_j: float) -> tuple[str, ...]:
-    ratio = f"{r['energy_j'] / plan_j:.4f}" if plan_j > 0.0 else "none"
     keys = ("done", "late", "failed", "rejected", "lost_attempts")
     numbers = (f"{r[k]:,}" if isinstance(r[k], int) else f"{r[k]:,.1f}" for k in keys)
-    return (name, energy(r["energy_j"]), ratio, *numbers, duration(r["makespan_s"]))
+    ran = energy(r["energy_j"]), _ratio(r["energy_j"], plan_j)
+    return (name, *ran, *numbers, duration(r["makespan_s"]))
 
 
 def _reserve_table(rows: Sequence[ReserveRow]) -> Table:
     first = rows[0].energy_per_task_j
-    cells = tuple(
-        (
-            exactly(row.reserve),
-            f"{100 * row.missed_share:.2f} %",
-            f"{row.missed:,.1f}",
-            f"{row.rejected:,.1f}",
-            energy(row.energy_j),
-            f"{row.energy_per_task_j / first:.4f}" if first > 0.0 else "none",
-        )
-        for row in rows
-    )
-    head = ("reserve", "missed", "late tasks", "rejected", "energy", "per task / first")
-    return Table(head, cells)
+    columns: list[tuple[str, Callable[[ReserveRow], str]]] = [
+        ("reserve", lambda row: exactly(row.reserve)),
+        ("missed", lambda row: f"{100 * row.missed_share:.2f} %"),
+        ("late tasks", lambda row: f"{row.missed:,.1f}"),
+        ("rejected", lambda row: f"{row.rejected:,.1f}"),
+        ("energy", lambda row: energy(row.energy_j)),
+        ("per task / first", lambda row: _ratio(row.energy_per_task_j, first)),
+    ]
+    return Table.of(rows, columns)
+
+
+def _ratio(amount: float, of: float) -> str:
+    return f"{amount / of:.4f}" if of > 0.0 else "none"

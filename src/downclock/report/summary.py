@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -111,7 +110,9 @@ def _comparison_rows(summary: Summary) -> Rows:
         if any(bill.was_paid for bill in bills):
             title = "lower bound, negative prices as 0"
     rows.append((title, *(least or [energy(each.bound_j) for each in summary.plans])))
-    rows.append(("gap to the bound", *(_gap(each.gap) for each in values or summary.plans)))
+    gaps = [each.gap for each in values or summary.plans]
+    said = ["0 %: optimal" if abs(gap) <= PROVEN else percent(gap) for gap in gaps]
+    rows.append(("gap to the bound", *said))
     return rows
 
 
@@ -137,10 +138,6 @@ def _partly_saved(summary: Summary) -> list[str]:
     return said
 
 
-def _gap(gap: float) -> str:
-    return "0 %: optimal" if abs(gap) <= PROVEN else percent(gap)
-
-
 def _weak_bound(plan: Planned) -> tuple[str, ...]:
     """Say what a large gap is: nothing was proven, so nothing is known to be wasted."""
     gap = plan.gap if plan.value is None else plan.value.gap
@@ -155,19 +152,20 @@ def _weak_bound(plan: Planned) -> tuple[str, ...]:
 def _facts(summary: Summary) -> list[tuple[str, Callable[[Planned], str]]]:
     """Rows under the energies: a name, and how to say it of a plan."""
     tasks, servers = len(summary.problem.tasks), summary.problem.platform.server_count
-    left: list[tuple[str, Callable[[Planned], str]]] = []
-    if any(each.done < tasks for each in summary.plans):
-        left.append(("processor-hours done", lambda each: percent(each.covered)))
-    return [
+    epoch = summary.problem.epoch
+    facts: list[tuple[str, Callable[[Planned], str]]] = [
         ("deadlines met", lambda each: f"{each.deadlines_met} of {each.deadlines}"),
         ("tasks done", lambda each: f"{each.done} of {tasks}"),
-        *left,
+        ("processor-hours done", lambda each: percent(each.covered)),
         ("servers used", lambda each: f"{each.bill.servers_used} of {servers}"),
         ("server wakes", lambda each: f"{each.bill.wakes}"),
         *_peaks(summary.problem.platform),
         ("makespan", lambda each: duration(each.bill.makespan_s)),
-        *_clock_times(summary.problem.epoch),
+        ("last end", lambda each: instant(60.0 * round(each.bill.makespan_s / 60.0), epoch)),
     ]
+    left_out = any(each.done < tasks for each in summary.plans)
+    told = {"processor-hours done": left_out, "last end": epoch is not None}
+    return [fact for fact in facts if told.get(fact[0], True)]
 
 
 def _peaks(platform: Platform) -> list[tuple[str, Callable[[Planned], str]]]:
@@ -186,17 +184,6 @@ def _peaks(platform: Platform) -> list[tuple[str, Callable[[Planned], str]]]:
         ("peak power" if np.all(servers) else f"peak power, {name}", said(servers, cap_w))
         for name, cap_w, servers in caps
     ]
-
-
-def _clock_times(epoch: datetime | None) -> list[tuple[str, Callable[[Planned], str]]]:
-    """When the last task ends, by the calendar of a problem that has one."""
-    if epoch is None:
-        return []
-
-    def end(each: Planned) -> str:
-        return instant(60.0 * round(each.bill.makespan_s / 60.0), epoch)
-
-    return [("last end", end)]
 
 
 def _bought(bills: list[Bill]) -> list[tuple[str, Callable[[Bill], str]]]:
@@ -228,12 +215,10 @@ def _rejections(plan: Planned, left: list[Rejection]) -> tuple[Table, ...]:
 
 
 def _price_notes(bill: Bill) -> tuple[str, ...]:
-    notes = []
-    if bill.unpriced:
-        notes.append(f"zones without a price count 0: {', '.join(bill.unpriced)}")
-    if bill.uncounted:
-        notes.append(f"zones without a CO2 intensity count 0: {', '.join(bill.uncounted)}")
-    return tuple(notes)
+    told = (("price", bill.unpriced), ("CO2 intensity", bill.uncounted))
+    return tuple(
+        f"zones without a {what} count 0: {', '.join(zones)}" for what, zones in told if zones
+    )
 
 
 def _data(summary: Summary, left: list[Rejection]) -> dict[str, Any]:

@@ -30,11 +30,14 @@ def sweep_page(sweep: Sweep) -> Page:
         f"{spec}: {count(len(why), 'run')} {status}, the first: {why[0]}"
         for (status, spec), why in sweep.without_figures().items()
     ]
-    other = sum(cell.other_tasks for cell in cells)
-    if other:
-        notes.append(f"{count(other, 'pair')} left out of differences: other tasks were run")
+    left_out = sum(cell.other_tasks for cell in cells)
+    if left_out:
+        notes.append(f"{count(left_out, 'pair')} left out of differences: other tasks were run")
     records = [_record(cell, sweep) for cell in cells]
-    overall = [_overall_record(spec, mean, left) for spec, mean, left in sweep.summary.overall]
+    overall = [
+        {"spec": spec, **_difference(mean), "other_tasks": other}
+        for spec, mean, other in sweep.summary.overall
+    ]
     data = {
         "name": sweep.grid.name,
         "runs": len(sweep.rows),
@@ -103,7 +106,7 @@ def _word(value: Any) -> str:
 
 
 def _record(cell: Cell, sweep: Sweep) -> dict[str, Any]:
-    metric, gained = sweep.summary.metric, cell.difference
+    metric = sweep.summary.metric
     return {
         "problem": cell.problem,
         "policy": cell.policy,
@@ -112,16 +115,14 @@ def _record(cell: Cell, sweep: Sweep) -> dict[str, Any]:
         "runs": cell.value.count,
         metric: cell.value.value,
         f"{metric}_half": cell.value.half,
-        "difference": None if gained is None else gained.value,
-        "difference_half": None if gained is None else gained.half,
-        "pairs": None if gained is None else gained.count,
+        **_difference(cell.difference),
         "other_tasks": cell.other_tasks,
     }
 
 
-def _overall_record(spec: str, mean: Mean, other: int) -> dict[str, Any]:
-    figures = {"difference": mean.value, "difference_half": mean.half, "pairs": mean.count}
-    return {"spec": spec, **figures, "other_tasks": other}
+def _difference(mean: Mean | None) -> dict[str, Any]:
+    values = (None,) * 3 if mean is None else (mean.value, mean.half, mean.count)
+    return dict(zip(("difference", "difference_half", "pairs"), values, strict=True))
 
 
 def sweep_figure(sweep: Sweep) -> Figure:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import json
 import math
@@ -13,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from downclock.files import csv_text
 from downclock.tabular import html_table
 
 Form: TypeAlias = Literal["table", "json", "csv"]
@@ -94,7 +94,8 @@ def rendered(page: Page, form: Form, *, width: int = WIDTH, style: bool = False)
     if form == "json":
         return json.dumps(plain(page.data), indent=2, ensure_ascii=False) + "\n"
     if form == "csv":
-        return _csv(page.records, page.names)
+        used = (name for record in page.records for name in record)
+        return csv_text(list(dict.fromkeys([*page.names, *used])), map(plain, page.records))
     return _readable(page, width, style)
 
 
@@ -111,17 +112,6 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def _csv(records: Sequence[Mapping[str, Any]], first: tuple[str, ...]) -> str:
-    """Return the records under the union of their names, in order of first use."""
-    names = list(dict.fromkeys([*first, *(name for record in records for name in record)]))
-    out = io.StringIO()
-    writer = csv.DictWriter(out, names, lineterminator="\n")
-    writer.writeheader()
-    for record in records:
-        writer.writerow({name: "" if v is None else v for name, v in plain(record).items()})
-    return out.getvalue()
 
 
 def _readable(page: Page, width: int, style: bool) -> str:

@@ -9,9 +9,9 @@ from downclock.planners.catalog import (
     DEFAULT,
     default_policy,
     policy,
+    with_choices,
     with_objective,
     with_parameter,
-    with_seed,
 )
 from downclock.planners.portfolio import Progress
 from downclock.problem.objective import Objective
@@ -78,8 +78,7 @@ def chosen_policy(
         return default_policy(
             problem, objective, known=known, effort=effort, seed=seed, progress=progress
         )
-    wanted = with_seed(given if objective is None else with_objective(given, objective), seed)
-    return policy(wanted if effort is None else with_parameter(wanted, "effort", f"{effort:g}"))
+    return policy(with_choices(given, objective, seed, effort))
 
 
 def usual_baselines(

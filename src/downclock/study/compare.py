@@ -9,14 +9,14 @@ from typing import Any, Literal, TypeAlias, overload
 from downclock.engine.policy import Policy, foresees
 from downclock.errors import InvalidInput
 from downclock.planners.catalog import CATALOG, with_objective
-from downclock.planners.portfolio import Progress
+from downclock.planners.portfolio import Progress, counted
 from downclock.problem.objective import Objective, parse_objective
 from downclock.problem.problem import Problem
 from downclock.schedule.account.bill import Boundary
 from downclock.schedule.schedule import Schedule
 from downclock.study.baselines import as_policy, chosen_policy
 from downclock.study.planned import Judge, Planned
-from downclock.study.summary import counted, plans_of
+from downclock.study.summary import plans_of
 
 Knowing: TypeAlias = Literal["arrivals", "all"]
 """What policies may know: a job when it arrives, or every job from the start."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from downclock.engine.outcome import finish_s
 from downclock.engine.policy import Policy, foresees
 from downclock.planners.bounds import Bounds
 from downclock.planners.catalog import objective_of
@@ -83,9 +84,7 @@ class Planned:
     @property
     def finish_s(self) -> Floats:
         """End of each task's last segment (tasks,); NaN where it never ran."""
-        finish = np.full(len(self.problem.tasks), -np.inf)
-        np.maximum.at(finish, self.schedule.segments.task, self.schedule.segments.end_s)
-        return np.where(np.isfinite(finish), finish, np.nan)
+        return finish_s(self.schedule.segments, len(self.problem.tasks))
 
     @property
     def deadlines_met(self) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 from downclock.engine.policy import Policy
 from downclock.errors import InvalidSchedule
 from downclock.planners.catalog import objective_of
-from downclock.planners.portfolio import Progress
+from downclock.planners.portfolio import Progress, counted
 from downclock.problem.objective import Objective
 from downclock.problem.problem import Problem
 from downclock.quantities import percent
@@ -66,10 +66,9 @@ class Summary:
 
     def comparable(self) -> Summary:
         """The summary with only those baselines that run the same tasks as the plan."""
-        same = [self.plan.runs_the_tasks_of(other) for other in self.baselines]
-        pairs = list(zip(self.baselines, same, strict=True))
-        left = [(other.policy, self._other_tasks(other)) for other, fits in pairs if not fits]
-        kept = tuple(other for other, fits in pairs if fits)
+        kept = tuple(each for each in self.baselines if self.plan.runs_the_tasks_of(each))
+        others = (each for each in self.baselines if each not in kept)
+        left = [(each.policy, self._other_tasks(each)) for each in others]
         return Summary(self.plan, kept, (*self.without, *left))
 
     def _other_tasks(self, other: Planned) -> str:
@@ -149,14 +148,6 @@ def _beside(
     made = [judge.given(each) for each in given]
     others, without = plans_of(judge, baselines)
     return Summary(plan, (*made, *others), tuple(without))
-
-
-def counted(policies: Sequence[Policy], progress: Progress | None) -> Iterator[Policy]:
-    """Yield policies; tell of each when its turn comes."""
-    for k, each in enumerate(policies):
-        if progress is not None:
-            progress(f"planning by {each.name}", k, len(policies))
-        yield each
 
 
 def plans_of(

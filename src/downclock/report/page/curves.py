@@ -9,7 +9,8 @@ import numpy as np
 from downclock.power.frontier import Frontier
 from downclock.problem.problem import Problem
 from downclock.report.page.pack import Pack
-from downclock.units import Bools, Floats, Ints
+from downclock.tabular import joined
+from downclock.units import Bools, Floats, Ints, ranges
 
 FINE, COARSE, MANY = 41, 12, 8000
 """Samples of a curve, samples where there are many curves, and what is many."""
@@ -17,11 +18,11 @@ FINE, COARSE, MANY = 41, 12, 8000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curves:
-    """Frontiers per unit of work: curve ``i`` owns samples ``offset[i]:offset[i+1]``.
+    """Frontiers per unit of work, their samples one curve after the other.
 
     Attributes:
         application, kind: what each curve is of (c,).
-        offset: (c + 1,).
+        size: samples of each (c,).
         time_s, energy_j: samples by rising time; enumerated clocks have one per clock.
         optimum, default: (time, energy) of the free optimum and the default clock (c, 2).
         enumerated: which curves are of enumerated clocks (c,).
@@ -29,7 +30,7 @@ class Curves:
 
     application: Ints
     kind: Ints
-    offset: Ints
+    size: Ints
     time_s: Floats
     energy_j: Floats
     optimum: Floats
@@ -38,29 +39,30 @@ class Curves:
 
     def pack(self, into: Pack) -> None:
         """Add the curves, each between its own least and largest time and energy."""
-        size = np.diff(self.offset)
         low_t, high_t = self._range(self.time_s, self.optimum[:, 0], self.default[:, 0])
         low_e, high_e = self._range(self.energy_j, self.optimum[:, 1], self.default[:, 1])
         into.whole("curve_application", self.application)
         into.whole("curve_kind", self.kind)
-        into.whole("curve_size", size)
+        into.whole("curve_size", self.size)
         into.whole("curve_enumerated", self.enumerated.astype(np.int64))
-        for name, values in (("low_t", low_t), ("high_t", high_t), ("low_e", low_e)):
+        ends = {"low_t": low_t, "high_t": high_t, "low_e": low_e, "high_e": high_e}
+        for name, values in ends.items():
             into.real(f"curve_{name}", values)
-        into.real("curve_high_e", high_e)
-        into.whole("curve_t", _steps(self.time_s, np.repeat(low_t, size), np.repeat(high_t, size)))
-        into.whole(
-            "curve_e", _steps(self.energy_j, np.repeat(low_e, size), np.repeat(high_e, size))
-        )
+        curve = self._curve
+        into.whole("curve_t", _steps(self.time_s, low_t[curve], high_t[curve]))
+        into.whole("curve_e", _steps(self.energy_j, low_e[curve], high_e[curve]))
         for name, pair in (("optimum", self.optimum), ("default", self.default)):
             into.whole(f"curve_{name}_t", _steps(pair[:, 0], low_t, high_t))
             into.whole(f"curve_{name}_e", _steps(pair[:, 1], low_e, high_e))
 
+    @property
+    def _curve(self) -> Ints:
+        return np.repeat(np.arange(self.size.size), self.size)
+
     def _range(self, samples: Floats, *others: Floats) -> tuple[Floats, Floats]:
         low, high = np.full(self.kind.size, np.inf), np.full(self.kind.size, -np.inf)
-        curve = np.repeat(np.arange(self.kind.size), np.diff(self.offset))
-        np.minimum.at(low, curve, samples)
-        np.maximum.at(high, curve, samples)
+        np.minimum.at(low, self._curve, samples)
+        np.maximum.at(high, self._curve, samples)
         for other in others:
             low, high = np.fmin(low, other), np.fmax(high, other)
         return low, high
@@ -70,14 +72,7 @@ def sampled_curves(problem: Problem, applications: Ints) -> Curves:
     """Sample the frontiers of these applications on every kind they can run on."""
     samples = FINE if applications.size * len(problem.platform.kinds) <= MANY else COARSE
     kinds = range(len(problem.platform.kinds))
-    parts = [part for k in kinds for part in _of_kind(problem, applications, k, samples)]
-    size = np.concatenate([np.diff(part.offset) for part in parts])
-    joined = {
-        name: np.concatenate([getattr(part, name) for part in parts])
-        for name in Curves.__dataclass_fields__
-        if name != "offset"
-    }
-    return Curves(offset=np.concatenate([[0], np.cumsum(size)]), **joined)
+    return joined([part for k in kinds for part in _of_kind(problem, applications, k, samples)])
 
 
 def _of_kind(
@@ -114,17 +109,15 @@ def _sampled(curves: Frontier, rows: Ints, samples: int) -> tuple[Ints, Floats, 
     low, high = curves.t_min_s[rows, None], curves.t_max_s[rows, None]
     time_s = np.clip(low + (high - low) * place, low, high).ravel()
     settings = curves.at(time_s, np.repeat(rows, samples))
-    offset = np.arange(rows.size + 1) * samples
-    return offset, time_s, settings.energy_j
+    return np.full(rows.size, samples), time_s, settings.energy_j
 
 
 def _listed(curves: Frontier, rows: Ints) -> tuple[Ints, Floats, Floats]:
     """Return every clock's time and energy."""
     offset, time_s, energy_j = curves.ladder()
     size = np.diff(offset)[rows]
-    first = np.concatenate([[0], np.cumsum(size)])
-    entry = np.repeat(offset[rows] - first[:-1], size) + np.arange(first[-1])
-    return first, time_s[entry], energy_j[entry]
+    entry = ranges(offset[rows], size)
+    return size, time_s[entry], energy_j[entry]
 
 
 def _steps(values: Floats, low: Floats, high: Floats) -> Ints:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from downclock.quantities import count
-from downclock.report.rejections import rejections
+from downclock.report.rejections import about, rejections
 from downclock.schedule.account.bill import Bill
 from downclock.schedule.schedule import DONE, FAILED, PENDING, REJECTED
 from downclock.study.objective_value import ENERGY
@@ -38,18 +38,6 @@ def quantity(value: float, unit: str) -> str:
         if abs(value) >= 0.9999 * size:
             return f"{value / size:.4g} {prefix}{unit}"
     return f"{value:.4g} {unit}"
-
-
-def duration(seconds: float) -> str:
-    """Seconds, minutes, hours or days, whichever people would say."""
-    for unit, size, least in (
-        ("days", 86400.0, 172800.0),
-        ("h", 3600.0, 7200.0),
-        ("min", 60.0, 120.0),
-    ):
-        if seconds >= least:
-            return f"{seconds / size:.3g} {unit}"
-    return f"{seconds:.3g} s"
 
 
 def percent(fraction: float) -> str:
@@ -123,14 +111,19 @@ def _saved_card(summary: Summary, each: Planned) -> list[tuple[str, str, str]]:
     return [(f"{word} {each.policy}", percent(abs(saved)), note)]
 
 
-def _bound_card(summary: Summary) -> list[tuple[str, str, str]]:
+def _least(summary: Summary) -> tuple[str, str] | None:
+    """The lower bound and the gap to it; None where nothing is proven."""
     plan, value = summary.plan, summary.plan.value
-    gap, bound, least = plan.gap, plan.bound_j, energy(plan.bound_j)
-    if value is not None:
-        gap, bound, least = value.gap, value.bound, value.words(value.bound)
-    if not bound > 0.0:
+    if value is None:
+        return (energy(plan.bound_j), percent(plan.gap)) if plan.bound_j > 0.0 else None
+    return (value.words(value.bound), percent(value.gap)) if value.bound > 0.0 else None
+
+
+def _bound_card(summary: Summary) -> list[tuple[str, str, str]]:
+    found = _least(summary)
+    if found is None:
         return []
-    return [("Above the lower bound", percent(gap), f"no plan needs less than {least}")]
+    return [("Above the lower bound", found[1], f"no plan needs less than {found[0]}")]
 
 
 def left_out(summary: Summary) -> list[tuple[str, str, str, str]]:
@@ -183,21 +176,14 @@ def _deadlines(summary: Summary) -> str:
 
 
 def _bound(summary: Summary) -> str:
-    value = summary.plan.value
-    if value is not None:
-        if not value.bound > 0.0:
-            return ""
-        return (
-            f"No valid plan of the tasks it completes is worth less than {value.words(value.bound)}"
-            f" ({value.objective}, negative prices as 0); this one is {percent(value.gap)} above"
-            " that."
-        )
-    if summary.plan.bound_j <= 0.0:
+    found, value = _least(summary), summary.plan.value
+    if found is None:
         return ""
-    gap = percent(summary.plan.gap)
+    by = "" if value is None else f" ({value.objective}, negative prices as 0)"
+    verb = "needs" if value is None else "is worth"
     return (
-        f"No valid plan of the tasks it completes needs less than {energy(summary.plan.bound_j)};"
-        f" this one is {gap} above that."
+        f"No valid plan of the tasks it completes {verb} less than {found[0]}{by}; this one is"
+        f" {found[1]} above that."
     )
 
 
@@ -206,7 +192,7 @@ def _servers(summary: Summary) -> str:
     woken = "none is woken" if bill.wakes == 0 else f"servers wake {count(bill.wakes, 'time')}"
     return (
         f"It uses {bill.servers_used:,} of {count(servers, 'server')}, {woken}, and the last task"
-        f" ends {duration(bill.makespan_s)} after the start."
+        f" ends {about(bill.makespan_s, 2.0)} after the start."
     )
 
 
