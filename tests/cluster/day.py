@@ -545,8 +545,8 @@ def main() -> int:
         race = Day(folder / "race", wanted, policy="race", **how).run(900.0)
         race_j = report(race, "race")
         print(f"  late used {100 * (1 - used_j / race_j):.1f} % less than race")
-    print(folder)
-    return 0
+    print(f"{folder}: broken {day.broken()}")
+    return 1 if day.broken() else 0
 
 
 if __name__ == "__main__":

@@ -92,8 +92,11 @@ def test_a_script_begins_once_its_start_is_saved_and_its_end_is_written_down(slu
     assert slurm.task("prolog_task").wait(20) == 0
     assert "update JobId=7 Requeue=1" in slurm.asked()  # has the controller save its jobs
     assert slurm.words() == ["7.begun"]
+    began_s = float((slurm.folder / "once" / "7.begun").read_text())
     assert slurm.task("epilog_task").wait(20) == 0
     assert slurm.words() == ["7.ended"]
+    assert abs(time.time() - float((slurm.folder / "once" / "7.ended").read_text())) < 60.0
+    assert began_s <= (slurm.folder / "once" / "7.ended").stat().st_mtime
 
 
 @pytest.mark.parametrize(
@@ -107,7 +110,7 @@ def test_a_script_whose_start_was_forgotten_does_not_begin(
     assert _waits(slurm.task("prolog_task"))
     assert not (slurm.folder / "later").exists()
     assert slurm.task("epilog_task").wait(20) == 0
-    assert slurm.words() == []
+    assert slurm.words() == ["7.waits"]  # whoever finds the job failed knows that it never began
 
 
 @pytest.mark.parametrize("restarts", ["0", "1"])

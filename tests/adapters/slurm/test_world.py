@@ -623,27 +623,92 @@ def test_a_start_that_was_forgotten_is_planned_anew(live: Live) -> None:
     assert live.left(1) == ""
 
 
+def _fails(live: Live, start_s: float, run_s: float, state: str = "FAILED") -> list[Action]:
+    """Have Slurm end the one job so; return what is done."""
+    live.shown.change(1, states=frozenset([state]), nodes={}, start_s=start_s,
+                      end_s=start_s + run_s)  # fmt: skip
+    live.shown.now_s = max(live.shown.now_s, start_s + run_s)
+    return live.step(12.0)
+
+
+def _runs_again(live: Live) -> bool:
+    """Tell whether it runs by the plan once Slurm has requeued it."""
+    job = live.shown.jobs[1]
+    live.shown.change(1, states=PENDING, restarts=job.restarts + 1, submit_s=live.shown.now_s,
+                      start_s=0.0)  # fmt: skip
+    live.step(2.0)
+    live.step(2.0)
+    started = live.shown.start() == [1]
+    live.step()
+    return started and live.left(1) == ""
+
+
+REQUEUE = [(("scontrol", "requeue", "1"),)]
+
+
+@pytest.mark.parametrize("replanned", [False, True])
 @pytest.mark.parametrize("run_s", [0.0, 8.0])
-def test_a_job_that_slurm_failed_to_launch_again_is_requeued(live: Live, run_s: float) -> None:
+def test_a_job_that_slurm_failed_to_launch_again_is_requeued(
+    live: Live, run_s: float, replanned: bool
+) -> None:
     """Seen on 22.05: the start was forgotten, the run cut, and the next one refused by the node."""
     live.shown.submit(1, run="600s", deadline="+1h")
     live.step()
     assert live.shown.start() == [1]
     live.step(5.0)
     live.shown.boot_s = live.shown.now_s + 1.0
-    start_s = live.shown.boot_s + 2.0
-    live.shown.change(1, states=frozenset(["FAILED"]), nodes={}, start_s=start_s,
-                      end_s=start_s + run_s)  # fmt: skip
-    todo = live.step(12.0)
-    again = ("scontrol", "requeue", "1")
-    assert [action.commands for action in todo] == ([] if run_s else [(again,)])
-    if not run_s:  # Slurm has requeued it
-        live.shown.change(1, states=PENDING, restarts=1, submit_s=live.shown.now_s, start_s=0.0)
+    if replanned:  # Slurm shows it as waiting for long enough
+        live.shown.change(1, states=PENDING, nodes={})
+        live.step(12.0)
         live.step(2.0)
-        live.step(2.0)
-        assert live.shown.start() == [1]
-        live.step()
-        assert live.left(1) == ""
+    todo = _fails(live, live.shown.now_s + 3.0, run_s)
+    assert [action.commands for action in todo] == ([] if run_s else REQUEUE)
+    assert run_s or _runs_again(live)
+
+
+@pytest.mark.parametrize(
+    ("word", "mine", "again"),
+    [
+        ("waits", True, True),
+        ("waits", False, False),
+        ("begun", True, False),
+        ("ended", True, False),
+    ],
+)
+@pytest.mark.parametrize("run_s", [0.0, 30.0])
+def test_a_job_that_failed_before_its_script_began_is_requeued(
+    live: Live, word: str, mine: bool, again: bool, run_s: float
+) -> None:
+    """`once.sh` says whether it began, whatever ended it and whatever the controller knows."""
+    user = pwd.getpwuid(os.getuid()).pw_name if mine else "root'"
+    live.shown.submit(1, deadline="+1h", user=user)
+    live.step()
+    assert live.shown.start() == [1]
+    file = live.site.spool / "once" / f"1.{word}"
+    for restarts in range(12):
+        start_s = live.shown.now_s
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.touch()
+        os.utime(file, (start_s + 1.0,) * 2)
+        todo = _fails(live, start_s, run_s, "NODE_FAIL" if restarts else "FAILED")
+        goes_on = again and restarts < 10  # not for ever
+        assert [action.commands for action in todo] == (REQUEUE if goes_on else [])
+        if not goes_on:
+            break
+        assert _runs_again(live)
+
+
+def test_a_word_of_an_earlier_launch_counts_where_the_next_was_refused(live: Live) -> None:
+    live.shown.submit(1, deadline="+1h", user=pwd.getpwuid(os.getuid()).pw_name)
+    live.step()
+    assert live.shown.start() == [1]
+    file = live.site.spool / "once" / "1.waits"
+    file.parent.mkdir(parents=True)
+    file.touch()
+    os.utime(file, (live.shown.now_s - 100.0,) * 2)
+    assert [action.commands for action in _fails(live, live.shown.now_s, 2.0)] == REQUEUE
+    assert _runs_again(live)
+    assert _fails(live, live.shown.now_s, 30.0) == []  # it may have run where nobody wrote words
 
 
 def test_a_job_that_slurm_could_not_launch_is_let_go_a_few_times(live: Live) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from downclock.adapters.slurm.compare import has_run, not_launched, settles
+from downclock.adapters.slurm.compare import REFUSALS, has_run, never_began, settles
 from downclock.adapters.slurm.jobs import Task
 from downclock.adapters.slurm.log import CARRIED
 from downclock.adapters.slurm.moments import RESTORE, Tracked
@@ -34,9 +34,6 @@ from downclock.errors import AdapterError
 from downclock.workloads.traces.hosts import hosts_of
 
 MINUTE_S = 60.0
-REFUSALS = 20
-"""Slurm is asked so often to requeue a job that ran already; it refuses while one ends."""
-
 WAITS = 3.0
 """A job waits so many times its run time for GPUs of others, if its deadline is lost anyway."""
 
@@ -68,8 +65,8 @@ def actions(world: SlurmWorld, seen: Observed) -> Iterator[Action]:
         if job is not None and has_run(world, tracked, job, seen):
             if (action := _kept_from_running(world, tracked, job)) is not None:
                 yield action
-        elif job is not None and not tracked.ended and not_launched(world, tracked, job, seen):
-            why = "Slurm failed to launch it again after it had forgotten its start"
+        elif job is not None and never_began(world, tracked, job, seen):
+            why = "Slurm failed it before its script began: it is requeued"
             words = ("scontrol", "requeue", str(job.number))
             yield Action(str(job.number), tracked.task.key, why, (words,))
         elif job is not None and job.waits and not settles(world, tracked, seen):

@@ -13,7 +13,7 @@ from downclock.adapters.slurm.jobs import Task
 from downclock.adapters.slurm.moments import RELEASE, RESTORE, Moment, Tracked
 from downclock.adapters.slurm.observed import Job, Observed
 from downclock.adapters.slurm.records import LAUNCHES
-from downclock.adapters.slurm.spool import ran_already, ran_once, spooled_jobs
+from downclock.adapters.slurm.spool import ran_already, ran_once, script_began, spooled_jobs
 from downclock.adapters.slurm.words import wish_of
 from downclock.engine.facts import AMENDED, CANCELLED, DOWN, FINISHED, LOST, UP, Fact
 from downclock.engine.pages import Row
@@ -23,6 +23,13 @@ if TYPE_CHECKING:
 
 COMPLETED, FORGOTTEN = "COMPLETED", "FORGOTTEN"
 """How a job ended; the second word where a node says so and Slurm has forgotten it."""
+
+UNLAUNCHED = frozenset(("FAILED", "NODE_FAIL", "BOOT_FAIL"))
+"""States in which Slurm ends a job that it could not launch, as it ends those that failed."""
+
+RELAUNCHES, REFUSALS = 10, 20
+"""A job whose script never began is requeued until it was so often. Slurm is asked so often to
+requeue a job: it refuses while one ends."""
 
 FINDS_S = 300.0
 """A controller finds out so soon after its start which jobs it takes for running that are not."""
@@ -38,10 +45,13 @@ def differences(world: SlurmWorld, seen: Observed, now_s: float) -> Moment:
     forgets = seen.boot_s <= seen.now_s < seen.boot_s + FINDS_S
     look = _Look(world, seen, moment, spooled_jobs(world.site.spool) if forgets else frozenset())
     for tracked in world.tracked.values():
-        if not (tracked.left or tracked.ended):
-            look.compare(tracked, world.job_of(tracked, seen))
-        elif not tracked.ended and tracked.number >= 0:
-            look.note_end(tracked, world.job_of(tracked, seen))
+        job = world.job_of(tracked, seen)
+        if tracked.ended or never_began(world, tracked, job, seen):
+            continue
+        if not tracked.left:
+            look.compare(tracked, job)
+        elif tracked.number >= 0:
+            look.note_end(tracked, job)
     look.arrivals()
     look.places()
     return moment
@@ -84,16 +94,24 @@ def settles(world: SlurmWorld, tracked: Tracked, seen: Observed) -> bool:
     return forgotten(world, row, seen) and seen.now_s < seen.boot_s + SETTLES_S
 
 
-def not_launched(world: SlurmWorld, tracked: Tracked, job: Job, seen: Observed) -> bool:
-    """Tell whether Slurm failed a job that it cut and launched again before its node was ready.
+def never_began(world: SlurmWorld, tracked: Tracked, job: Job | None, seen: Observed) -> bool:
+    """Tell whether Slurm failed a job before its script began: it is to be requeued.
 
-    A controller that has forgotten a start does so (``Job credential revoked``): its run ends in
-    the second in which it starts.
+    `once.sh` knows. Without it that is taken for granted where the controller was started since the
+    job first was, and the run ended in its first second: a node whose slurmd has just ended a run
+    of which the controller knows nothing refuses the next one (``Job credential revoked``).
     """
-    if job.states != {"FAILED"} or tracked.number < 0 or job.restarts >= LAUNCHES:
+    if job is None or not job.states & UNLAUNCHED or wish_of(job.comment).off:
         return False
-    began = forgotten(world, world.book.tasks[tracked.number].running, seen)
-    return began and seen.boot_s <= job.start_s and job.end_s - job.start_s <= 1.0
+    if tracked.ended or tracked.refusals >= REFUSALS or job.active:
+        return False
+    began = script_began(world.site.spool, job)
+    if began is not None:
+        return not began and job.restarts < RELAUNCHES
+    row = None if tracked.number < 0 else world.book.tasks[tracked.number].running
+    again = row is not None and (row.attempt > 0 or forgotten(world, row, seen))
+    short = seen.boot_s <= job.start_s and job.end_s - job.start_s <= 1.0
+    return again and short and job.restarts < LAUNCHES
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +145,6 @@ class _Look:
 
     def compare(self, tracked: Tracked, job: Job | None) -> None:
         """Tell what became of a job that the plan counts with."""
-        if job is not None and not_launched(self.world, tracked, job, self.seen):
-            return  # it is requeued
         row = self.world.row_of(tracked, job, self.moment.now_s)
         ended = self._ended(job)
         if ended:

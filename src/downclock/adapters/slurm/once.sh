@@ -5,7 +5,8 @@
 # A controller that is killed forgets what it has known for less than five seconds. So a script
 # begins only when its start is saved: none is cut, and none ends, of whose start nobody knows. And
 # its end is written down before the controller hears of it: where a controller that was started
-# since launches the job again, the job is requeued and held until its owner releases it.
+# since launches the job again, the job is requeued and held until its owner releases it. Until it
+# begins a word says that it waits: the planner has a job run that failed before that.
 
 FOLDER=/var/lib/downclock/spool/once # in the spool of all nodes and the planner, of mode 1777
 SAVED_S=6                            # a controller has saved by then what it was told
@@ -43,7 +44,7 @@ ran() { # its script ended, or it was held for that, and the controller was star
 }
 
 keeps() { # whoever releases it has it run again; it fails where it cannot be held
-   echo held >"$word.ended"
+   echo held >>"$word.ended"
    tries=0
    until scontrol requeuehold "$job" >/dev/null 2>&1 || [ "$tries" -ge 60 ]; do
       tries=$((tries + 1))
@@ -55,6 +56,7 @@ keeps() { # whoever releases it has it run again; it fails where it cannot be he
 
 begins() {
    ! ran || keeps
+   : >"$word.waits" && rm -f "$word.begun"
    start=$(told of_job StartTime)
    saves
    until [ "$(of_job JobState) $(of_job BatchHost)" = "RUNNING $SLURMD_NODENAME" ] &&
@@ -62,7 +64,7 @@ begins() {
       sleep 1 # its start was forgotten: Slurm ends it, and starts it anew
    done
    rm -f "$word.ended"
-   : >"$word.begun"
+   date +%s.%N >"$word.waits" && mv "$word.waits" "$word.begun"
 }
 
 ends() { # by itself; what the controller ends it may start again

@@ -16,6 +16,9 @@ MOST_BYTES = 1 << 20
 CLOCKS_S = 2.0
 """Clocks of nodes and of the controller differ by less."""
 
+BEGINS_S = 5.0
+"""`once.sh` lets a script begin later than that after its job."""
+
 TELLS_S = 20.0
 """A node that found no controller to tell of an end has told the next one after so long."""
 
@@ -84,15 +87,37 @@ def ran_once(folder: Path, job: Job, boot_s: float, now_s: float) -> bool:
     It counts where a controller that was started since still takes the job for one that runs, or
     has requeued it; and where the job was held for it. A word of somebody else counts nothing.
     """
-    word = folder / "once" / f"{job.number}.ended"
-    try:
-        ended, held = word.stat(), word.read_text("ascii", "replace").startswith("held")
-        owners = ended.st_uid == pwd.getpwnam(job.user).pw_uid
-    except (OSError, KeyError):
+    ended = _word(folder, job, "ended")
+    if ended is None:
         return False
+    at_s, text = ended
     told = now_s > boot_s + TELLS_S
-    since = told and job.start_s <= ended.st_mtime if job.active else job.restarts > 0
-    return owners and since and (held or ended.st_mtime < boot_s + CLOCKS_S)
+    since = told and job.start_s <= at_s if job.active else job.restarts > 0
+    return since and ("held" in text or at_s < boot_s + CLOCKS_S)
+
+
+def script_began(folder: Path, job: Job) -> bool | None:
+    """Tell whether the script of a job that ended had begun, by `once.sh`; None: it says nothing.
+
+    A script begins later than `BEGINS_S` after its job: where one that was launched before still
+    waits, a shorter run has not begun either.
+    """
+    waits = _word(folder, job, "waits")
+    if waits is None:
+        return any(_word(folder, job, name) for name in ("begun", "ended")) or None
+    short = job.end_s - job.start_s < BEGINS_S
+    return None if waits[0] < job.start_s - CLOCKS_S and not short else False
+
+
+def _word(folder: Path, job: Job, name: str) -> tuple[float, str] | None:
+    """When a word of `once.sh` was written and what it says; None: nobody, or somebody else, did."""
+    word = folder / "once" / f"{job.number}.{name}"
+    try:
+        at_s, owner = word.stat().st_mtime, word.stat().st_uid
+        mine = owner == pwd.getpwnam(job.user).pw_uid
+        return (at_s, word.read_text("ascii", "replace")) if mine else None
+    except (OSError, KeyError):
+        return None
 
 
 def ran_already(folder: Path, job: Job, boot_s: float, sure_s: float) -> bool:
