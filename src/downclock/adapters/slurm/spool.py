@@ -110,12 +110,12 @@ def script_began(folder: Path, job: Job) -> bool | None:
 
 
 def _word(folder: Path, job: Job, name: str) -> tuple[float, str] | None:
-    """When a word of `once.sh` was written and what it says; None: nobody, or somebody else, did."""
+    """When a job's owner wrote a word by `once.sh`, and what it says; None: there is none."""
     word = folder / "once" / f"{job.number}.{name}"
     try:
-        at_s, owner = word.stat().st_mtime, word.stat().st_uid
-        mine = owner == pwd.getpwnam(job.user).pw_uid
-        return (at_s, word.read_text("ascii", "replace")) if mine else None
+        found = word.stat()
+        owners = found.st_uid == pwd.getpwnam(job.user).pw_uid
+        return (found.st_mtime, word.read_text("ascii", "replace")) if owners else None
     except (OSError, KeyError):
         return None
 
