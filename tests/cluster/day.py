@@ -23,6 +23,8 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from signal import SIGHUP
+from threading import Timer
 
 import numpy as np
 
@@ -43,6 +45,10 @@ LIVES_S, LOOKS_S = 12.0, 9.0
 """A controller lives for so long before it is killed, at any moment: it saves every 5 s. A watch
 looks at the cluster for so long, however long a busy machine takes to start it: so that some of
 what it starts is saved."""
+
+REGISTERS_S = 25.0
+"""A slurmd says so long after its start once more what it runs: Slurm requeues jobs of the last 20
+seconds only then that were lost with the slurmd before it."""
 
 REQUEUED = 2
 """Exit code of a job whose script slurmd of 22.05 purged while it was launching it, which happens
@@ -444,13 +450,20 @@ class Day:
             time.sleep(max(self._booted_s + LIVES_S - time.time(), 0.0))
         self.cluster.kill(what)
         if what == "watch":
-            self._watch()
-        else:
-            time.sleep(0.5)
-            self.cluster.start(what)
-        if what == "slurmctld":
-            self._send_again()
-            self._booted_s = time.time()
+            return self._watch()
+        time.sleep(0.5)
+        self.cluster.start(what)
+        if what != "slurmctld":
+            return self._register_again(what)
+        self._send_again()
+        self._booted_s = time.time()
+
+    def _register_again(self, node: str) -> None:
+        """Have a slurmd that was started say a while later what it runs, as its unit does."""
+        daemon = self.cluster.daemons[node]
+        again = Timer(REGISTERS_S, lambda: daemon.poll() is None and daemon.send_signal(SIGHUP))
+        again.daemon = True
+        again.start()
 
     def _agents(self) -> list[int]:
         """Agents at work."""

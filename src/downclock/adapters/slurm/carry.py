@@ -20,12 +20,14 @@ from downclock.adapters.slurm.moments import RESTORE, Tracked
 from downclock.adapters.slurm.observed import Job, Node, Observed
 from downclock.adapters.slurm.read import Run
 from downclock.adapters.slurm.words import (
+    FREE,
     RAN,
     comment_of,
     is_ours,
     our_part,
     restored,
     wish_of,
+    without_free,
 )
 from downclock.adapters.slurm.world import SlurmWorld
 from downclock.engine.book import ASLEEP, AWAKE, WAKING
@@ -233,16 +235,18 @@ def _undone(world: SlurmWorld, task: Task, job: Job, now_s: float) -> list[str]:
 def _changed(
     tracked: Tracked, job: Job, words: dict[str, str], reason: str, changes: list[str]
 ) -> Action | None:
-    """What makes a job's record say this; None: it does."""
-    comment = comment_of(words, reason, restored(job.comment, tracked.task.comment))
-    commands = []
-    if our_part(comment) != our_part(job.comment):
+    """What makes a job's record say this, and that it was seen free; None: it does."""
+    free = {} if job.held or tracked.left else {FREE.rstrip("="): str(job.restarts)}
+    comment = comment_of({**words, **free}, reason, restored(job.comment, tracked.task.comment))
+    line, said, commands = our_part(comment), our_part(job.comment), []
+    if line != said:
+        changes = [] if without_free(line) == without_free(said) else changes
         commands.append(_update(job, [*changes, f"Comment={comment}"]))
     if job.held:
         commands.append(("scontrol", "release", str(job.number)))
     if not commands:
         return None
-    return Action(str(job.number), tracked.task.key, our_part(comment), tuple(commands), job.held)
+    return Action(str(job.number), tracked.task.key, line, tuple(commands), job.held)
 
 
 def _update(job: Job, changes: list[str]) -> tuple[str, ...]:

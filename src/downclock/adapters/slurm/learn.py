@@ -135,8 +135,10 @@ def _grouped(
         core, memory = _defaults(kind.clocks)
         limited = isinstance(kind.clocks, PowerLimits)
         chosen = each.power_limit_w if limited else each.core_mhz
-        row = (chosen or core, each.memory_mhz or memory,
-               each.run_s / task.units, each.energy_j / (each.gpus * each.run_s),
+        power_w = (each.energy_j / each.gpus - kind.idle_w * each.waited_s) / each.run_s
+        if power_w <= 0.0:
+            continue  # less than an idle GPU takes: nobody knows what it ran at
+        row = (chosen or core, each.memory_mhz or memory, each.run_s / task.units, power_w,
                each.energy_j)  # fmt: skip
         key = (task.identity, task.application_name, kind.name)
         rows.setdefault(key, []).append(row)

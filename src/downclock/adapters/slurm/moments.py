@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from downclock.adapters.slurm.jobs import Task
-from downclock.adapters.slurm.observed import Job, Observed
+from downclock.adapters.slurm.observed import Job
 from downclock.adapters.slurm.words import MARK, is_ours
 from downclock.engine.facts import Fact
 
@@ -56,25 +56,16 @@ class Carried:
         released_s: when we last let it go, in seconds since 1970; infinite: not yet.
         changed: fields of its record that are as we set them.
         kept: it is held because it ran already.
-        free_s, free_restarts: when it was seen free, and how often it had been requeued by then.
     """
 
     released_s: float = math.inf
     changed: set[str] = field(default_factory=set)
     kept: bool = False
-    free_s: float = -math.inf
-    free_restarts: int = 0
-
-    def was_free(self, job: Job, seen: Observed) -> bool:
-        """Tell whether a job was seen free since the controller was started and it was requeued."""
-        return self.free_s >= seen.boot_s and self.free_restarts == job.restarts
 
     def note(self, entry: dict[str, Any]) -> None:
         """Take note of commands; those that failed may have been heard all the same."""
         if entry["ok"] and entry.get("released"):
             self.released_s = entry["at_s"]
-        if "free" in entry:
-            self.free_s, self.free_restarts = entry["at_s"], entry["free"]
         verbs = {each[1] for each in entry["commands"]}
         self.kept = self.kept or (entry["ok"] and bool(verbs & {"requeuehold", "uhold"}))
         for _, verb, _, *words in (each for each in entry["commands"] if len(each) > 3):

@@ -10,7 +10,7 @@ from typing import Any
 from downclock.adapters.slurm.jobs import Task
 from downclock.adapters.slurm.moments import Carried
 from downclock.adapters.slurm.observed import Job, Observed
-from downclock.adapters.slurm.words import is_ours, restored, wish_of
+from downclock.adapters.slurm.words import FREE, is_ours, our_part, restored, wish_of
 
 FIELDS = frozenset(("StartTime", "ReqNodeList", "NumNodes", "TresFreq", "TimeLimit"))
 """What we change of a job's record, beside its comment."""
@@ -66,25 +66,12 @@ class Records:
         """
         if not job.held or not task.held or wish_of(job.comment).off:
             return job.held
-        carried = self.carried.get(task.key, Carried())
         if job.launch_failed and job.restarts <= LAUNCHES:
             return False
-        if carried.was_free(job, seen) or _by_administrator(task, job):
+        if f"{FREE}{job.restarts}" in our_part(job.comment).split() or _by_administrator(task, job):
             return True
-        released = carried.released_s < math.inf
-        return released and not _may_be_slurms(carried, job, seen)
-
-    def seen_free(self, task: Task, job: Job, seen: Observed) -> dict[str, Any] | None:
-        """What to remember of a job that is seen free: a hold after that is no forgotten one.
-
-        None where nobody would take it for one, or that is known.
-        """
-        carried = self.carried.get(task.key, Carried())
-        wanted = job.waits and not job.held and _may_be_slurms(carried, job, seen)
-        if not wanted or carried.was_free(job, seen):
-            return None
-        return {"at_s": seen.now_s, "item": str(job.number), "key": task.key, "commands": [],
-                "why": "seen free", "ok": True, "free": job.restarts}  # fmt: skip
+        released_s = self.carried.get(task.key, Carried()).released_s
+        return released_s < math.inf and not _is_slurms(released_s, job, seen)
 
     def before(self, job: Job) -> Job:
         """A job without what an earlier plan changed of what estimates are made of."""
@@ -111,14 +98,14 @@ def _by_administrator(task: Task, job: Job) -> bool:
     return not job.restarts and job.reason == ADMIN and task.hold not in ("", ADMIN)
 
 
-def _may_be_slurms(carried: Carried, job: Job, seen: Observed) -> bool:
-    """Tell whether a hold is, or would be, that of a controller which has forgotten our release.
+def _is_slurms(released_s: float, job: Job, seen: Observed) -> bool:
+    """Tell whether a hold is that of a controller which has forgotten our release.
 
     Or of one that had just been started and launched the job twice: it requeues and holds it, and
     soon calls that an administrator's hold, whatever the reason was.
     """
-    requeued = 0 < job.restarts <= LAUNCHES and (job.reason == ADMIN or not job.held)
+    requeued = 0 < job.restarts <= LAUNCHES and job.reason == ADMIN
     if requeued and abs(job.submit_s - seen.boot_s) <= FORGETS_S:
         return True
-    soon = seen.boot_s <= carried.released_s + FORGETS_S or not is_ours(job.comment)
-    return carried.released_s <= seen.boot_s and soon
+    soon = seen.boot_s <= released_s + FORGETS_S or not is_ours(job.comment)
+    return released_s <= seen.boot_s and soon

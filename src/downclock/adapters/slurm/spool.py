@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import pwd
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +37,7 @@ class Measured:
         power_limit_w: limit that was set; None: the default one.
         timed: it ended then, by itself; else it was cut, or its Epilog was lost, and that is when
             somebody found out.
+        waited_s: of that time its script waited to begin (`once.sh`).
     """
 
     job: int
@@ -52,11 +53,12 @@ class Measured:
     source: str
     power_limit_w: float | None = None
     timed: bool = True
+    waited_s: float = 0.0
 
     @property
     def run_s(self) -> float:
-        """How long it ran."""
-        return self.ended_s - self.started_s
+        """How long its script ran."""
+        return self.ended_s - self.started_s - self.waited_s
 
     def data(self) -> dict[str, Any]:
         """As plain values."""
@@ -69,10 +71,20 @@ def read_spool(folder: Path) -> list[Measured]:
     for file in sorted(folder.glob("*.json")) if folder.is_dir() else []:
         try:
             if file.stat().st_size <= MOST_BYTES:
-                found.append(_measured(json.loads(file.read_text("utf-8", "replace"))))
+                row = _measured(json.loads(file.read_text("utf-8", "replace")))
+                found.append(replace(row, waited_s=_waited_s(folder, row)))
         except (OSError, ValueError, KeyError, TypeError):
             continue
     return sorted(found, key=lambda each: (each.ended_s, each.job))
+
+
+def _waited_s(folder: Path, row: Measured) -> float:
+    """How long a script waited to begin, by its word; 0 where that is of no or another run."""
+    try:
+        began_s = float((folder / "once" / f"{row.job}.ended").read_text("ascii").split()[0])
+    except (OSError, ValueError, IndexError):
+        return 0.0
+    return began_s - row.started_s if row.started_s < began_s < row.ended_s else 0.0
 
 
 def spooled_jobs(folder: Path) -> set[int]:

@@ -23,6 +23,11 @@ LEFT = "left=1"
 RAN = "ran=1"
 """Our word in comments of jobs that are held because they ran already."""
 
+FREE = "free="
+"""Our word in comments of jobs that were seen free, with how often they had been requeued then. A
+controller that is killed forgets it with the release, or neither: whoever holds the job after that
+means it."""
+
 MOST_BYTES = 1000
 """Slurm refuses comments of more than 1,024 bytes."""
 
@@ -71,6 +76,11 @@ def told_start_s(comment: str) -> float:
     """Return the start that our line tells, in seconds since 1970; infinite: none."""
     words = [word.removeprefix("start=") for word in our_part(comment).split() if "start=" in word]
     return float(words[0]) if words and words[0].isdecimal() else math.inf
+
+
+def without_free(line: str) -> str:
+    """Return our line without the word that says that the job was seen free."""
+    return " ".join(word for word in line.split() if not word.startswith(FREE))
 
 
 def wish_of(comment: str) -> Wish:

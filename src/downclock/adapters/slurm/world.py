@@ -170,7 +170,6 @@ class SlurmWorld:
 
     def _step(self, seen: Observed) -> None:
         now_s = max(seen.now_s - self.epoch_s, self.book.now_s)
-        self._note_free(seen)
         self._catch_up(seen, now_s)  # what was promised a start by now has it
         moment = differences(self, seen, now_s)
         self._tell_anew(moment, seen)
@@ -178,15 +177,6 @@ class SlurmWorld:
             self._tell_all(moment, seen)
             self._catch_up(seen, now_s)
             moment = Moment(now_s, told=self._later(seen))
-
-    def _note_free(self, seen: Observed) -> None:
-        """Remember jobs that are free, where a hold could be taken for a forgotten one later."""
-        pairs = [(each, self.job_of(each, seen)) for each in self.tracked.values()]
-        told = [self.records.seen_free(each.task, job, seen) for each, job in pairs if job]
-        rows = [(CARRIED, entry) for entry in told if entry is not None]
-        for _, entry in rows:
-            self.note_carried(entry)
-        self.log.append(seen.now_s, rows)
 
     def _tell_anew(self, moment: Moment, seen: Observed) -> None:
         """Have jobs planned anew that will be late or wait for GPUs, where GPUs have come back."""
