@@ -152,6 +152,13 @@ def test_a_site_that_lets_owners_change_nothing_keeps_no_script(slurm: Slurm) ->
     assert slurm.words() == ["7.begun"]
 
 
+def test_a_word_that_cannot_be_written_keeps_no_script(slurm: Slurm) -> None:
+    """A folder for all may hold somebody else's file of that name."""
+    (slurm.folder / "once" / "7.waits").mkdir()
+    (slurm.folder / "once" / "7.waits" / "x").touch()
+    assert slurm.task("prolog_task").wait(20) == 0
+
+
 def test_steps_of_a_script_are_let_through(slurm: Slurm) -> None:
     assert slurm.task("prolog_task", SLURM_STEP_ID="0").wait(20) == 0
     assert slurm.asked() == ""

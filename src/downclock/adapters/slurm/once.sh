@@ -46,17 +46,17 @@ ran() { # its script ended, or it was held for that, and the controller was star
 keeps() { # whoever releases it has it run again; it fails where it cannot be held
    echo held >>"$word.ended"
    tries=0
-   until scontrol requeuehold "$job" >/dev/null 2>&1 || [ "$tries" -ge 60 ]; do
+   while [ "$tries" -lt 60 ]; do # until Slurm ends this
+      scontrol requeuehold "$job" >/dev/null 2>&1
       tries=$((tries + 1))
-      sleep 1
+      sleep 2
    done
-   sleep 60
    exit 1
 }
 
 begins() {
    ! ran || keeps
-   : >"$word.waits" && rm -f "$word.begun"
+   touch "$word.waits" && rm -f "$word.begun"
    start=$(told of_job StartTime)
    saves
    until [ "$(of_job JobState) $(of_job BatchHost)" = "RUNNING $SLURMD_NODENAME" ] &&
