@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from downclock.workloads.traces.cells import NAN, duration, known, quantity, text
+from downclock.workloads.traces.json_jobs import json_jobs
 from downclock.workloads.traces.ledger import NEVER_STARTED, STEP, Ledger
-from downclock.workloads.traces.rows import Rows, Sheet, objects
+from downclock.workloads.traces.rows import Rows, Sheet
 from downclock.workloads.traces.trace import Column, Format, Job
 
 _GPUS = re.compile(r"(?:^|,)(?:gres/)?gpu[=:](?:[^=:,()]+:)?(\d+)(?:\(|,|$)")
@@ -84,13 +86,13 @@ SACCT_JSON = Format(
 )
 
 
-def sacct_sheet(document: Mapping[str, Any], ledger: Ledger) -> Sheet:
+def sacct_sheet(path: str | Path, ledger: Ledger) -> Sheet:
     """Return the jobs of ``sacct --json`` as the rows that ``sacct -P`` would print."""
-    return Sheet(HEADER, _rows(document["jobs"], ledger), unit="job")
+    return Sheet(HEADER, _rows(path, ledger), unit="job")
 
 
-def _rows(jobs: list[Any], ledger: Ledger) -> Rows:
-    for number, said in objects(jobs, ledger):
+def _rows(path: str | Path, ledger: Ledger) -> Rows:
+    for number, said in json_jobs(path, ledger):
         time, tres = _table(said, "time"), _tres(_table(said, "tres").get("allocated"))
         times = (
             _number(time.get(name)) for name in ("submission", "start", "end", "elapsed", "limit")
