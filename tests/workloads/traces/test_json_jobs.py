@@ -137,8 +137,8 @@ def test_files_one_after_the_other_are_read_as_one(read):
     first, second = many("22.05", 3), many("24.11", 5)
     trace = read("jobs.json", json.dumps(first) + "\n" + json.dumps(second))
     assert len(trace) == 5
-    assert trace.ledger.dropped["malformed"][0] == 3
-    assert "job 4: JobID='1000' is the name of an earlier row" in trace.ledger.complaints[0]
+    assert trace.ledger.dropped == {"says again what an earlier row says": (3, 0.0)}
+    assert trace.ledger.covered == 1.0
 
 
 @pytest.mark.parametrize(

@@ -30,10 +30,15 @@ def gpus_of(cell: Any) -> float:
     return float(sum(map(int, _TYPED.findall(listed))))
 
 
-def _limit(cell: Any) -> float:
-    """Return a time limit: minutes, or days, hours, minutes and seconds with colons."""
+def _elapsed(cell: Any, unit_s: float = 1.0) -> float:
+    """Return a length of time: a number of its unit, or days, hours, minutes and seconds."""
     spelt = isinstance(cell, str) and ":" in cell
-    return duration(cell) if spelt else quantity(cell, factor=60.0)
+    return duration(cell) if spelt else quantity(cell, factor=unit_s)
+
+
+def _limit(cell: Any) -> float:
+    """Return a time limit: minutes, where it is a number."""
+    return _elapsed(cell, unit_s=60.0)
 
 
 def _amend(job: Job) -> str | None:
@@ -57,7 +62,7 @@ SACCT = Format(
         "submit": Column(("Submit",), "stamp"),
         "start": Column(("Start",), "stamp"),
         "end": Column(("End",), "stamp"),
-        "run": Column(("ElapsedRaw",), "seconds"),
+        "run": Column(("ElapsedRaw", "Elapsed"), _elapsed),
         "limit": Column(("TimelimitRaw", "Timelimit"), _limit),
         "gpus": Column(("AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES"), gpus_of),
         "nodes": Column(("NNodes", "AllocNodes"), "count"),
@@ -66,6 +71,7 @@ SACCT = Format(
         "hosts": Column(("NodeList",)),
     },
     signature=("JobID", "Start", "End"),
+    requeues=True,
     notes=("every job that ran counts, whatever its state at the end",),
     amend=_amend,
 )
@@ -81,6 +87,7 @@ SACCT_JSON = Format(
         **SACCT.columns,
         **{name: Column((name.title(),), "unix") for name in ("submit", "start", "end")},
     },
+    requeues=True,
     notes=SACCT.notes,
     amend=_amend,
 )
