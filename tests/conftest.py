@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -50,3 +51,13 @@ def shared_cases(shared_data: Path) -> Path:
 def one_width(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables are as wide here as where there is no terminal, however the tests are run."""
     monkeypatch.setenv("COLUMNS", "100")
+
+
+@pytest.fixture
+def scheduler() -> Iterator[str]:
+    """A Dask scheduler with one worker process, on loopback."""
+    distributed = pytest.importorskip("distributed")
+    with distributed.LocalCluster(
+        n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
+    ) as cluster:
+        yield cluster.scheduler_address

@@ -45,7 +45,7 @@ def decoded(data: bytes, source: str | Path) -> str:
 def parsed_json(text: str, source: str | Path) -> Any:
     """Return the value of a JSON text; a key given twice is refused."""
     try:
-        value = json.loads(text, object_pairs_hook=_distinct_keys)
+        value = JSON.decode(text)
         if _HALF.search(text):
             _refuse_halves(value, "the file")
         return value
@@ -80,6 +80,10 @@ def _distinct_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = Counter(key for key, _ in pairs).most_common(1)[0][0]
         raise InvalidInput("is given twice in one object", item=f"key '{twice}'")
     return table
+
+
+JSON = json.JSONDecoder(object_pairs_hook=_distinct_keys)
+"""Reads JSON; a key given twice is refused."""
 
 
 def json_text(head: Mapping[str, Any], lists: Mapping[str, Iterable[Any]]) -> str:

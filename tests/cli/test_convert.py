@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.planners.chip.test_stg import SMALL
+from tests.workloads.test_traces import CLUSTER
 from tests.workloads.trace_samples import NODES, PHILLY, PODS, SACCT
 
 
@@ -251,6 +252,18 @@ def test_jobs_without_a_place_as_it_ran_are_counted(run, files):
     assert places["left out as"]["jobs"] == 1
     assert places["left out as"]["gpu_hours"] == 2.0
     assert places["packed by b"]["gpu_hours"] == 3.0
+
+
+@pytest.mark.parametrize(
+    ("options", "began"),
+    [((), "2026-01-05T07:58:00+01:00"), (("--timezone", "UTC"), "2026-01-05T07:58:00+00:00")],
+)
+def test_times_of_a_trace_are_those_of_its_cluster(run, files, options, began):
+    """Its first job comes at eight, two minutes after servers begin to wake."""
+    there = files.write("berlin.toml", 'timezone = "Europe/Berlin"\n' + CLUSTER)
+    trace, problem = files.write("week.txt", SACCT), files.path("p.json")
+    assert run("convert", trace, "--cluster", there, *options, "-o", problem).code == 0
+    assert json.loads(Path(problem).read_text())["epoch"] == began
 
 
 def test_what_was_assumed_and_left_out_is_told(run, files):

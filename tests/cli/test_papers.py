@@ -35,6 +35,11 @@ def test_an_item_is_run_and_judged(run):
     assert "gerards example1: 5 exact" in ran.err
 
 
+def test_dask_runs_items(run, scheduler):
+    asked = ("papers", "gerards", "--item", "example1", "--format", "json")
+    assert json.loads(run(*asked, "--dask", scheduler).out) == json.loads(run(*asked).out)
+
+
 def test_a_second_run_keeps_what_the_first_wrote(run, tmp_path):
     pytest.importorskip("matplotlib")
     arguments = ("papers", "gerards", "--figure", "5", "--output", str(tmp_path / "new" / "out"))
@@ -63,6 +68,7 @@ def test_the_page_is_written_and_quiet_says_nothing(run, tmp_path):
         (("--figure", "10"), ["one paper"]),
         (("mei2021", "--all", "--figure", "10"), ["--all"]),
         (("mei2021", "--page", "page.pdf"), [".md"]),
+        (("--all", "--dask", "tcp://127.0.0.1:1", "--jobs", "2"), ["another engine"]),
         (("mei2021", "--all", "--sets", "0"), ["--sets"]),
         (("mei2021", "--all", "--output", __file__), ["is a file"]),
     ],

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,16 +25,6 @@ def die_at_three(number: int) -> int:
     if number == 3:
         os._exit(9)
     return number
-
-
-@pytest.fixture
-def scheduler() -> Iterator[str]:
-    """A Dask scheduler with one worker process, on loopback."""
-    distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=1, host="127.0.0.1", dashboard_address="127.0.0.1:0"
-    ) as cluster:
-        yield cluster.scheduler_address
 
 
 def test_without_workers_answers_come_in_order():

@@ -89,7 +89,7 @@ def command(
       downclock convert robot.stg --cores 8 --islands 2 --plan --output robot.json
       downclock convert montage.json --cores 8 --slot 15m --prices day.csv --plan -o m.json
       downclock convert montage.json --cluster cluster.toml --plan -o montage-here.json
-      sacct -aXP -S now-7days --format \
+      SLURM_TIME_FORMAT=%FT%T%z sacct -aXP -S now-7days --format \
         JobID,Submit,Start,End,ElapsedRaw,TimelimitRaw,AllocTRES,Partition,NodeList > week.txt
       downclock convert week.txt --cluster cluster.toml -o week.parquet --ran ran.parquet
       downclock plan week.parquet --beside ran.parquet

@@ -137,6 +137,9 @@ form = choice(
 )  # fmt: skip
 
 
+dask = click.option("--dask", metavar="ADDRESS", help="Run on the workers of this Dask scheduler.")
+
+
 def archetype(help: str) -> Callable[[F], F]:
     """Add ``--archetype``: what jobs are like that are known by their run time only."""
     known = ("compute-bound", "mixed", "memory-bound")

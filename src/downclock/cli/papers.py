@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -43,6 +43,7 @@ def _complete_paper(ctx: click.Context, param: click.Parameter, incomplete: str)
 @click.option("--sets", type=click.IntRange(1), default=10, show_default=True, help="Per mean.")
 @click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="The first.")
 @options.whole("--jobs", 1, help="Processes. [default: cores]")
+@options.dask
 @options.output(
     "Write plot, CSV and side-by-side of every item there; finished ones are kept.",
     metavar="FOLDER",
@@ -62,6 +63,7 @@ def command(
     sets: int,
     seed: int,
     jobs: int | None,
+    dask: str | None,
     output: str | None,
     fresh: bool,
     page: str | None,
@@ -75,12 +77,15 @@ def command(
       downclock papers
       downclock papers mei2021 --figure 10 --output out/papers
       downclock papers --all --quick --page papers.md
+      downclock papers --all --dask tcp://10.0.0.1:8786 --output out/papers
     """
     from downclock.papers.pages import listing, rows_page
     from downclock.papers.registry import chosen, paper, papers
     from downclock.papers.rows import Settings
     from downclock.papers.run import tasks_of
 
+    if dask is not None and jobs is not None:
+        raise click.UsageError("--dask is another engine than --jobs")
     sources = [paper(name) for name in names] or list(papers().values())
     asked = bool(figures or tables or items)
     if asked and (every or len(names) != 1):
@@ -91,10 +96,11 @@ def command(
     asked_for = {"figures": figures, "tables": tables, "names": items}
     tasks = [task for each in sources for task in tasks_of(each.name, chosen(each, **asked_for))]
     settings = Settings(sets, seed, quick)
-    done = _run(session, tasks, settings, jobs, _folder(output), fresh)
+    workers = {"jobs": jobs, "dask": dask}
+    done = _run(session, tasks, settings, _folder(output), fresh=fresh, **workers)
     if page is not None:
         _write_page(session, Path(page), done, sources, settings)
-        _write_sample(Path(page), tasks, jobs)
+        _write_sample(Path(page), tasks, **workers)
     session.show(rows_page(done))
     return FAILED if any(each.failed for each in done) else 0
 
@@ -109,9 +115,8 @@ def _run(
     session: options.Session,
     tasks: list[Task],
     settings: Settings,
-    jobs: int | None,
     folder: Path | None,
-    fresh: bool,
+    **how: Any,
 ) -> list[Done]:
     """Run the tasks; say what is done, and remember what is saved."""
     from downclock.papers.pages import tally
@@ -133,7 +138,7 @@ def _run(
 
         if bar is not None:
             bar("running", 0, len(tasks))
-        return run_all(tasks, settings, jobs=jobs, folder=folder, fresh=fresh, finished=finished)
+        return run_all(tasks, settings, folder=folder, finished=finished, **how)
 
 
 def _write_page(
@@ -153,7 +158,7 @@ def _write_page(
     session.wrote(path)
 
 
-def _write_sample(path: Path, tasks: list[Task], jobs: int | None) -> None:
+def _write_sample(path: Path, tasks: list[Task], **workers: Any) -> None:
     """Write one set of every item beside the page: enough to see later that numbers have moved."""
     from downclock.files import write_text_atomically
     from downclock.papers.pages import rows_page
@@ -161,5 +166,5 @@ def _write_sample(path: Path, tasks: list[Task], jobs: int | None) -> None:
     from downclock.papers.run import run_all
     from downclock.report.tables import rendered
 
-    text = rendered(rows_page(run_all(tasks, SAMPLE, jobs=jobs)), "csv")
+    text = rendered(rows_page(run_all(tasks, SAMPLE, **workers)), "csv")
     write_text_atomically(path.with_name(f"{path.stem}-sample.csv"), text)

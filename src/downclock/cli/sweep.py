@@ -11,8 +11,9 @@ from downclock.cli import options
 from downclock.errors import InvalidInput, MissingExtra
 
 if TYPE_CHECKING:
+    from downclock.study.executor import Workers
     from downclock.study.sweep.grid import Grid
-    from downclock.study.sweep.sweep import Sweep, Workers
+    from downclock.study.sweep.sweep import Sweep
 
 FIGURE, SUMMARY = "sweep.svg", "summary.csv"
 FAILED = 3
@@ -26,7 +27,7 @@ FAILED = 3
     type=click.Path(),
 )
 @options.whole("--jobs", 1, help="Processes, or Slurm jobs.")
-@click.option("--dask", metavar="ADDRESS", help="Run on the workers of this Dask scheduler.")
+@options.dask
 @click.option("--slurm", is_flag=True, help="Run on Slurm jobs; the file's [slurm] describes them.")
 @click.option("--fresh", is_flag=True, help="Run again what the folder holds already.")
 @options.form
@@ -85,11 +86,9 @@ def _workers(
     """Who does the runs that are left."""
     from downclock.study import executor
 
-    if dask is not None:
-        return executor.dask(dask)
     if slurm:
         return executor.slurm(min(jobs or 1, left), grid.slurm, folder)
-    return executor.pool(jobs, most=left)
+    return executor.workers(jobs, left, dask)
 
 
 def _draw(session: options.Session, done: Sweep, path: Path) -> None:

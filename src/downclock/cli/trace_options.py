@@ -51,7 +51,10 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         "--count", of=("gpus", "nodes", "cpus"),
         help="What counts as a processor. [default: the first that the file has]",
     ),
-    click.option("--timezone", metavar="NAME", help="Of stamps without an offset. [default: UTC]"),
+    click.option(
+        "--timezone", metavar="NAME",
+        help="Of times without an offset. [default: the cluster's, else UTC]",
+    ),
     click.option("--begin", metavar="WHEN", help="Only jobs submitted from then on."),
     click.option(
         "--length", "length_s", callback=read_length, metavar="DURATION",
@@ -114,8 +117,9 @@ def read_told(path: str, told: dict[str, Any]) -> tuple[Trace, Cluster | None, C
     from downclock.workloads.traces.read import read_trace
     from downclock.workloads.traces.to_problem import Choices, window_begin
 
-    zone = None if told["timezone"] is None else zone_of(told["timezone"])
     cluster = None if told["cluster"] is None else read_cluster(Path(told["cluster"]))
+    site = None if cluster is None else cluster.timezone
+    zone = site if told["timezone"] is None else zone_of(told["timezone"])
     found = read_trace(path, zone=zone, **{name: told[name] for name in _READING})
     begin_s = None if told["begin"] is None else window_begin(found, told["begin"], zone)
     length_s = float("inf") if told["length_s"] is None else told["length_s"]

@@ -21,7 +21,7 @@ from downclock.errors import InvalidInput
 from downclock.files import write_text_atomically
 from downclock.papers.registry import paper
 from downclock.papers.rows import Item, Row, Settings, not_run
-from downclock.study.executor import completed, pool
+from downclock.study.executor import completed, workers
 
 FORMAT = "downclock-paper-item/2"
 
@@ -67,6 +67,7 @@ def run_all(
     settings: Settings,
     *,
     jobs: int | None = None,
+    dask: str | None = None,
     folder: Path | None = None,
     fresh: bool = False,
     finished: Finished = lambda done: None,
@@ -77,6 +78,7 @@ def run_all(
         tasks: what to run.
         settings: how much.
         jobs: processes; all cores by default. One runs here, without others.
+        dask: address of a Dask scheduler whose workers run them instead.
         folder: where to keep finished items; those of an earlier run with the same settings are
             read instead of run.
         fresh: run them again.
@@ -89,8 +91,8 @@ def run_all(
             found[task] = kept
             finished(kept)
     left = [task for task in tasks if task not in found]
-    with pool(jobs, most=len(left)) as workers:
-        for task, done in completed(partial(run_one, settings=settings), left, workers):
+    with workers(jobs, len(left), dask) as executor:
+        for task, done in completed(partial(run_one, settings=settings), left, executor):
             if folder is not None and not done.failed:
                 write_files(folder, done, settings)
             found[task] = done

@@ -19,16 +19,18 @@ import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import BrokenExecutor, CancelledError, Executor, Future, ProcessPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from itertools import islice
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from downclock.errors import DownclockError, InvalidInput, MissingExtra
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
+Workers: TypeAlias = AbstractContextManager[Executor | None]
+"""Who does the work while it is entered; nobody else than this process where it gives None."""
 
 IN_FLIGHT = 4096
 """Calls that are handed out at once: enough for as many workers, and no more memory than that."""
@@ -80,6 +82,11 @@ def completed(
 def _lost(error: BaseException) -> DownclockError:
     why = " ".join(str(error).split()) or "the scheduler is gone"
     return DownclockError(f"workers ended before their work did (killed, or out of memory): {why}")
+
+
+def workers(jobs: int | None, most: int, address: str | None) -> Workers:
+    """Those of the Dask scheduler at an address, else processes of this machine."""
+    return pool(jobs, most) if address is None else dask(address)
 
 
 @contextmanager

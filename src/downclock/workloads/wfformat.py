@@ -19,8 +19,12 @@ from downclock.files import parsed_json, read_text
 from downclock.problem.graph import Edges
 from downclock.units import Floats
 from downclock.workloads.task_graph import TaskGraph
+from downclock.workloads.traces.json_jobs import JsonText
+from downclock.workloads.traces.rows import opened
 
 VERSION = "1.5"
+_OWN = ("schemaVersion", "workflow")
+"""Members that a trace, whose jobs are a list ``jobs``, does not have."""
 
 
 def read_wfformat(path: str | Path) -> TaskGraph:
@@ -39,8 +43,9 @@ def is_wfformat(path: str | Path) -> bool:
     """Tell whether a file looks like a workflow instance, whatever may be wrong in it."""
     if Path(path).suffix.lower() != ".json":
         return False
-    text = read_text(path)
-    return '"schemaVersion"' in text and '"workflow"' in text
+    with opened(path) as (stream, _):
+        known = (each for each in JsonText(stream).members() if each in ("jobs", *_OWN))
+        return next(known, None) in _OWN
 
 
 def _graph(document: Any, fallback: str) -> TaskGraph:

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import Executor
-from contextlib import AbstractContextManager, closing
+from contextlib import closing
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 from downclock.errors import InvalidInput
 from downclock.planners.portfolio import Progress
-from downclock.study.executor import completed
+from downclock.study.executor import Workers, completed
 from downclock.study.sweep.grid import Grid, Run
 from downclock.study.sweep.run import FAILED, REFUSED, run_one
 from downclock.study.sweep.store import Log, write_table
 from downclock.study.sweep.summary import SweepSummary, summarised
 
 LOG, TABLE = "runs.jsonl", "runs.parquet"
-
-Workers: TypeAlias = AbstractContextManager[Executor | None]
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
+from downclock.workloads.traces.json_jobs import JsonText, json_jobs
 from downclock.workloads.traces.ledger import Ledger
-from downclock.workloads.traces.rows import Rows, Sheet, objects
+from downclock.workloads.traces.rows import Rows, Sheet, opened
 from downclock.workloads.traces.trace import Column, Format
 
 HEADER = ("id", "subtime", "walltime", "res", "run")
@@ -24,21 +26,31 @@ BATSIM = Format(
 )
 
 
-def batsim_sheet(document: Mapping[str, Any], ledger: Ledger) -> Sheet:
-    """Return the jobs as rows; one whose profile has no delay has no run time."""
-    profiles = document.get("profiles")
-    known = profiles if isinstance(profiles, dict) else {}
-    return Sheet(HEADER, _rows(document["jobs"], known, ledger), unit="job")
+def batsim_sheet(path: str | Path, ledger: Ledger) -> Sheet:
+    """Return the jobs as rows; one whose profile has no delay has no run time.
+
+    Raises:
+        InvalidInput: the profiles are no JSON.
+    """
+    return Sheet(HEADER, _rows(path, _profiles(path), ledger), unit="job")
 
 
-def _rows(jobs: list[Any], profiles: Mapping[str, Any], ledger: Ledger) -> Rows:
-    for number, said in objects(jobs, ledger):
+def _profiles(path: str | Path) -> dict[str, Any]:
+    """The profiles of a file, which may stand behind its jobs."""
+    with opened(path) as (stream, _):
+        text = JsonText(stream)
+        for name in text.members():
+            if name == "profiles":
+                found = text.value()
+                return found if isinstance(found, dict) else {}
+    return {}
+
+
+def _rows(path: str | Path, profiles: Mapping[str, Any], ledger: Ledger) -> Rows:
+    for number, said in json_jobs(path, ledger):
         profile = profiles.get(str(said.get("profile")))
         delay = profile.get("delay") if isinstance(profile, dict) else None
         walltime = said.get("walltime")
         limit = None if walltime == -1 else walltime
         name = str(said.get("id", "")).rpartition("!")[2]  # workload!job
-        yield (
-            number,
-            (name, said.get("subtime"), limit, said.get("res"), delay, said.get("profile")),
-        )
+        yield number, (name, said.get("subtime"), limit, said.get("res"), delay)

@@ -13,6 +13,7 @@ OUTSIDE = "outside the window"
 """Why rows are left out that nobody asked about: they do not count against the coverage."""
 
 STEP, NEVER_STARTED = "is a step of a job", "never started"
+AGAIN = "says again what an earlier row says"
 """Why rows are left out that are no jobs, or did not run: they have no GPU-hours."""
 
 LISTED = 20
@@ -46,7 +47,7 @@ class Ledger:
     def drop(self, reason: str, gpu_s: float = 0.0, *, rows: int = 1) -> None:
         """Count rows that are left out; what they ran for as far as it is known."""
         before, total_s = self.dropped.get(reason, (0, 0.0))
-        known_s = gpu_s if gpu_s > 0.0 and reason not in (STEP, NEVER_STARTED) else 0.0
+        known_s = gpu_s if gpu_s > 0.0 and reason not in (STEP, NEVER_STARTED, AGAIN) else 0.0
         self.dropped[reason] = before + rows, total_s + known_s
 
     def without(self, reason: str, gpu_s: float, *, rows: int) -> Ledger:

@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import tzinfo
 from pathlib import Path
-from typing import Any
 
 from downclock.errors import InvalidInput
-from downclock.files import parsed_json
 from downclock.workloads.traces.alibaba import NODES, PODS
 from downclock.workloads.traces.batsim import BATSIM, batsim_sheet
 from downclock.workloads.traces.eagle import EAGLE
 from downclock.workloads.traces.helios import HELIOS
+from downclock.workloads.traces.json_jobs import JsonText
 from downclock.workloads.traces.ledger import Ledger
 from downclock.workloads.traces.mapped import read_mapping
 from downclock.workloads.traces.philly import CHRONUS, PHILLY
-from downclock.workloads.traces.rows import Sheet, csv_sheet, lines, parquet_sheet
+from downclock.workloads.traces.rows import Sheet, csv_sheet, opened, parquet_sheet
 from downclock.workloads.traces.sacct import SACCT, SACCT_JSON, sacct_sheet
 from downclock.workloads.traces.slurm_records import RECORDS, are_records, records_sheet
 from downclock.workloads.traces.swf import SWF, swf_sheet
@@ -74,9 +73,8 @@ def _opened(path: str | Path, ledger: Ledger, format: str | None) -> tuple[Sheet
     if format == "swf" or (format is None and suffix == ".swf"):
         return swf_sheet(path, ledger), SWF
     if suffix == ".json":
-        document = _json(path, ledger)
-        known = _json_format(document, format, path)
-        return (batsim_sheet if known is BATSIM else sacct_sheet)(document, ledger), known
+        known = _json_format(path, format)
+        return (batsim_sheet if known is BATSIM else sacct_sheet)(path, ledger), known
     sheet = _table(path, ledger)
     if format == RECORDS.name or (format is None and are_records(sheet)):
         return records_sheet(path, ledger), RECORDS
@@ -110,31 +108,34 @@ def _recognised(sheet: Sheet, path: str | Path) -> Format:
 
 def _nearest(header: set[str]) -> str:
     """Name the format that lacks one column or two, and these."""
+    if len(header) == 1 and "jobid " in min(header):
+        return "; sacct parts its columns where it is asked with -P"
     missing = {
         each.name: [name for name in each.signature if name.lower() not in header]
         for each in TABLES
     }
     name = min(missing, key=lambda each: len(missing[each]))
-    if len(missing[name]) > min(2, len(FORMATS[name].signature) // 2):
+    if len(missing[name]) > min(2, len(FORMATS[name].signature) - 1):
         return ""
     lacking = " and ".join(f"'{each}'" for each in missing[name])
     return f"; {name} would have {lacking} too"
 
 
-def _json(path: str | Path, ledger: Ledger) -> dict[str, Any]:
-    document = parsed_json("".join(lines(path, ledger)), path)
-    if not (isinstance(document, dict) and isinstance(document.get("jobs"), list)):
-        raise InvalidInput("is no trace we know: it has no list 'jobs'", source=path)
-    return document
-
-
-def _json_format(document: dict[str, Any], format: str | None, path: str | Path) -> Format:
+def _json_format(path: str | Path, format: str | None) -> Format:
+    """The format of a JSON file: as it is named, or by its members and its first job."""
     if format is not None:
-        found = FORMATS[format]
-        if found not in (BATSIM, SACCT_JSON):
+        if FORMATS[format] not in (BATSIM, SACCT_JSON):
             raise InvalidInput(f"is JSON, and {format} is not", source=path)
-        return found
-    return BATSIM if "profiles" in document or "nb_res" in document else SACCT_JSON
+        return FORMATS[format]
+    with opened(path) as (stream, _):
+        text = JsonText(stream)
+        for name in text.members():
+            first = next(text.elements(), None) if name == "jobs" else None
+            if name in ("nb_res", "profiles") or (isinstance(first, dict) and "subtime" in first):
+                return BATSIM
+            if name == "jobs":
+                break
+    return SACCT_JSON
 
 
 def _began(trace: Trace, unix_s: float) -> Trace:

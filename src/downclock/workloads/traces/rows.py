@@ -14,9 +14,10 @@ import itertools
 import zlib
 from collections import deque
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TextIO, TypeAlias
 
 from downclock.errors import InvalidInput
 from downclock.files import read_bytes
@@ -68,25 +69,35 @@ class _Tolerant(io.RawIOBase):
 
 
 def lines(path: str | Path, ledger: Ledger) -> Iterator[str]:
-    """Yield the lines of a text file, gzip or not; bytes that are no UTF-8 are replaced.
+    """Yield the lines of a text file, gzip or not.
 
     The line in which a damaged file ends is no row: it is counted and named.
     """
-    with _opened(path) as raw, io.BufferedReader(raw, 1 << 20) as packed:
+    with opened(path) as (text, raw):
+        number = 1
+        for line in text:
+            if raw.fault and not line.endswith("\n"):
+                break
+            yield line
+            number += 1
+        if raw.fault:
+            rule = f"the file is cut or damaged here: {raw.fault}"
+            ledger.malformed(number, rule, always=True)
+
+
+@contextmanager
+def opened(path: str | Path) -> Iterator[tuple[TextIO, _Tolerant]]:
+    """Open a text file, gzip or not, beside what says why it ends early.
+
+    Bytes that are no UTF-8 (or UTF-16, by its mark) are replaced.
+    """
+    with _unpacked(path) as raw, io.BufferedReader(raw, 1 << 20) as packed:
         encoding = "utf-16" if packed.peek(2).startswith(_WIDE) else "utf-8-sig"
         with io.TextIOWrapper(packed, encoding, errors="replace") as text:
-            number = 1
-            for line in text:
-                if raw.fault and not line.endswith("\n"):
-                    break
-                yield line
-                number += 1
-            if raw.fault:
-                rule = f"the file is cut or damaged here: {raw.fault}"
-                ledger.malformed(number, rule, always=True)
+            yield text, raw
 
 
-def _opened(path: str | Path) -> _Tolerant:
+def _unpacked(path: str | Path) -> _Tolerant:
     try:
         with open(path, "rb") as stream:
             packed = stream.read(2) == _GZIP
@@ -191,15 +202,6 @@ def _csv_rows(reader: Any, source: _Returnable, delimiter: str, width: int, ledg
                 continue
         ledger.malformed(line, rule)
         source.give_back()
-
-
-def objects(entries: list[Any], ledger: Ledger) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the objects of a JSON list, numbered; what is none is malformed."""
-    for number, entry in enumerate(entries, start=1):
-        if isinstance(entry, dict):
-            yield number, entry
-        else:
-            ledger.malformed(number, "is no object", value=entry)
 
 
 def parquet_sheet(path: str | Path) -> Sheet:

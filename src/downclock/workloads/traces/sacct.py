@@ -7,11 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from downclock.workloads.traces.cells import NAN, duration, known, quantity, text
+from downclock.workloads.traces.json_jobs import json_jobs
 from downclock.workloads.traces.ledger import NEVER_STARTED, STEP, Ledger
-from downclock.workloads.traces.rows import Rows, Sheet, objects
+from downclock.workloads.traces.rows import Rows, Sheet
 from downclock.workloads.traces.trace import Column, Format, Job
 
 _GPUS = re.compile(r"(?:^|,)(?:gres/)?gpu[=:](?:[^=:,()]+:)?(\d+)(?:\(|,|$)")
@@ -28,10 +30,15 @@ def gpus_of(cell: Any) -> float:
     return float(sum(map(int, _TYPED.findall(listed))))
 
 
-def _limit(cell: Any) -> float:
-    """Return a time limit: minutes, or days, hours, minutes and seconds with colons."""
+def _elapsed(cell: Any, unit_s: float = 1.0) -> float:
+    """Return a length of time: a number of its unit, or days, hours, minutes and seconds."""
     spelt = isinstance(cell, str) and ":" in cell
-    return duration(cell) if spelt else quantity(cell, factor=60.0)
+    return duration(cell) if spelt else quantity(cell, factor=unit_s)
+
+
+def _limit(cell: Any) -> float:
+    """Return a time limit: minutes, where it is a number."""
+    return _elapsed(cell, unit_s=60.0)
 
 
 def _amend(job: Job) -> str | None:
@@ -55,7 +62,7 @@ SACCT = Format(
         "submit": Column(("Submit",), "stamp"),
         "start": Column(("Start",), "stamp"),
         "end": Column(("End",), "stamp"),
-        "run": Column(("ElapsedRaw",), "seconds"),
+        "run": Column(("ElapsedRaw", "Elapsed"), _elapsed),
         "limit": Column(("TimelimitRaw", "Timelimit"), _limit),
         "gpus": Column(("AllocTRES", "ReqTRES", "AllocGRES", "ReqGRES"), gpus_of),
         "nodes": Column(("NNodes", "AllocNodes"), "count"),
@@ -64,6 +71,7 @@ SACCT = Format(
         "hosts": Column(("NodeList",)),
     },
     signature=("JobID", "Start", "End"),
+    requeues=True,
     notes=("every job that ran counts, whatever its state at the end",),
     amend=_amend,
 )
@@ -79,18 +87,19 @@ SACCT_JSON = Format(
         **SACCT.columns,
         **{name: Column((name.title(),), "unix") for name in ("submit", "start", "end")},
     },
+    requeues=True,
     notes=SACCT.notes,
     amend=_amend,
 )
 
 
-def sacct_sheet(document: Mapping[str, Any], ledger: Ledger) -> Sheet:
+def sacct_sheet(path: str | Path, ledger: Ledger) -> Sheet:
     """Return the jobs of ``sacct --json`` as the rows that ``sacct -P`` would print."""
-    return Sheet(HEADER, _rows(document["jobs"], ledger), unit="job")
+    return Sheet(HEADER, _rows(path, ledger), unit="job")
 
 
-def _rows(jobs: list[Any], ledger: Ledger) -> Rows:
-    for number, said in objects(jobs, ledger):
+def _rows(path: str | Path, ledger: Ledger) -> Rows:
+    for number, said in json_jobs(path, ledger):
         time, tres = _table(said, "time"), _tres(_table(said, "tres").get("allocated"))
         times = (
             _number(time.get(name)) for name in ("submission", "start", "end", "elapsed", "limit")

@@ -35,7 +35,6 @@ RECORDS = replace(
     name="slurm-records",
     columns={ours: Column((ours,), SACCT.columns[ours].read) for ours in KEYS},
     signature=("JobId=",),
-    repeats=True,  # a job that is requeued has a line for each time it ran
 )
 
 ESTIMATED = {"PENDING": ("start", "end"), "RUNNING": ("end",), "SUSPENDED": ("end",)}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import UTC, datetime, tzinfo
@@ -22,7 +23,7 @@ from downclock.problem.files.read_cluster import MOST_PROCESSORS
 from downclock.quantities import MOST
 from downclock.units import Bools, Floats, Ints, Names
 from downclock.workloads.traces.cells import CALENDAR, NAN, Read, readers
-from downclock.workloads.traces.ledger import Ledger
+from downclock.workloads.traces.ledger import AGAIN, Ledger
 from downclock.workloads.traces.rows import Sheet
 
 TIMES = ("submit", "start", "end", "deadline")
@@ -79,6 +80,8 @@ class Format:
         signature: columns that tell it from others.
         pools: its queues have machines of their own.
         repeats: rows may share a name (tasks of a job array): they are numbered.
+        requeues: so may rows that start later (runs of a requeued job); one that says the same of a
+            job as before is left out.
         mapped: somebody named its columns: all must be there.
         notes: what reading it assumes, a sentence each.
         amend: changes a row's job, or says why it is left out.
@@ -89,6 +92,7 @@ class Format:
     signature: tuple[str, ...] = ()
     pools: bool = False
     repeats: bool = False
+    requeues: bool = False
     mapped: bool = False
     notes: tuple[str, ...] = ()
     amend: Callable[[Job], str | None] | None = None
@@ -164,13 +168,17 @@ _COLUMNS = [
 
 @dataclass(slots=True)
 class _Bound:
-    """A format's columns found in a header: (field, place, how to read) each, and their names."""
+    """A format's columns found in a header: (field, place, how to read) each, and their names.
+
+    And the time zone of stamps without an offset, where there are stamps.
+    """
 
     cells: list[tuple[str, int, Read]] = field(default_factory=list)
     constants: Job = field(default_factory=dict)
     used: list[tuple[str, str]] = field(default_factory=list)
     theirs: dict[str, str] = field(default_factory=dict)
     calendar: bool = False
+    stamps: str | None = None
 
 
 def collected(
@@ -198,7 +206,7 @@ def collected(
     ledger.unit, limits = sheet.unit, _limits(counted, bound.calendar)
     columns: dict[str, Any] = {name: [] for name in TEXTS}
     columns |= {name: array("d") for name in (*_KEPT, counted, "started", "line")}
-    seen: dict[str, int] = {}
+    names = _Names(format, {name: columns[name] for name in ("start", "run", counted)})
     for number, (line, cells) in enumerate(sheet.rows, start=1):
         job: Job = {**_EMPTY, **bound.constants, "line": line}
         try:
@@ -206,12 +214,12 @@ def collected(
             reason = None if format.amend is None else format.amend(job)
             _refuse_odd(job, limits, counted, bound.calendar)
             _complete(job, bound.calendar)
-            job["name"] = _unique(job["name"] or f"job{number}", seen, format)
+            job["name"] = job["name"] or f"job{number}"
+            reason = reason or _unfit(job, counted) or names.given(job)
         except InvalidInput as error:
             theirs = bound.theirs.get(error.field or "", error.field)
             ledger.malformed(line, error.rule, theirs, error.value, gpu_s=_gpu_s(job, counted))
             continue
-        reason = reason or _unfit(job, counted)
         if reason is not None:
             ledger.drop(reason, _gpu_s(job, counted))
             continue
@@ -228,14 +236,32 @@ def _gpu_s(job: Job, counted: str) -> float:
     return float(run_s * job[counted] * job["part"])
 
 
-def _unique(name: str, seen: dict[str, int], format: Format) -> str:
-    """Return the name, numbered where rows of the format may share one."""
-    again = seen[name] = seen.get(name, 0) + 1
-    if again == 1:
-        return name
-    if not format.repeats:
-        raise InvalidInput("is the name of an earlier row", field="name", value=name)
-    return f"{name}#{again}"
+@dataclass(slots=True)
+class _Names:
+    """Names that rows have so far, with the row of ``columns`` that had it last."""
+
+    format: Format
+    columns: Mapping[str, Sequence[float]]
+    row: dict[str, int] = field(default_factory=dict)
+    again: Counter[str] = field(default_factory=Counter)
+
+    def given(self, job: Job) -> str | None:
+        """Keep the name of a job, numbered where an earlier one has it; or say why it is left out.
+
+        Raises:
+            InvalidInput: rows of the format share no names.
+        """
+        name, format = job["name"], self.format
+        if name in self.row:
+            before = {key: column[self.row[name]] for key, column in self.columns.items()}
+            if format.requeues and all(job[key] == told for key, told in before.items()):
+                return AGAIN
+            if not (format.repeats or (format.requeues and job["start"] > before["start"])):
+                raise InvalidInput("is the name of an earlier row", field="name", value=name)
+            self.again[name] += 1
+            job["name"] = f"{name}#{self.again[name] + 1}"
+        self.row[name] = len(self.columns["start"])
+        return None
 
 
 def _nothing(ledger: Ledger, counted: str) -> str:
@@ -266,6 +292,7 @@ def _bound(
         bound.used.append((ours, there))
         bound.theirs[ours] = there
         bound.calendar |= ours in TIMES and column.read in CALENDAR
+        bound.stamps = str(zone or UTC) if column.read == "stamp" else bound.stamps
     found = {ours for ours, *_ in bound.cells} | set(bound.constants)
     for alternatives in (("submit", "start"), ("run", "end")):
         if not found & set(alternatives):
@@ -425,7 +452,7 @@ def _trace(
         used=tuple(bound.used),
         ledger=ledger,
         calendar=bound.calendar,
-        assumptions=tuple(_notes(format, counted, numbers["started"] > 0.0)),
+        assumptions=tuple(_notes(format, counted, numbers["started"] > 0.0, bound.stamps)),
     )
 
 
@@ -447,8 +474,10 @@ def _near_others(numbers: Mapping[str, Floats], bound: _Bound, ledger: Ledger) -
     return np.asarray(order[group == most])
 
 
-def _notes(format: Format, counted: str, started: Bools) -> Iterator[str]:
+def _notes(format: Format, counted: str, started: Bools, zone: str | None) -> Iterator[str]:
     yield from format.notes
+    if zone is not None:
+        yield f"times without an offset are those of {zone} (--timezone says otherwise)"
     if counted != "gpus":
         yield f"each of a job's {counted} counts as one processor"
     if not started.all():
