@@ -115,8 +115,7 @@ class Table:
         """
         if name not in self.data and default is not None:
             return np.full(len(self), default, dtype=object)
-        values = np.asarray(self._text_column(name, default).to_numpy(zero_copy_only=False))
-        return values.astype(object)
+        return np.array(self._text_column(name, default).to_pylist(), dtype=object)
 
     def codes(self, name: str, default: str | None = None) -> tuple[Names, Ints]:
         """Return a text column as (distinct values in order of appearance, index of each row)."""
@@ -126,7 +125,7 @@ class Table:
         if hasattr(encoded, "combine_chunks"):
             encoded = encoded.combine_chunks()
         distinct = np.array(encoded.dictionary.to_pylist(), dtype=object)
-        return distinct, encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        return distinct, _numpy(encoded.indices, "int64")
 
     def places(self, name: str, words: Names | Sequence[str]) -> Ints:
         """Return the place of each cell of a text column among words (n,); -1: none of them."""
@@ -178,12 +177,12 @@ class Table:
             except pa.ArrowException:
                 raise self._other_type(name, "text") from None
         column = pc.utf8_trim_whitespace(column)
-        empty = pc.fill_null(pc.equal(column, ""), True)
+        empty = pc.or_kleene(pc.is_null(column), pc.equal(column, _scalar("")))
         if pc.any(empty).as_py():
             if default is None:
                 row = pc.index(empty, True).as_py()
                 raise self.complaint("is empty", row=row, field=name)
-            column = pc.if_else(empty, default, column)
+            column = pc.if_else(empty, _scalar(default), column)
         return column
 
     def _numbers(self, name: str, default: float | None, kind: str, what: str) -> NDArray[Any]:
@@ -199,7 +198,7 @@ class Table:
         if _is_text(column.type) or column.null_count:
             column = self._text_column(name, None if default is None else repr(default))
         try:
-            return np.asarray(column.cast(kind).to_numpy(), dtype=kind)
+            return _numpy(column.cast(kind).combine_chunks(), kind)
         except pa.ArrowInvalid:
             row = _first_bad(column, kind)
         except pa.ArrowNotImplementedError:
@@ -211,6 +210,23 @@ class Table:
         text = " that is not UTF-8" if _is_text(kind) else ""
         rule = f"must be {what}, and the file holds {kind}{text}"
         return InvalidInput(rule, item=f"column '{name}'", source=self.source)
+
+
+def _numpy(column: Any, kind: str) -> NDArray[Any]:
+    """An Arrow column of numbers, none of them null.
+
+    Not by Arrow's own way, which imports pandas where that is installed; nor is `_scalar`.
+    """
+    return np.array(np.from_dlpack(column), dtype=kind)
+
+
+def _scalar(text: str) -> Any:
+    """A text as Arrow compares it with those of a column."""
+    import pyarrow as pa
+
+    data = text.encode()
+    ends = pa.py_buffer(np.array([0, len(data)], dtype=np.int32))
+    return pa.StringArray.from_buffers(1, ends, pa.py_buffer(data))[0]
 
 
 T = TypeVar("T")

@@ -192,6 +192,16 @@ def test_a_revoked_task_is_cut_keeps_its_share_and_may_go_on_elsewhere() -> None
     assert ended.work[0] == pytest.approx(1.0)
 
 
+def test_what_was_cut_before_it_did_anything_is_not_written_down() -> None:
+    """A moment of 5e-324 s after the start is another one, and no part of a task."""
+    book = open_book()
+    put(book, (0, 0, 0.0, 10.0))
+    tell(book, 5e-324)
+    book.apply(Decisions(revoke=np.array([0])))
+    assert len(book.ended().segments) == 0
+    assert book.begun(range(4)) == []
+
+
 def test_rows_of_one_task_follow_each_other_and_only_the_last_is_its_end() -> None:
     book = open_book()
     put(book, (0, 0, 0.0, 5.0), (0, 0, 5.0, 15.0), share=0.5)

@@ -64,8 +64,8 @@ def _one_file(source: options.Source, path: str) -> options.Page:
 
 def _kind_of(path: str) -> str:
     """Tell what a file holds: by its suffix, or by what it says of itself."""
+    from downclock.document import read_json
     from downclock.files import parsed_json
-    from downclock.problem.files.document import read_json
     from downclock.tabular import parquet_head
 
     suffix = Path(path).suffix.lower()

@@ -41,6 +41,8 @@ from downclock.schedule.schedule import FAILED as HAS_FAILED
 ASLEEP, WAKING, AWAKE, BROKEN = range(4)
 """State of a server."""
 
+NOTHING = 1e-300
+"""A part of a task that is no number any more."""
 
 ORPHAN = "a task before it did not finish"
 
@@ -371,7 +373,7 @@ class Book:
         for p in row.processors:
             self.running[p] = None
             self._look.add(p)
-        if end_s > row.began_s:
+        if end_s - row.began_s > NOTHING * row.whole_s:
             page.tried = True
             row.done = fact.share
             page.log = (*page.log, row)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -13,18 +14,17 @@ from downclock.tabular import joined
 from downclock.units import Bools, Floats, Ints, Names
 
 
-def _ints() -> Ints:
-    return np.empty(0, dtype=np.int64)
-
-
-def _names() -> Names:
-    return np.empty(0, dtype=object)
+@cache
+def _none(dtype: type) -> Any:
+    """An empty column; there is one of each type, as most decisions are empty in most parts."""
+    return np.empty(0, dtype=dtype)
 
 
 @cache
 def no_segments() -> Segments:
     """An empty table."""
-    return Segments.of(_ints(), _ints(), np.empty(0), np.empty(0), np.empty((0, 3)))
+    none = _none(float)
+    return Segments.of(_none(np.int64), _none(np.int64), none, none, np.empty((0, 3)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,9 +34,9 @@ class Switches:
     Waking takes the server's own time; the book makes spans of it.
     """
 
-    server: Ints = field(default_factory=_ints)
-    on: Bools = field(default_factory=lambda: np.empty(0, dtype=bool))
-    at_s: Floats = field(default_factory=lambda: np.empty(0))
+    server: Ints = field(default_factory=partial(_none, np.int64))
+    on: Bools = field(default_factory=partial(_none, bool))
+    at_s: Floats = field(default_factory=partial(_none, float))
 
     def __len__(self) -> int:
         return self.server.size
@@ -66,10 +66,10 @@ class Decisions:
 
     place: Segments = field(default_factory=no_segments)
     eager: bool = False
-    revoke: Ints = field(default_factory=_ints)
-    accept: Ints = field(default_factory=_ints)
-    rejected: Ints = field(default_factory=_ints)
-    reason: Names = field(default_factory=_names)
+    revoke: Ints = field(default_factory=partial(_none, np.int64))
+    accept: Ints = field(default_factory=partial(_none, np.int64))
+    rejected: Ints = field(default_factory=partial(_none, np.int64))
+    reason: Names = field(default_factory=partial(_none, object))
     power: Switches = field(default_factory=Switches)
     call_me_s: float = np.inf
 

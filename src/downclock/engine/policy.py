@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 
 from downclock.engine.decisions import Decisions
 from downclock.engine.facts import Facts
+from downclock.engine.saved import flat, rebuilt
 from downclock.engine.tasks import TaskTable
 from downclock.engine.view import View
 from downclock.problem.problem import Problem
@@ -89,6 +90,24 @@ class Policy(Protocol):
     def restored(self, view: View, columns: Columns) -> Any:
         """The state from its arrays."""
         ...
+
+
+class MomentByMoment:
+    """What most policies have in common: no whole runs, and a state that is a record of arrays."""
+
+    __slots__ = ()
+
+    def fold(self, state: Any, view: View, coming: Coming) -> tuple[Any, Folded] | None:
+        """One moment after the other."""
+        return None
+
+    def saved(self, state: Any) -> Columns:
+        """The state as arrays by name; it is a dataclass or a named tuple."""
+        return flat(state)
+
+    def restored(self: Policy, view: View, columns: Columns) -> Any:
+        """The state from its arrays."""
+        return rebuilt(self.start(view), columns)
 
 
 def foresees(policy: Policy) -> bool:

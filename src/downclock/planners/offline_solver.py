@@ -13,8 +13,7 @@ from downclock.engine.facts import ARRIVED, LOST, SERVER_UP, Facts
 from downclock.engine.keeping import begun_again
 from downclock.engine.outcome import switches_of
 from downclock.engine.play import told_s
-from downclock.engine.policy import Columns, Coming, Folded, Policy
-from downclock.engine.saved import flat, rebuilt
+from downclock.engine.policy import MomentByMoment, Policy
 from downclock.engine.view import View
 from downclock.errors import InvalidInput
 from downclock.planners.portfolio import planned, timed
@@ -45,7 +44,7 @@ class State:
     processor: Ints
 
 
-class CarriesOut:
+class CarriesOut(MomentByMoment):
     """Carry out a plan of the whole problem, whatever happens.
 
     What was planned is kept: a row starts when it was promised, or as soon as its processors and
@@ -61,18 +60,6 @@ class CarriesOut:
         """Nothing is planned."""
         none = np.empty(0, dtype=np.int64)
         return State(none, none)
-
-    def fold(self, state: State, view: View, coming: Coming) -> tuple[State, Folded] | None:
-        """One moment after the other."""
-        return None
-
-    def saved(self, state: State) -> Columns:
-        """The state as arrays by name."""
-        return flat(state)
-
-    def restored(self, view: View, columns: Columns) -> State:
-        """The state from its arrays."""
-        return rebuilt(self.start(view), columns)
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,6 @@ tables whose points have a ``power_limit_w`` instead of clocks.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from importlib import resources
 from pathlib import Path
@@ -31,8 +29,9 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from downclock.document import Document, Fields, read_json
 from downclock.errors import InvalidInput
-from downclock.files import json_text, parsed_json, read_text, write_text_atomically
+from downclock.files import json_text, parsed_json, write_text_atomically
 from downclock.power.library import KNOBS, Basis, Library
 from downclock.power.points import LAWS, VoltageLaw, law_data
 from downclock.power.profiles import CpuProfiles, GpuProfiles, MeasuredProfiles, Profiles
@@ -40,6 +39,10 @@ from downclock.quantities import require_quantity
 from downclock.units import TOLERANCE, Floats
 
 FORMAT = "downclock-library/1"
+
+KEYS = ("format", "source", "kinds", "applications")
+_APPLICATION = ("name", "profiles")
+"""Keys of the document, and of an application."""
 
 BUILT_IN = ("a100", "gtx1080ti", "rtx2070s", "v100")
 """Libraries that come with Downclock: our fits of public measurements, see their ``source``."""
@@ -71,7 +74,7 @@ def read_library(path: str | Path) -> Library:
     """Read a library file, or the one that ``builtin:NAME`` names."""
     if is_built_in(path):
         return built_in_library(str(path).removeprefix(BUILT_IN_PREFIX))
-    return library_of_document(parsed_json(read_text(path), path), path)
+    return library_of(read_json(path).fields(None, KEYS))
 
 
 def write_library(library: Library, path: str | Path, source: str = "") -> None:
@@ -118,20 +121,38 @@ def library_document(library: Library, source: str = "") -> dict[str, Any]:
 
 def library_of_document(document: Any, source: str | Path) -> Library:
     """Return the library of such a structure; complaints name ``source``."""
-    try:
-        _mapping(document, "the document", ("format", "applications"), ("source", "kinds"))
-        if document["format"] != FORMAT:
-            raise InvalidInput(f"must be '{FORMAT}'", field="format", value=document["format"])
-        said = document.get("source", "")
-        if not isinstance(said, str):
-            raise InvalidInput("must be a text", field="source", value=said)
-        kinds = document.get("kinds", {})
-        if not isinstance(kinds, dict):
-            raise InvalidInput("must be an object", field="kinds")
-        bases = {kind: _basis(f"kind '{kind}'", entry) for kind, entry in kinds.items()}
-        return _built(document["applications"], bases, said)
-    except InvalidInput as error:
-        raise error.located(source) from None
+    return library_of(Document(source, document).fields(None, KEYS))
+
+
+def library_of(top: Fields) -> Library:
+    """Return the library of a document, or of a part of one.
+
+    Raises:
+        InvalidInput: with file, line, object, key, value and rule.
+    """
+    top.choice("format", (FORMAT,))
+    basis = {kind: _basis(fields) for kind, fields in top.named("kinds", "kind", BASIS).items()}
+    names: list[str] = []
+    places: dict[tuple[int, str], tuple[int, int]] = {}
+    by_model: dict[str, list[tuple[Fields, _Numbers]]] = {}
+    for a, application in enumerate(top.tables("applications", _APPLICATION, "application")):
+        names.append(application.text("name"))
+        if not names[a]:
+            raise application.complaint("must not be empty", "name")
+        for kind, entry in application.named("profiles", f"{application.item}, kind", None).items():
+            model, numbers = _profile(entry, basis.get(kind, Basis()).default_power_limit_w)
+            rows = by_model.setdefault(model, [])
+            places[a, kind] = list(by_model).index(model), len(rows)
+            rows.append((entry, numbers))
+    kinds = tuple(dict.fromkeys(kind for _, kind in places))
+    group = np.full((len(names), len(kinds)), -1, dtype=np.int64)
+    number = np.zeros_like(group)
+    for (a, kind), place in places.items():
+        group[a, kinds.index(kind)], number[a, kinds.index(kind)] = place
+    groups = tuple(_group(model, rows) for model, rows in by_model.items())
+    told = np.array(names, dtype=object)
+    with top.blamed():
+        return Library(told, kinds, groups, group, number, basis, top.text("source", ""))
 
 
 def _entry(profiles: Profiles, row: int, limit_w: float | None) -> dict[str, Any]:
@@ -156,93 +177,49 @@ def _basis_data(basis: Basis) -> dict[str, Any]:
     return law | {name: value for name, value in (defaults | settings).items() if value}
 
 
-def _basis(item: str, entry: Any) -> Basis:
-    _mapping(entry, item, (), BASIS)
-    law = _law(item, entry["law"]) if "law" in entry else None
-    known: dict[str, Any] = {
-        name: _above_0(item, name, [entry[name]])[0] for name in DEFAULTS if name in entry
-    }
-    known |= {name: _above_0(item, name, entry[name]) for name in KNOBS if name in entry}
-    if "default_power_limit_w" in entry and ("default_core_mhz" in entry or law is not None):
+def _basis(fields: Fields) -> Basis:
+    law = law_of(fields) if "law" in fields else None
+    known: dict[str, Any] = {name: fields.number(name) for name in DEFAULTS if name in fields}
+    known |= {name: tuple(fields.numbers(name)) for name in KNOBS if name in fields}
+    with fields.blamed():
+        for name, value in known.items():
+            if value == ():
+                raise InvalidInput("must not be empty", field=name)
+            require_quantity(name, np.array(value), positive=True)
+    if "default_power_limit_w" in fields and ("default_core_mhz" in fields or law is not None):
         rule = "cannot be given with clocks or a voltage law: a kind has one knob"
-        raise InvalidInput(rule, item=item, field="default_power_limit_w")
+        raise fields.complaint(rule, "default_power_limit_w")
     return Basis(law, **known)
 
 
-def _above_0(item: str, name: str, values: Any) -> tuple[float, ...]:
-    if not (isinstance(values, list) and values):
-        raise InvalidInput("must be a list of numbers", item=item, field=name, value=values)
-    numbers = tuple(_numbers({name: value}, item, (name,))[0] for value in values)
-    require_quantity(name, np.array(numbers), item=item, positive=True)
-    return numbers
+def law_of(fields: Fields) -> VoltageLaw:
+    """Read the key ``law``: a name, or three numbers."""
+    law = fields.raw("law")
+    if isinstance(law, list):
+        with fields.blamed():
+            return VoltageLaw(*fields.numbers("law", length=3))
+    if not isinstance(law, str) or law not in LAWS:
+        raise fields.complaint(f"must be one of {', '.join(LAWS)}, or [a0, a1, a2]", "law")
+    return LAWS[law]
 
 
-def _law(item: str, law: Any) -> VoltageLaw:
-    if isinstance(law, str) and law in LAWS:
-        return LAWS[law]
-    if not (isinstance(law, list) and len(law) == 3):
-        rule = f"must be one of {', '.join(LAWS)}, or [a0, a1, a2]"
-        raise InvalidInput(rule, item=item, field="law", value=law)
-    names = ("a0", "a1", "a2")
-    return VoltageLaw(*_numbers(dict(zip(names, law, strict=True)), f"{item}, law", names))
-
-
-def _built(applications: Any, basis: Mapping[str, Basis], source: str) -> Library:
-    """Return the library: profiles grouped by model, found by application and kind."""
-    if not isinstance(applications, list):
-        raise InvalidInput("must be a list", field="applications")
-    names: list[str] = []
-    places: dict[tuple[int, str], tuple[int, int]] = {}
-    by_model: dict[str, list[tuple[str, _Numbers]]] = {}
-    for a, application in enumerate(applications):
-        names.append(_name(application, a + 1))
-        for kind, entry in application["profiles"].items():
-            item = f"application '{names[a]}', kind '{kind}'"
-            limit_w = basis.get(kind, Basis()).default_power_limit_w
-            model, numbers = _profile(item, entry, limit_w)
-            rows = by_model.setdefault(model, [])
-            places[a, kind] = list(by_model).index(model), len(rows)
-            rows.append((item, numbers))
-    kinds = tuple(dict.fromkeys(kind for _, kind in places))
-    group = np.full((len(names), len(kinds)), -1, dtype=np.int64)
-    number = np.zeros_like(group)
-    for (a, kind), place in places.items():
-        group[a, kinds.index(kind)], number[a, kinds.index(kind)] = place
-    groups = tuple(_group(model, rows) for model, rows in by_model.items())
-    return Library(np.array(names, dtype=object), kinds, groups, group, number, basis, source)
-
-
-def _name(application: Any, number: int) -> str:
-    """Return an application's name; refuse what is none."""
-    item = f"application number {number}"
-    _mapping(application, item, ("name", "profiles"))
-    name, profiles = application["name"], application["profiles"]
-    if not (isinstance(name, str) and name):
-        raise InvalidInput("must be a text", item=item, field="name", value=name)
-    if not isinstance(profiles, dict):
-        raise InvalidInput("must be an object", item=f"application '{name}'", field="profiles")
-    return name
-
-
-def _profile(item: str, entry: Any, limit_w: float | None) -> tuple[str, _Numbers]:
+def _profile(entry: Fields, limit_w: float | None) -> tuple[str, _Numbers]:
     """Return a profile's model and numbers, checked for shape and type."""
-    model = entry.get("model") if isinstance(entry, dict) else None
+    model = entry.choice("model", (*PARAMETERS, "table"))
+    entry.only(("model", *PARAMETERS.get(model, ("points",))))
     if model == "table":
-        _mapping(entry, item, ("model", "points"))
-        points = entry["points"]
-        if not (isinstance(points, list) and points):
-            raise InvalidInput("must be a list of points", item=item, field="points")
-        numbers = tuple(_point(point, item, limit_w) for point in points)
+        names = POINT if limit_w is None else LIMIT_POINT
+        points = entry.tables("points", names, f"{entry.item}, point")
+        numbers = tuple(_point(point, names, limit_w) for point in points)
+        if not numbers:
+            raise entry.complaint("must be a list of points", "points")
         if _has_twins(np.array([point[:2] for point in numbers])):
-            raise InvalidInput("has one pair of clocks twice", item=item, field="points")
-        return "table", numbers
-    if not isinstance(model, str) or model not in PARAMETERS:
-        rule = f"must be one of {', '.join([*PARAMETERS, 'table'])}"
-        raise InvalidInput(rule, item=item, field="model", value=model)
+            raise entry.complaint("has one pair of clocks twice", "points", ...)
+        return model, numbers
     if limit_w is not None:
         rule = "is for clocks; a kind that was measured at power limits has tables"
-        raise InvalidInput(rule, item=item, field="model", value=model)
-    return model, (_numbers(entry, item, PARAMETERS[model], ("model",)),)
+        raise entry.complaint(rule, "model")
+    return model, (tuple(entry.number(name) for name in PARAMETERS[model]),)
 
 
 def _has_twins(clocks: Floats) -> bool:
@@ -254,50 +231,19 @@ def _has_twins(clocks: Floats) -> bool:
     return bool(np.any(near & (np.diff(group[order]) == 0)))
 
 
-def _point(point: Any, item: str, limit_w: float | None) -> tuple[float, ...]:
+def _point(point: Fields, names: tuple[str, ...], limit_w: float | None) -> tuple[float, ...]:
     """Return (core, memory, time_s, power_w); a power limit stands where the core clock does."""
-    if limit_w is None:
-        return _numbers(point, item, POINT)
-    limit, time_s, power_w = _numbers(point, item, LIMIT_POINT)
-    return limit / limit_w, 1.0, time_s, power_w
+    numbers = tuple(point.number(name) for name in names)
+    return numbers if limit_w is None else (numbers[0] / limit_w, 1.0, *numbers[1:])
 
 
-def _mapping(
-    value: Any, item: str, required: Iterable[str], optional: tuple[str, ...] = ()
-) -> None:
-    if not isinstance(value, dict):
-        raise InvalidInput("must be an object", item=item)
-    required = tuple(required)
-    for field in required:
-        if field not in value:
-            raise InvalidInput("is missing", item=item, field=field)
-    for field in value:
-        if field not in required and field not in optional:
-            known = ", ".join([*required, *optional])
-            rule = f"is not a known field; they are: {known}"
-            raise InvalidInput(rule, item=item, field=field)
-
-
-def _numbers(
-    value: Any, item: str, names: tuple[str, ...], optional: tuple[str, ...] = ()
-) -> tuple[float, ...]:
-    _mapping(value, item, names, optional)
-    for name in names:
-        number = value[name]
-        if isinstance(number, bool) or not isinstance(number, int | float):
-            raise InvalidInput("must be a number", item=item, field=name, value=number)
-        if abs(number) > sys.float_info.max:
-            raise InvalidInput("must be finite", item=item, field=name, value=number)
-    return tuple(float(value[name]) for name in names)
-
-
-def _group(model: str, rows: list[tuple[str, _Numbers]]) -> Profiles:
-    """Return the profiles of one model; what they refuse is named after its application."""
+def _group(model: str, rows: list[tuple[Fields, _Numbers]]) -> Profiles:
+    """Return the profiles of one model; what they refuse is blamed on its entry."""
     try:
         if model != "table":
             return _CURVES[model](*np.array([parameters for _, (parameters,) in rows]).T)
         offset = np.concatenate([[0], np.cumsum([len(points) for _, points in rows])])
         return MeasuredProfiles(offset, *np.concatenate([points for _, points in rows]).T)
     except InvalidInput as error:
-        item = None if error.row is None else rows[error.row][0]
-        raise InvalidInput(error.rule, item=item, field=error.field, value=error.value) from None
+        with rows[error.row or 0][0].blamed():
+            raise InvalidInput(error.rule, field=error.field, value=error.value) from None

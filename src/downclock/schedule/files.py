@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from downclock.document import read_json
 from downclock.errors import InvalidInput, suggestion
 from downclock.files import json_text, write_text_atomically
 from downclock.problem.files.columns import (
@@ -29,7 +30,6 @@ from downclock.problem.files.columns import (
     refuse_unknown_columns,
     table_of_rows,
 )
-from downclock.problem.files.document import read_json
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import (
     DONE,

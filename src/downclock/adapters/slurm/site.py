@@ -42,13 +42,13 @@ from pathlib import Path
 from downclock.adapters.devices.device import Setting
 from downclock.adapters.settings import setting_at
 from downclock.adapters.slurm.observed import Job
+from downclock.document import Document, Fields, read_toml
 from downclock.engine.policy import Policy
 from downclock.errors import InvalidInput
 from downclock.planners.catalog import CATALOG, policy, with_parameter
 from downclock.power.archetypes import CLASSES
 from downclock.power.library_file import read_library
 from downclock.power.points import PowerLimits
-from downclock.problem.files.document import Document, Fields, read_toml
 from downclock.problem.files.read_cluster import Cluster, read_cluster
 from downclock.quantities import require_quantity
 from downclock.tabular import read_csv

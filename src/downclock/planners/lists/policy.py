@@ -27,9 +27,8 @@ from downclock.engine.facts import (
     UP,
     Facts,
 )
-from downclock.engine.policy import Columns, Coming, Folded
+from downclock.engine.policy import Coming, Folded, MomentByMoment
 from downclock.engine.reasons import why_refused
-from downclock.engine.saved import flat, rebuilt
 from downclock.engine.view import View
 from downclock.kernels.records import Records, filled
 from downclock.kernels.refusals import NO_ROOM
@@ -89,7 +88,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class ListPolicy:
+class ListPolicy(MomentByMoment):
     """Place each task when it arrives, on the processor the fit rule prefers.
 
     Where none fits a sleeping server is woken; where none sleeps the task is shortened as far as
@@ -162,14 +161,6 @@ class ListPolicy:
         place_run(lists, self._in_order(state, arrived[~at_zero]), np.inf)
         decided = self._decisions(state, view, lists, _refused(lists), np.inf)
         return state, Folded(with_orphans(decided, view), decided.place.end_s)
-
-    def saved(self, state: State) -> Columns:
-        """The state as arrays by name."""
-        return flat(state)
-
-    def restored(self, view: View, columns: Columns) -> State:
-        """The state from its arrays."""
-        return rebuilt(self.start(view), columns)
 
     def _rules(self, fit: Fit) -> Rules:
         return Rules(_FITS.index(fit), self.theta, self.slot_s)

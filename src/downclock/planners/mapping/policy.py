@@ -9,7 +9,7 @@ import numpy as np
 
 from downclock.engine.decisions import Decisions
 from downclock.engine.facts import AMENDED, Facts
-from downclock.engine.policy import Columns, Coming, Folded
+from downclock.engine.policy import Columns, MomentByMoment
 from downclock.engine.view import View
 from downclock.planners.mapping.levels import (
     TaskLevels,
@@ -36,7 +36,7 @@ class State:
 
 
 @dataclass(frozen=True, slots=True)
-class LiuPolicy:
+class LiuPolicy(MomentByMoment):
     """Mapping of time-sensitive jobs to CPUs and GPUs (liu sections 4 to 6).
 
     Types are the platform's kinds, speeds those of the worst application at each clock. A kind
@@ -90,10 +90,6 @@ class LiuPolicy:
             refused = [job.id for job in jobs if mapping.arrive(job) < 0]
         before, state.runs = still_running(state.runs, told), _runs(mapping)
         return state, decided(view, state, told, before, refused, left=mapping.left)
-
-    def fold(self, state: State, view: View, coming: Coming) -> tuple[State, Folded] | None:
-        """One moment after the other."""
-        return None
 
     def saved(self, state: State) -> Columns:
         """Queues as columns: a row for every job that waits or runs."""

@@ -15,7 +15,7 @@ import numpy as np
 
 from downclock.engine.decisions import Decisions
 from downclock.engine.facts import AMENDED, Facts
-from downclock.engine.policy import Columns, Coming, Folded
+from downclock.engine.policy import Columns, MomentByMoment
 from downclock.engine.view import View
 from downclock.planners.mapping.kernels.search import Options, lateness_and_cost, search
 from downclock.planners.mapping.levels import TaskLevels, learn, objection_to_levels, task_levels
@@ -77,7 +77,7 @@ class Roster:
 
 
 @dataclass(frozen=True, slots=True)
-class Replan:
+class Replan(MomentByMoment):
     """Energy-aware mapping with replanning.
 
     Attributes:
@@ -135,10 +135,6 @@ class Replan:
             view, state, told, before, refused, left=lambda _, task: state.held[task].left
         )
         return state, answer
-
-    def fold(self, state: Roster, view: View, coming: Coming) -> tuple[Roster, Folded] | None:
-        """One moment after the other."""
-        return None
 
     def saved(self, state: Roster) -> Columns:
         """Jobs and processors as columns."""

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+from downclock.document import Document, Place
 from downclock.errors import InvalidInput, suggestion
-from downclock.problem.files.document import Document, Place
 from downclock.tabular import Table, read_csv, read_parquet
 
 OWN_PREFIX = "x_"

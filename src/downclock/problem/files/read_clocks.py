@@ -21,8 +21,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from downclock.document import Fields
 from downclock.power.archetypes import CARDS
 from downclock.power.library import Basis, Library
+from downclock.power.library_file import law_of
 from downclock.power.points import (
     CORE,
     FIXED_VOLTAGE,
@@ -35,7 +37,6 @@ from downclock.power.points import (
     VoltageLaw,
     clock_pairs,
 )
-from downclock.problem.files.document import Fields
 from downclock.units import TOLERANCE, Floats
 
 _RANGES = ("core", "memory", "volt", "law")
@@ -119,11 +120,7 @@ def _varies(clocks: Clocks) -> bool:
 
 def _law(fields: Fields, basis: Basis) -> VoltageLaw | None:
     """Return the law the kind states, else its library's, else None."""
-    if "law" not in fields:
-        return basis.law
-    if isinstance(fields.raw("law"), list):
-        return VoltageLaw(*fields.numbers("law", length=3))
-    return LAWS[fields.choice("law", tuple(LAWS))]
+    return law_of(fields) if "law" in fields else basis.law
 
 
 def _range(fields: Fields, law: VoltageLaw | None) -> ClockRange:

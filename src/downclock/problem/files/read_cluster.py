@@ -47,13 +47,13 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, tzinfo
 from pathlib import Path
 
+from downclock.document import Document, Fields, read_json, read_toml
 from downclock.errors import InvalidInput, suggestion
 from downclock.power.archetypes import CARDS, CLASSES, card_basis
 from downclock.power.library import Library, merged
 from downclock.power.library_file import is_built_in, read_library
 from downclock.problem.calendar import epoch_of, zone_of
 from downclock.problem.files.columns import known_suffix
-from downclock.problem.files.document import Document, Fields, read_json, read_toml
 from downclock.problem.files.read_clocks import CLOCK_KEYS, clocks_of
 from downclock.problem.files.site import Site, SiteKind, refuse_odd
 from downclock.problem.limits import Limits

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from downclock.document import Document, Fields, read_json
 from downclock.errors import InvalidInput, suggestion
 from downclock.files import parsed_json
-from downclock.power.library_file import library_of_document
-from downclock.problem.files.document import Document, Fields, read_json
+from downclock.power.library_file import KEYS, library_of
 from downclock.problem.files.read_cluster import PLATFORM_KEYS, platform_of
 from downclock.problem.files.read_tasks import Context, TaskFile, read_tasks, tasks_of_rows
 from downclock.problem.files.write_problem import FORMAT, SUFFIXES
@@ -38,7 +38,7 @@ def read_problem(path: str | Path) -> Problem:
     top.choice("format", (FORMAT,))
     for key in ("platform", "library", *(() if packed else ("tasks",))):
         top.raw(key)
-    library = library_of_document(top.raw("library"), path)
+    library = library_of(top.table("library", None, KEYS))
     file = (
         read_tasks(path, library)
         if packed

@@ -34,6 +34,7 @@ from typing import Any
 
 import numpy as np
 
+from downclock.document import Document, Place, read_json
 from downclock.errors import InvalidInput, suggestion
 from downclock.power.library import Library
 from downclock.problem.calendar import Moments, at_clock, moment, moments
@@ -44,7 +45,6 @@ from downclock.problem.files.columns import (
     refuse_unknown_columns,
     table_of_rows,
 )
-from downclock.problem.files.document import Document, Place, read_json
 from downclock.problem.files.read_work import RUN_COLUMNS, Work, numbers_or_nan, read_work
 from downclock.problem.files.site import Site
 from downclock.problem.graph import Edges

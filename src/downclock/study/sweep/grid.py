@@ -34,11 +34,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from downclock.document import Fields, read_toml
 from downclock.errors import InvalidInput
 from downclock.files import read_bytes
 from downclock.planners.catalog import CATALOG, policy, with_objective, with_parameter
 from downclock.power.library_file import is_built_in
-from downclock.problem.files.document import Fields, read_toml
 from downclock.problem.files.read_cluster import read_cluster
 from downclock.problem.objective import parse_objective
 from downclock.schedule.account.bill import Boundary

@@ -20,8 +20,8 @@ from __future__ import annotations
 from datetime import tzinfo
 from pathlib import Path
 
+from downclock.document import Fields, read_toml
 from downclock.problem.calendar import zone_of
-from downclock.problem.files.document import Fields, read_toml
 from downclock.workloads.traces.cells import CALENDAR, UNITS
 from downclock.workloads.traces.trace import COUNTS, FIELDS, LENGTHS, TEXTS, TIMES, Column, Format
 

@@ -10,9 +10,9 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from downclock.document import Document
 from downclock.errors import InvalidInput
 from downclock.problem.calendar import epoch_of, moment, seconds_of
-from downclock.problem.files.document import Document
 from downclock.problem.files.files import load_problem
 from downclock.problem.files.read_cluster import Cluster, cluster_of
 from downclock.problem.problem import Problem

@@ -16,9 +16,12 @@ from downclock.planners.cluster.known.judge import judged
 from downclock.planners.cluster.known.question import ENERGY, ask, objection
 from downclock.planners.cluster.known.solve import Searching, solve_known
 from downclock.planners.portfolio import planned
+from downclock.power.library import Library
+from downclock.power.points import WIDE
+from downclock.power.profiles import GpuProfiles
 from downclock.problem.graph import Edges
 from downclock.problem.objective import parse_objective
-from downclock.problem.platform import Platform, ServerSpec
+from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks
 from downclock.schedule.schedule import DONE, REJECTED, Schedule
@@ -51,6 +54,26 @@ def test_plans_of_generated_problems_are_valid(seed: int) -> None:
     assert_gangs_sit_together(problem, found.schedule)
     assert found.bound <= found.objective
     assert found.objective == judged(problem, objective, found.schedule).value
+
+
+def test_a_job_that_takes_next_to_no_time_has_its_turn() -> None:
+    """Times that a program chooses together let it begin when the job after it does."""
+    platform = Platform.build(
+        [Kind("gpu", WIDE, idle_w=37.0)],
+        [ServerSpec("s", (("gpu", 2),), count=2, wake_j=90.0, sleep_w=2.0)],
+    )
+    curves = GpuProfiles(
+        *np.array([[60.0, 30.0, 100.0, 20.0, 0.6, 0.2], [60.0, 30.0, 60.0, 4.0, 0.6, 0.2]]).T
+    )
+    made = Library.of_one_kind(np.array(["train", "infer"], dtype=object), "gpu", curves)
+    tasks = Tasks.of(
+        [0, 1, 0, 1, 0],
+        scale=[2.0, 1.0, 3.0, 3.3162571129643275e-09, 0.5],
+        arrival_s=[0.0, 5.0, 10.0, 10.0, 90.0],
+        deadline_s=[200.0, 60.0, 900.0, 40.0, 130.0],
+    )
+    problem = Problem(tasks, made, platform)
+    dc.require_valid(problem, solve_known(problem, ENERGY, effort=LITTLE).schedule)
 
 
 @pytest.mark.parametrize("seed", range(12))

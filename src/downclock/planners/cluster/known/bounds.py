@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from downclock.planners import per_task
+from downclock.planners.cluster import bound as cluster
 from downclock.planners.cluster import price_bound
 from downclock.planners.cluster.known.bins_bound import bins_bound, cells_per_bin
 from downclock.planners.cluster.known.block_program import block_bound
@@ -96,7 +98,8 @@ def _prove(problem: Problem, objective: Objective, best: Judged, effort: float) 
     if best.value - bound > PROVEN * best.value and level is not None and _whole_runs(problem):
         bound, better = _blocks(level, best.value, bound, effort)
     if best.value - bound > PROVEN * best.value:
-        bound = max(bound, _relaxed(problem, asked, effort, (1.0 - PROVEN) * best.value))
+        apart, enough = _apart(problem, objective, best.done), (1.0 - PROVEN) * best.value
+        bound = max(bound, _relaxed(problem, asked, effort, apart, enough))
     bound = min(bound, best.value)
     if seen:
         bound = _remember(problem, objective, best.done, bound)
@@ -113,22 +116,40 @@ def prove_plan(
     elif objection(problem, by, actual=True) is None:
         done = schedule.outcomes.status == DONE
         asked = ask(problem, by, done, actual=True)
-        _remember(problem, by, done, _relaxed(problem, asked, effort))
+        apart = _apart(problem, by, done)
+        _remember(problem, by, done, _relaxed(problem, asked, effort, apart))
 
 
 def _relaxed(
-    problem: Problem, asked: KnownQuestion, effort: float, enough: float = np.inf
+    problem: Problem, asked: KnownQuestion, effort: float, apart: float, enough: float = np.inf
 ) -> float:
-    """Linear programs: over starts where no job may pause; over bins where that is not enough.
+    """Linear programs: over bins where prices do not change; over starts where no job may pause.
 
-    Where prices change, bins say nothing more.
+    The second takes most of the time, and of single jobs says no more than they do ``apart`` where
+    the first does not (in 50 of 50 drawn days).
     """
-    flat, bound = asked.columns.tariff.shape[1] == 1, 0.0
     if not asked.task.size:
         return 0.0
-    if _whole_runs(problem):
-        bound = start_bound(asked, seconds=_seconds(effort))
-    return max(bound, _bins(asked)) if bound == 0.0 or (flat and bound < enough) else bound
+    flat = asked.columns.tariff.shape[1] == 1
+    bound = _bins(asked) if flat else 0.0
+    if _whole_runs(problem) and bound < enough:
+        in_vain = flat and 0.0 < bound <= apart and _single(problem, asked)
+        bound = bound if in_vain else max(bound, start_bound(asked, seconds=_seconds(effort)))
+    return bound if bound or flat else _bins(asked)
+
+
+def _apart(problem: Problem, objective: Objective, done: Bools) -> float:
+    """What is known at once of tasks that are done (n,)."""
+    if objective == ENERGY:
+        alone_j = per_task.energy_bound_j(problem, done)
+        return max(alone_j, cluster.energy_bound_j(problem, done) or 0.0)
+    return price_bound.value_bound(problem, objective, done) or 0.0
+
+
+def _single(problem: Problem, asked: KnownQuestion) -> bool:
+    """Tell whether jobs neither follow each other nor run on several processors, and no cap is."""
+    free = not len(problem.edges) and not problem.platform.limits
+    return free and bool(np.all(asked.columns.jobs.gang == 1))
 
 
 def _bins(asked: KnownQuestion) -> float:

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from downclock.errors import InvalidInput
 from downclock.planners.cluster.known.kernels.model import Board, Placement, Question, Records
 from downclock.planners.cluster.known.kernels.spans import awake_times
 from downclock.planners.cluster.known.program import Program
+from downclock.problem.graph import Edges
 from downclock.units import Floats, Ints
 
 UNIT_S = 1000.0
@@ -142,7 +144,9 @@ def in_turn(
     length_s: Floats,
     links: tuple[Ints, Ints],
 ) -> Records | None:
-    """Runs with times (n,) that keep what a program keeps nearly; None where one gets too short.
+    """Runs with times (n,) that keep what a program keeps nearly; None: one gets too short.
+
+    Or jobs wait for each other: to a program one that takes next to no time takes none.
 
     Args:
         question: the jobs.
@@ -155,7 +159,11 @@ def in_turn(
     before: dict[int, list[int]] = {}
     for a, b in zip(*links, strict=True):
         before.setdefault(int(b), []).append(int(a))
-    for job in np.argsort(start_s, kind="stable"):
+    try:
+        order = Edges(*links).order(runs.size)
+    except InvalidInput:
+        return None
+    for job in order:
         if runs[job].kind < 0:
             continue
         spec, curve = question.jobs[job], question.curves[question.curve[job, runs[job].kind]]

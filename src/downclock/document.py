@@ -85,7 +85,8 @@ class Fields:
         document: where it stands.
         data: the table; anything else is refused.
         item: what it describes, for complaints ("kind 'gpu'").
-        known: every key it may have; another is refused, with the one probably meant.
+        known: every key it may have; another is refused, with the one probably meant. None: see
+            `only`.
         place: where in the document it stands.
     """
 
@@ -94,23 +95,28 @@ class Fields:
         document: Document,
         data: Any,
         item: str | None,
-        known: Sequence[str],
+        known: Sequence[str] | None,
         place: Place = (),
     ) -> None:
         self.document, self.place, self.item = document, place, item
         if not isinstance(data, dict):
             raise document.complaint("must be a table of keys and values", place, item=item)
         self._data: Mapping[str, Any] = data
-        for key in data:
-            if key not in known:
-                rule = f"is not a known key{suggestion(key, known)}"
-                raise document.complaint(rule, (*place, key), item=item)
+        if known is not None:
+            self.only(known)
 
     def __contains__(self, key: str) -> bool:
         return self._data.get(key) is not None
 
     def __iter__(self) -> Iterator[str]:
         return (key for key in self._data if key in self)
+
+    def only(self, known: Sequence[str]) -> None:
+        """Refuse keys that are not known."""
+        for key in self._data:
+            if key not in known:
+                rule = f"is not a known key{suggestion(key, known)}"
+                raise self.document.complaint(rule, (*self.place, key), item=self.item)
 
     def complaint(self, rule: str, key: str, value: Any = _ABSENT) -> InvalidInput:
         """Return the error for one key."""
@@ -178,6 +184,17 @@ class Fields:
             Fields(self.document, row, _called(noun, row, k), known, (*self.place, key, k))
             for k, row in enumerate(rows)
         ]
+
+    def named(self, key: str, noun: str, known: Sequence[str] | None) -> dict[str, Fields]:
+        """Return tables by their names, those of a table inside this one; none where it is absent.
+
+        Each is called by the noun and its name.
+        """
+        tables = self._typed(key, {}, dict, "must be a table of keys and values")
+        return {
+            name: Fields(self.document, data, f"{noun} '{name}'", known, (*self.place, key, name))
+            for name, data in tables.items()
+        }
 
     @contextmanager
     def blamed(self) -> Iterator[None]:
