@@ -9,9 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from downclock.planners.result import Status
+from downclock.planners.slots.held_joins import hold_joins
 from downclock.planners.slots.model import SlotGraph, SlotPlan
 from downclock.planners.slots.neighbourhoods import improve_neighbourhood
-from downclock.planners.slots.search import FEW_COLUMNS, FEW_NODES, CostSearch
+from downclock.planners.slots.search import CostSearch
 from downclock.units import Ints
 
 ROUNDS = 400
@@ -22,9 +23,6 @@ WHOLE = 400
 
 UNTIL_PROOF, UNTIL_STAGES = 0.25, 0.5
 """Part of a search after which HiGHS is asked, and the bound of barriers."""
-
-PROOF_S = 20.0
-"""Seconds after which HiGHS is not waited for: most answers take tenths, some take minutes."""
 
 VAIN = 3
 """So many times the rounds are tried where most orders miss the deadline and do not count."""
@@ -78,7 +76,7 @@ def solve_slots(
             depends on how fast the computer is.
         proof_s: time for HiGHS to close the gap afterwards; 0: no proof is tried.
         rounds: orders to try; the answer depends on them and the seed only, but where HiGHS takes
-            longer than `PROOF_S`.
+            longer than `search.PROOF_S`.
         seed: of the disturbances.
         start: first slots (n,) of a schedule at full speed, where one is known.
         clock: what seconds are measured with; `time.process_time` on a busy computer.
@@ -110,9 +108,10 @@ def _search_on(search: CostSearch, rounds: int) -> None:
         turn += 1
         spent = max(search.spent(rounds), turn / VAIN / rounds)
         if spent > UNTIL_PROOF and search.worth_a_proof:
-            left = 0.7 * (search.limit_s - search.elapsed_s)
-            search.prove(min(left, PROOF_S), FEW_NODES, FEW_COLUMNS)
+            search.prove_briefly()
         if spent > UNTIL_STAGES and not search.stages_tried and not search.closed:
             search.bound_stages()
+            hold_joins(search)
     if not search.stages_tried and not search.closed and not search.late:
         search.bound_stages()
+        hold_joins(search)
