@@ -13,7 +13,7 @@ import numpy as np
 
 from downclock.planners.slots.barriers import Stages
 from downclock.planners.slots.fluid import SAFE
-from downclock.planners.slots.search import LARGEST_CUT, CostSearch
+from downclock.planners.slots.search import CostSearch
 from downclock.planners.slots.stage_bound import StageBound
 
 STEPS = 30
@@ -22,44 +22,48 @@ STEPS = 30
 DECODE = 4
 """Every so many of them plans are made of what they choose."""
 
-WORK, LEAST = 1_200_000, 5_000
-"""Steps times tasks times slots after which no further choice is tried; what even a few count."""
+WORK, LEAST = 40_000_000, 150_000
+"""Work of all steps in a search of usual length (`CostSearch.step_work`), and of one at least."""
 
-VAIN, RISE = 0.25, 0.1
+VAIN, RISE = 0.5, 0.1
 """Part of that work without a better plan that is enough where the bound rose by less than that
 part of the gap."""
 
 
-def hold_joins(search: CostSearch) -> None:
-    """Improve plan and bound of a search by planning the rest with joins held here and there."""
+def hold_joins(search: CostSearch, part: float) -> None:
+    """Improve plan and bound of a search by planning the rest with joins held here and there.
+
+    ``part`` is how long the search is, as a part of the usual.
+    """
     assert search.best is not None
+    left = int(part * WORK / (search.step_work + LEAST))
     if search.joins is not None:
         plan, joins = search.best, search.joins
         held = [int(plan.last[each.before].max()) + 1 for each in joins.chain]
-        _hold(search, joins, held)
+        left -= _hold(search, joins, held, left)[1]
     if search.stages is not None:
-        _branch(search, search.stages)
+        _branch(search, search.stages, left)
         search.stages.climb_below(search.best.cost, lambda: search.late)
         search.raise_bound(search.stages.safe)
 
 
-def _branch(search: CostSearch, bound: StageBound) -> None:
-    """Try the slots of joins on the paths of a stage bound, cheapest first."""
+def _branch(search: CostSearch, bound: StageBound, most: int) -> None:
+    """Try the slots of joins on the paths of a stage bound, cheapest first, with so many steps."""
     assert search.best is not None
-    each, work, vain, least = len(search.graph) * search.graph.slots + LEAST, 0, 0, np.inf
+    left, vain, least = most, 0, np.inf
     for cost, slots in bound.joins():
         known = search.best.cost
-        idle = vain > VAIN * WORK and cost - bound.value < RISE * (known - bound.value)
-        if idle or work > WORK or cost >= known or search.late:
+        idle = vain > VAIN * most and cost - bound.value < RISE * (known - bound.value)
+        if idle or left <= 0 or cost >= known or search.late:
             least = min(least, cost - SAFE * (cost + known))
             break
-        held, steps = _hold(search, bound.barriers, slots)
-        least, more = min(least, max(held, cost)), each * (1 + steps)
-        work, vain = work + more, 0 if search.best.cost < known else vain + more
+        held, steps = _hold(search, bound.barriers, slots, left)
+        least, left = min(least, max(held, cost)), left - steps
+        vain = 0 if search.best.cost < known else vain + steps
     search.raise_bound(least)
 
 
-def _hold(search: CostSearch, joins: Stages, slots: list[int]) -> tuple[float, int]:
+def _hold(search: CostSearch, joins: Stages, slots: list[int], most: int) -> tuple[float, int]:
     """Plan with joins in some slots; return the bound of such plans, and the steps it took."""
     release, due = search.graph.release.copy(), search.graph.due.copy()
     for barrier, slot in zip(joins.chain, slots, strict=True):
@@ -67,18 +71,13 @@ def _hold(search: CostSearch, joins: Stages, slots: list[int]) -> tuple[float, i
         release[barrier.after] = np.maximum(release[barrier.after], slot)
     part = search.restricted(release, due)
     if part is None:
-        return np.inf, 0
-    assert part.multipliers is not None
-    if part.multipliers.pairs > LARGEST_CUT:
-        return 0.0, STEPS
-    step = 0
-    while step < STEPS and not (part.closed or part.late or part.multipliers.settled):
+        return np.inf, 1
+    while part.steps < min(STEPS, most) and not (part.closed or part.late or part.settled):
         part.multiplier_step()
-        step += 1
-        if step % DECODE == 0:
+        if part.steps % DECODE == 0:
             part.decode()
     if part.worth_a_proof and not part.closed:
         part.prove_briefly()
     if part.best is not None:
         search.keep(part.best)
-    return part.bound, step
+    return part.bound, 1 + part.steps

@@ -44,8 +44,11 @@ MIDDLE = 3000
 """Above this many tasks the window is one stride to each side: more cuts, each much smaller."""
 
 LARGEST_CUT, LARGEST_SMALL_CUT = 5_000_000, 15_000_000
-"""Tasks times slots squared up to which the machine limit is relaxed with all slots as labels; and
-where tasks are few."""
+"""Tasks times slots squared up to which cuts may see every slot; and up to which the machine limit
+of few tasks is relaxed with all slots as labels."""
+
+RELAXED = 60_000_000
+"""Tasks times slots squared of all steps of the multipliers in a search of usual length."""
 
 NEAR = 8
 """Slots on each side of a plan that a disturbed order may use at first."""
@@ -81,6 +84,7 @@ class CostSearch:
     separable: SeparableBound | None = None
     multipliers: CapacityMultipliers | None = None
     rounds: int = 0
+    steps: int = 0
     proof_tried: bool = False
     stages_tried: bool = False
     stages: StageBound | None = None
@@ -120,7 +124,12 @@ class CostSearch:
     @property
     def small(self) -> bool:
         """Cuts may see every slot."""
-        return len(self.graph) <= SMALL
+        return len(self.graph) <= SMALL and self.step_work <= LARGEST_CUT
+
+    @property
+    def step_work(self) -> int:
+        """What a step of the multipliers costs, about: tasks times slots squared."""
+        return len(self.graph) * self.graph.slots**2
 
     @property
     def elapsed_s(self) -> float:
@@ -224,6 +233,7 @@ class CostSearch:
         """Move the machine multipliers some steps, until ``end_s`` at most."""
         assert self.best is not None
         multipliers = self._relax_capacity()
+        self.steps += 1
         end_s = self.limit_s if end_s is None else end_s
         multipliers.step(
             self.best, self.quantum.below(self.best.cost), late=lambda: self.elapsed_s > end_s
@@ -322,13 +332,13 @@ class CostSearch:
     @property
     def can_relax_capacity(self) -> bool:
         """Cuts over all slots are small enough for multipliers."""
-        most = LARGEST_SMALL_CUT if self.small else LARGEST_CUT
-        return len(self.graph) * self.graph.slots**2 <= most
+        most = LARGEST_SMALL_CUT if len(self.graph) <= SMALL else LARGEST_CUT
+        return self.step_work <= most
 
     @property
     def turns_per_multiplier_step(self) -> int:
         """Disturbances that take about as long as one step of the multipliers."""
-        if self.multipliers is None or self.multipliers.settled:
+        if self.multipliers is None or self.settled:
             return 3
         each = (2 * self._near + 1) ** 2 * len(self.graph)
         return int(np.clip(self.multipliers.pairs / each, 1, 20))
@@ -338,9 +348,14 @@ class CostSearch:
         return NEAR if self.small else 3
 
     @property
+    def settled(self) -> bool:
+        """No multipliers are better than those in hand."""
+        return self.multipliers is not None and self.multipliers.settled
+
+    @property
     def worth_a_proof(self) -> bool:
         """No better multipliers are known and HiGHS was not asked yet."""
-        return self.multipliers is not None and self.multipliers.settled and not self.proof_tried
+        return self.settled and not self.proof_tried
 
     def prove_briefly(self) -> None:
         """Ask HiGHS where few intervals are left, for a few nodes."""

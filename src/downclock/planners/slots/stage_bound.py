@@ -48,7 +48,7 @@ LARGEST = 4_000_000
 FIRST_STEPS, STEPS = 12, 60
 """Steps of the multipliers to see which barriers are the best, and to climb with these."""
 
-WORK = 1_500_000_000
+WORK = 1_000_000_000
 """Operations that climbing may take, about."""
 
 PATIENCE, SHRINK = 3, 0.6
