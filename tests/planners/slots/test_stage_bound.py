@@ -11,7 +11,7 @@ from downclock.planners.slots.barriers import Stages, barriers
 from downclock.planners.slots.fluid import Fluid, fluid_bound
 from downclock.planners.slots.model import SlotGraph, SlotGraphIndex
 from downclock.planners.slots.solve import SlotResult, solve_slots
-from downclock.planners.slots.stage_bound import StageBound, stage_bound
+from downclock.planners.slots.stage_bound import StageBound, best_stages
 from downclock.problem.graph import Edges
 from tests.planners.slots.near_barriers import near_barriers
 from tests.planners.slots.tiny import brute_force
@@ -41,7 +41,9 @@ def test_a_stage_with_more_long_tasks_than_machines_lasts_for_two_of_them() -> N
 def bound_of(graph: SlotGraph, found: SlotResult) -> float:
     index = SlotGraphIndex.of(graph).priced(graph.slots)
     assert found.plan is not None
-    return stage_bound(index, Fluid.of(graph), found.plan)
+    fluid = Fluid.of(graph)
+    bound = best_stages(index, fluid, found.plan, barriers(index, fluid.work))
+    return bound.safe if bound else 0.0
 
 
 def prepared(graph: SlotGraph, found: SlotResult, share: float) -> StageBound | None:

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from downclock.planners.slots.assign import reassigned
+from downclock.planners.slots.barriers import Stages, barriers
 from downclock.planners.slots.cost_quantum import CostQuantum
 from downclock.planners.slots.fluid import Fluid, fluid_bound
 from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, SlotPlan, is_valid
@@ -24,7 +25,7 @@ from downclock.planners.slots.order import best_intervals, machines_of, order_ed
 from downclock.planners.slots.program import ANY_NODES
 from downclock.planners.slots.proof import prove
 from downclock.planners.slots.separable_bound import SeparableBound
-from downclock.planners.slots.stage_bound import stage_bound
+from downclock.planners.slots.stage_bound import StageBound, best_stages
 from downclock.planners.slots.start import (
     fluid_paced_list,
     latest_starts,
@@ -32,6 +33,8 @@ from downclock.planners.slots.start import (
     path_stretched,
     shortest_schedule,
 )
+from downclock.planners.slots.windows import capacity_windows
+from downclock.problem.graph import Edges
 from downclock.units import Floats, Ints
 
 SMALL = 100
@@ -41,8 +44,11 @@ MIDDLE = 3000
 """Above this many tasks the window is one stride to each side: more cuts, each much smaller."""
 
 LARGEST_CUT, LARGEST_SMALL_CUT = 5_000_000, 15_000_000
-"""Tasks times slots squared up to which the machine limit is relaxed with all slots as labels; and
-where tasks are few."""
+"""Tasks times slots squared up to which cuts may see every slot; and up to which the machine limit
+of few tasks is relaxed with all slots as labels."""
+
+RELAXED = 60_000_000
+"""Tasks times slots squared of all steps of the multipliers in a search of usual length."""
 
 NEAR = 8
 """Slots on each side of a plan that a disturbed order may use at first."""
@@ -55,6 +61,9 @@ SHAKE = 12
 
 FEW_COLUMNS, FEW_NODES = 1500, 300
 """Columns up to which HiGHS is asked within a search, and nodes that it may look at."""
+
+PROOF_S = 20.0
+"""Seconds after which HiGHS is not waited for: most answers take tenths, some take minutes."""
 
 ENOUGH = 3e-7
 """Relative gap at which cost and bound are equal."""
@@ -75,8 +84,11 @@ class CostSearch:
     separable: SeparableBound | None = None
     multipliers: CapacityMultipliers | None = None
     rounds: int = 0
+    steps: int = 0
     proof_tried: bool = False
     stages_tried: bool = False
+    stages: StageBound | None = None
+    joins: Stages | None = None
     first_s: float = np.inf
     begun: float = field(init=False)
 
@@ -112,7 +124,12 @@ class CostSearch:
     @property
     def small(self) -> bool:
         """Cuts may see every slot."""
-        return len(self.graph) <= SMALL
+        return len(self.graph) <= SMALL and self.step_work <= LARGEST_CUT
+
+    @property
+    def step_work(self) -> int:
+        """What a step of the multipliers costs, about: tasks times slots squared."""
+        return len(self.graph) * self.graph.slots**2
 
     @property
     def elapsed_s(self) -> float:
@@ -215,17 +232,47 @@ class CostSearch:
     def multiplier_step(self, end_s: float | None = None) -> None:
         """Move the machine multipliers some steps, until ``end_s`` at most."""
         assert self.best is not None
+        multipliers = self._relax_capacity()
+        self.steps += 1
+        end_s = self.limit_s if end_s is None else end_s
+        multipliers.step(
+            self.best, self.quantum.below(self.best.cost), late=lambda: self.elapsed_s > end_s
+        )
+        self.raise_bound(multipliers.bound)
+
+    def _relax_capacity(self) -> CapacityMultipliers:
+        """Return the multipliers of machines; the first ones are those of the separable bound."""
         if self.multipliers is None:
             assert self.separable is not None
             index = self.index
             if not index.monge:
                 index = index.priced(self.graph.slots, envelope=True)
             self.multipliers = CapacityMultipliers(index, self.separable.multiplier)
-        end_s = self.limit_s if end_s is None else end_s
-        self.multipliers.step(
-            self.best, self.quantum.below(self.best.cost), late=lambda: self.elapsed_s > end_s
+        return self.multipliers
+
+    def restricted(self, release: Ints, due: Ints) -> CostSearch | None:
+        """Search where tasks have narrower windows (n,); None where nothing fits in them.
+
+        The best plan is the one to beat. Edges that the windows imply are left out: what they do
+        not tie together has multipliers' models of its own, which are much quicker.
+        """
+        index, known = self.index, self._relax_capacity()
+        early, late = capacity_windows(
+            replace(index, graph=replace(self.graph, release=release, due=due))
         )
-        self.raise_bound(self.multipliers.bound)
+        if np.any(early + index.length - 1 > late):
+            return None
+        tied = late[index.before] >= early[index.after]
+        edges = Edges(index.before[tied], index.after[tied])
+        narrow = SlotGraphIndex.of(replace(self.graph, edges=edges, release=early, due=late))
+        part = CostSearch(
+            replace(narrow, table=index.table), self.quantum, 0.0, self.random, self.clock,
+            self.limit_s - self.elapsed_s, self.best,
+        )  # fmt: skip
+        part.multipliers = CapacityMultipliers(
+            replace(narrow, table=known.index.table), known.multiplier.copy()
+        )
+        return part
 
     def decode(self) -> None:
         """Make plans of the order of the relaxation's intervals, as they are and disturbed."""
@@ -285,13 +332,13 @@ class CostSearch:
     @property
     def can_relax_capacity(self) -> bool:
         """Cuts over all slots are small enough for multipliers."""
-        most = LARGEST_SMALL_CUT if self.small else LARGEST_CUT
-        return len(self.graph) * self.graph.slots**2 <= most
+        most = LARGEST_SMALL_CUT if len(self.graph) <= SMALL else LARGEST_CUT
+        return self.step_work <= most
 
     @property
     def turns_per_multiplier_step(self) -> int:
         """Disturbances that take about as long as one step of the multipliers."""
-        if self.multipliers is None or self.multipliers.settled:
+        if self.multipliers is None or self.settled:
             return 3
         each = (2 * self._near + 1) ** 2 * len(self.graph)
         return int(np.clip(self.multipliers.pairs / each, 1, 20))
@@ -301,9 +348,19 @@ class CostSearch:
         return NEAR if self.small else 3
 
     @property
+    def settled(self) -> bool:
+        """No multipliers are better than those in hand."""
+        return self.multipliers is not None and self.multipliers.settled
+
+    @property
     def worth_a_proof(self) -> bool:
         """No better multipliers are known and HiGHS was not asked yet."""
-        return self.multipliers is not None and self.multipliers.settled and not self.proof_tried
+        return self.settled and not self.proof_tried
+
+    def prove_briefly(self) -> None:
+        """Ask HiGHS where few intervals are left, for a few nodes."""
+        left = 0.7 * (self.limit_s - self.elapsed_s)
+        self.prove(min(left, PROOF_S), FEW_NODES, FEW_COLUMNS)
 
     def prove(self, seconds: float, nodes: int = ANY_NODES, largest: int = 200_000) -> None:
         """Let HiGHS choose among the intervals that the multipliers leave, if not too many."""
@@ -332,7 +389,11 @@ class CostSearch:
         """Raise the bound by that of barriers and near-barriers; once."""
         assert self.best is not None
         self.stages_tried = True
-        self.raise_bound(stage_bound(self.index, self.fluid, self.best, lambda: self.late))
+        work = self.fluid.work
+        found = barriers(self.index, work)
+        self.joins = Stages.of(found, work, 1.0)
+        self.stages = best_stages(self.index, self.fluid, self.best, found, lambda: self.late)
+        self.raise_bound(0.0 if self.stages is None else self.stages.safe)
 
     def _key(self, plan: SlotPlan) -> Floats:
         """Order tasks by the first slot or the middle of their interval, at random."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from downclock.planners.result import Status
+from downclock.planners.slots.held_joins import hold_joins
 from downclock.planners.slots.model import SlotGraph, SlotPlan
 from downclock.planners.slots.neighbourhoods import improve_neighbourhood
-from downclock.planners.slots.search import FEW_COLUMNS, FEW_NODES, CostSearch
+from downclock.planners.slots.search import RELAXED, CostSearch
 from downclock.units import Ints
 
 ROUNDS = 400
@@ -23,8 +24,8 @@ WHOLE = 400
 UNTIL_PROOF, UNTIL_STAGES = 0.25, 0.5
 """Part of a search after which HiGHS is asked, and the bound of barriers."""
 
-PROOF_S = 20.0
-"""Seconds after which HiGHS is not waited for: most answers take tenths, some take minutes."""
+HARDLY = 0.1
+"""Part of the mean price by which prices differ at most where a level price is tried first."""
 
 VAIN = 3
 """So many times the rounds are tried where most orders miss the deadline and do not count."""
@@ -78,13 +79,14 @@ def solve_slots(
             depends on how fast the computer is.
         proof_s: time for HiGHS to close the gap afterwards; 0: no proof is tried.
         rounds: orders to try; the answer depends on them and the seed only, but where HiGHS takes
-            longer than `PROOF_S`.
+            longer than `search.PROOF_S`.
         seed: of the disturbances.
         start: first slots (n,) of a schedule at full speed, where one is known.
         clock: what seconds are measured with; `time.process_time` on a busy computer.
     """
     search = CostSearch.of(graph, seed=seed, clock=clock, limit_s=seconds)
     if search.open(start):
+        _start_level(search, rounds)
         _search_on(search, rounds)
         if proof_s > 0.0 and not search.closed and search.can_relax_capacity:
             search.prove(proof_s)
@@ -94,13 +96,31 @@ def solve_slots(
     return SlotResult(*known, search.elapsed_s, search.first_s, search.rounds)
 
 
+def _start_level(search: CostSearch, rounds: int) -> None:
+    """Where prices hardly change, go on from the best plan at a level price, and from its bound."""
+    graph, mean = search.graph, float(search.graph.price.mean())
+    least, most = float(graph.price.min(initial=mean)), float(graph.price.max(initial=mean))
+    if search.closed or search.late or not 0.0 < most - least <= HARDLY * mean:
+        return
+    level = solve_slots(
+        replace(graph, price=np.full(graph.slots, mean)),
+        seconds=0.5 * (search.limit_s - search.elapsed_s),
+        rounds=rounds,
+        clock=search.clock,
+    )
+    if level.plan is not None:
+        search.improve(level.plan.first, level.plan.last)
+        search.raise_bound(level.bound * least / mean)
+
+
 def _search_on(search: CostSearch, rounds: int) -> None:
     """Improve plan and bound until they meet, the time is over or enough orders were tried."""
-    present, turn = search.best, 0
+    present, turn, part = search.best, 0, rounds / ROUNDS
     while not search.closed and not search.late and max(search.rounds, turn / VAIN) < rounds:
         present = search.best if turn % 80 == 0 else present
         assert present is not None
-        if turn % (1 + search.turns_per_multiplier_step) == 0 and search.can_relax_capacity:
+        relax = search.can_relax_capacity and search.steps * search.step_work <= part * RELAXED
+        if turn % (1 + search.turns_per_multiplier_step) == 0 and relax:
             search.multiplier_step()
             search.decode()
         elif not search.small and (turn % 2 or len(search.graph) > WHOLE):
@@ -110,9 +130,15 @@ def _search_on(search: CostSearch, rounds: int) -> None:
         turn += 1
         spent = max(search.spent(rounds), turn / VAIN / rounds)
         if spent > UNTIL_PROOF and search.worth_a_proof:
-            left = 0.7 * (search.limit_s - search.elapsed_s)
-            search.prove(min(left, PROOF_S), FEW_NODES, FEW_COLUMNS)
+            search.prove_briefly()
         if spent > UNTIL_STAGES and not search.stages_tried and not search.closed:
-            search.bound_stages()
+            _look_at_joins(search, part)
     if not search.stages_tried and not search.closed and not search.late:
-        search.bound_stages()
+        _look_at_joins(search, part)
+
+
+def _look_at_joins(search: CostSearch, part: float) -> None:
+    """Bound stages between joins, and plan with the joins held."""
+    search.bound_stages()
+    if not search.closed:
+        hold_joins(search, min(part, 1.0))

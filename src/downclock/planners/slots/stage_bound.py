@@ -14,14 +14,15 @@ says what it is worth to run it once. Any multipliers give a bound; they climb b
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from heapq import heappop, heappush
 from itertools import pairwise
 
 import numpy as np
 
 from downclock.planners.crowds import crowded
-from downclock.planners.slots.barriers import Stages, barriers
+from downclock.planners.slots.barriers import Barrier, Stages
 from downclock.planners.slots.fluid import SAFE, Fluid
 from downclock.planners.slots.kernels.stages import (
     WORTHS,
@@ -47,22 +48,26 @@ LARGEST = 4_000_000
 FIRST_STEPS, STEPS = 12, 60
 """Steps of the multipliers to see which barriers are the best, and to climb with these."""
 
-WORK = 1_500_000_000
+WORK = 1_000_000_000
 """Operations that climbing may take, about."""
 
 PATIENCE, SHRINK = 3, 0.6
 """After so many steps without gain steps become that much shorter."""
 
 
-def stage_bound(
-    index: SlotGraphIndex, fluid: Fluid, plan: SlotPlan, late: Callable[[], bool] = lambda: False
-) -> float:
-    """The best bound of some chains of barriers; 0 where there are none.
+def best_stages(
+    index: SlotGraphIndex,
+    fluid: Fluid,
+    plan: SlotPlan,
+    found: list[Barrier],
+    late: Callable[[], bool] = lambda: False,
+) -> StageBound | None:
+    """Return the best bound of some chains of barriers that were ``found``; None without any.
 
     ``plan`` gives the first multipliers, and its cost is never exceeded; the table may be cut at a
     length. It ends soon where it is ``late``.
     """
-    found, tried, known = barriers(index, fluid.work), set[int](), list[StageBound]()
+    tried, known = set[int](), list[StageBound]()
     for share in SHARES:
         stages = Stages.of(found, fluid.work, share)
         if stages is not None and len(stages) not in tried and not late():
@@ -71,13 +76,12 @@ def stage_bound(
             if bound is not None:
                 bound.climb(FIRST_STEPS, late)
                 known.append(bound)
-    known.sort(key=lambda bound: -bound.value)
-    for bound in known[:2]:
+    best = sorted(known, key=lambda bound: -bound.value)[:2]
+    for bound in best:
         bound.climb(STEPS, late)
         if not late():
             bound.sharpen(late)
-    value = max((bound.value for bound in known), default=0.0)
-    return max(0.0, value - SAFE * (value + plan.cost))
+    return max(best, key=lambda bound: bound.value, default=None)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -195,12 +199,22 @@ class _Relaxed:
 
     def path(self) -> list[tuple[int, int]]:
         """Begin and end of each stage on the cheapest path, as places in its arcs."""
-        end, found = len(self.fore[-1]) - 1, list[tuple[int, int]]()
-        for stage in range(len(self.arcs) - 1, -1, -1):
-            begin = int(np.argmin(self.fore[stage] + self.arcs[stage][:, end]))
-            found.append((begin, end))
-            end = begin
-        return found[::-1]
+        _, places = next(self.paths())
+        return list(pairwise(places))
+
+    def paths(self) -> Iterator[tuple[float, list[int]]]:
+        """Costs of all paths, cheapest first, and the places of their barriers, both ends too."""
+        heap = [(float(self.back[0][0]), 0.0, [0])]
+        while heap:
+            total, paid, places = heappop(heap)
+            stage = len(places) - 1
+            if stage == len(self.arcs):
+                yield total, places
+                continue
+            costs = paid + self.arcs[stage][places[-1]]
+            totals = costs + self.back[stage + 1]
+            for end in np.flatnonzero(np.isfinite(totals)):
+                heappush(heap, (float(totals[end]), float(costs[end]), [*places, int(end)]))
 
 
 @dataclass(slots=True, eq=False)
@@ -276,6 +290,18 @@ class StageBound:
             [np.ones((a, b), dtype=bool) for a, b in pairwise(ends)],
         )
 
+    @property
+    def safe(self) -> float:
+        """The bound less what rounding may have added."""
+        return max(0.0, self.value - SAFE * (self.value + self.upper))
+
+    def joins(self) -> Iterator[tuple[float, list[int]]]:
+        """Return what plans with barriers in some slots cost at least, and these; least first."""
+        relaxed = self._best
+        if relaxed is not None:
+            for cost, places in relaxed.paths():
+                yield relaxed.constant + cost, (self.low + places)[1:-1].tolist()
+
     def climb(self, steps: int, late: Callable[[], bool] = lambda: False) -> None:
         """Move the multipliers by subgradients, with steps that would reach ``upper`` (Polyak)."""
         if self._best is None:
@@ -293,6 +319,13 @@ class StageBound:
             elif failed == PATIENCE:
                 room, once, relaxed, failed = self.room, self.once, self._best, 0
                 self._scale *= SHRINK
+
+    def climb_below(self, upper: float, late: Callable[[], bool] = lambda: False) -> None:
+        """Climb on where a cheaper plan is known: fewer arcs may be used by one cheaper still."""
+        if self._best is not None and upper < self.upper:
+            self.upper, self._scale = upper, 1.0
+            self._took(self._best)
+            self.climb(STEPS, late)
 
     def _begin(self) -> None:
         """Solve at the first multipliers, where running a task is worth what it costs at least."""
