@@ -31,7 +31,6 @@ from downclock.engine.policy import Columns, Coming, Folded
 from downclock.engine.saved import flat, rebuilt
 from downclock.engine.view import View
 from downclock.errors import InvalidInput
-from downclock.kernels.least_tree import new_trees
 from downclock.kernels.refusals import NOWHERE
 from downclock.planners.cluster.batch import (
     FREE_MOVES,
@@ -65,7 +64,7 @@ from downclock.problem.graph import Edges
 from downclock.problem.objective import Objective
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import Segments
-from downclock.units import Bools, Floats, Ints, slack
+from downclock.units import Floats, Ints, slack
 
 if TYPE_CHECKING:
     from downclock.planners.cluster.kernels.board import Cluster
@@ -126,18 +125,17 @@ class ClusterPolicy:
         flat_rate = self.objective is None or tariff_for(view, self.objective).is_flat
         if not flat_rate and (self.waits or not self.dvfs):
             board.tally["priced"] = 1
-            board.attend = _attention(view.platform.initially_on)
         watch = PriceWatch(asks=not flat_rate and self.dvfs and self.waits is None)
         return State(board, CurveTables.of(view.platform), watch, np.empty(0, np.int64))
 
     def decide(self, state: State, view: View, facts: Facts) -> tuple[State, Decisions]:
         """Follow what happened and plan what arrived."""
         new = self._learn(state, view, facts)
-        self.begin_reservations(state, view, new, facts.now_s)
         first, state.began = not state.began, True
         if first and facts.closed:
             self.choose_waiting(state, view)
         self.ask_waiting(state, view, new.size, facts.now_s)
+        self.begin_reservations(state, view, new, facts.now_s)
         cluster = self.cluster(state, view, new.size)
         revoked = unbegun(state, facts)
         told = told_rows(state, facts, revoked)
@@ -189,7 +187,7 @@ class ClusterPolicy:
         return tasks[heeded]
 
     def begin_reservations(self, state: State, view: View, new: Ints, now_s: float) -> None:
-        """Keep reservations of groups of processors from the first gang or edge on."""
+        """Keep reservations of groups of processors from the first gang, edge or wait on."""
         from downclock.planners.cluster.kernels.shared_moment import share
 
         board = state.board
@@ -268,8 +266,7 @@ class ClusterPolicy:
             both = [replace(self, waits=waits) for waits in (False, True)]
             best = best_of(view.problem(), both, self.objective)
             state.watch = PriceWatch(asks=False)
-            if best is both[1]:
-                self._begin_to_wait(state, view, 0.0)
+            state.board.tally["priced"] = best is both[1]
 
     def ask_waiting(self, state: State, view: View, arrived: int, now_s: float) -> None:
         """Begin to wait for cheap hours as soon as that pays, by what is known."""
@@ -279,18 +276,9 @@ class ClusterPolicy:
         known = np.arange(state.seen)
         if pays(view, self.objective, state.curves, state.board, known, now_s):
             state.watch = PriceWatch(asks=False)
-            self._begin_to_wait(state, view, now_s)
-        else:
-            state.watch = state.watch.after(state.seen, now_s)
-
-    def _begin_to_wait(self, state: State, view: View, now_s: float) -> None:
-        """Let tasks wait for cheap hours from now on."""
-        from downclock.planners.cluster.kernels.moment import take_over
-
-        if state.board.tally["shared"][0]:
             state.board.tally["priced"] = 1
         else:
-            take_over(self.cluster(state, view, 0), now_s)
+            state.watch = state.watch.after(state.seen, now_s)
 
     def happen(
         self, state: State, view: View, cluster: Cluster, told: Ints, new: Ints, now_s: float, *,
@@ -305,7 +293,7 @@ class ClusterPolicy:
 
         tally = state.board.tally
         tally["closed"] |= batch and tally["shared"] > 0
-        batch = batch and self.late and not (tally["priced"][0] or tally["shared"][0])
+        batch = batch and self.late and not tally["shared"][0]
         worth = new.size >= MANY or bool(new.size and tally["settled"][0])
         if batch or (worth and is_crowd(cluster, new.size)):
             follow(cluster, told, now_s)
@@ -415,11 +403,6 @@ def _find_out(state: State, new: Ints, now_s: float) -> None:
     running = board.processors["running"]
     board.tasks["status"][running[running >= 0]] = OPEN
     board.tasks["status"][state.homeless] = OPEN
-
-
-def _attention(on: Bools) -> Floats:
-    """Servers that are awake where prices count are looked at from time 0 on."""
-    return new_trees(np.where(on, 0.0, np.inf)[None, :])
 
 
 def _no_prices(problem: Problem, objective: Objective) -> str | None:

@@ -30,8 +30,9 @@ class State:
 
 
 def is_shared(board: Board, tasks: Ints) -> Bools:
-    """Tell which tasks need reservations: gangs, and those that follow others (m,)."""
-    return np.asarray((board.tasks["gang"][tasks] > 1) | (board.tasks["follows"][tasks] >= 0))
+    """Tell which tasks need reservations: gangs, those that follow others; all at prices (m,)."""
+    bound = (board.tasks["gang"][tasks] > 1) | (board.tasks["follows"][tasks] >= 0)
+    return np.asarray(bound | (board.tally["priced"][0] > 0))
 
 
 def next_event_s(state: State) -> float:

@@ -57,14 +57,14 @@ class WholeRun:
         return float(board.tasks["arrival_s"][rest[is_shared(board, rest)]].min(initial=np.inf))
 
     def _pause(self, at: int, now_s: float) -> None:
-        """Do what a moment begins with: reservations for gangs, the question of cheap hours."""
-        known = int(np.searchsorted(self.coming.told_s, now_s, side="right"))
+        """Do what a moment begins with: the question of cheap hours, reservations for gangs."""
+        if self.state.watch.asks:
+            known = int(np.searchsorted(self.coming.told_s, now_s, side="right"))
+            self._question(known, now_s)
         rest = self.order[at:]
         self.policy.begin_reservations(self.state, self.view, self._now(rest, now_s), now_s)
         if self.state.board.tally["shared"][0]:
             make_room_for_gangs(self.state.board, self.state.board.tasks["gang"][rest])
-        if self.state.watch.asks:
-            self._question(known, now_s)
 
     def _now(self, tasks: Ints, now_s: float) -> Ints:
         return tasks[self.state.board.tasks["arrival_s"][tasks] <= now_s]
@@ -74,11 +74,11 @@ class WholeRun:
         arrival_s = self.state.board.tasks["arrival_s"][self.order]
         if not self.coming.closed or not self.order.size or np.any(arrival_s > 0.0):
             return 0
-        self.policy.begin_reservations(self.state, self.view, self.order, 0.0)
         self.policy.choose_waiting(self.state, self.view)
+        self.policy.begin_reservations(self.state, self.view, self.order, 0.0)
         tally = self.state.board.tally
         tally["closed"] = tally["shared"] > 0
-        return 0 if tally["shared"][0] or tally["priced"][0] else self._step(0, 0.0, batch=True)
+        return 0 if tally["shared"][0] else self._step(0, 0.0, batch=True)
 
     def _step(self, at: int, now_s: float, *, batch: bool = False) -> int:
         """Play one moment by itself; return the next task to come."""
