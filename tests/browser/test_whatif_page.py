@@ -11,7 +11,7 @@ from downclock.cli import main
 from tests.cli.test_widths import TRACE
 
 
-@pytest.mark.parametrize("width", [1100, 800])
+@pytest.mark.parametrize("width", [1100, 800, 390])
 def test_the_page_fits_its_window_and_asks_for_nothing(
     browser: Any, tmp_path: Path, width: int
 ) -> None:

@@ -250,7 +250,7 @@ def test_where_others_cost_less_the_page_says_so(found):
     both = said.replace(" costs", f" and {capped} cost")
     for page in (whatif_html(replace(found, usual=beaten)),
                  whatif_page(replace(found, usual=beaten)).lines[1]):  # fmt: skip
-        assert f"The plan is no saving here: {both}" in page
+        assert f"The plan is not the least: {both}" in page
     assert f"In 1 of the other cases {said}" in whatif_html(replace(found, cases=(other,)))
 
 

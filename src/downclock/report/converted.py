@@ -45,10 +45,11 @@ def coverage_line(found: Converted) -> str:
     """Say how much of the trace the problem holds."""
     ledger, problem = found.trace.ledger, found.problem
     left = sum(rows for why, (rows, _) in ledger.dropped.items() if why != OUTSIDE)
+    covered = ledger.covered if ledger.covered == 1.0 else min(ledger.covered, 0.9994)
     where = " of the window" if OUTSIDE in ledger.dropped else ""
     return (
         f"{Path(ledger.source).name} ({found.trace.format.name}): {ledger.kept[0]:,} of"
-        f" {ledger.kept[0] + left:,} rows{where}, {percent(ledger.covered)} of their"
+        f" {ledger.kept[0] + left:,} rows{where}, {percent(covered)} of their"
         f" {ledger.hours}, became {count(len(problem.tasks), 'job')} on"
         f" {count(problem.platform.server_count, 'server')}"
         f" ({count(problem.platform.processor_count, 'processor')})"

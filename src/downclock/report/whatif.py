@@ -28,10 +28,7 @@ OTHERS = (AS_IT_RAN, RACE, CAPPED)
 def whatif_page(asked: WhatIf) -> Page:
     """Every case as tables, coverage first, assumptions last."""
     title = "part saved (money, CO2: beside as-it-ran)"
-    tables = [
-        Table(head, tuple(row for _, row in rows), f"{knob}: {title}")
-        for knob, head, rows in _tables(asked)
-    ]
+    tables = [Table(head, tuple(rows), f"{knob}: {title}") for knob, head, rows in _tables(asked)]
     records = [
         {"knob": case.knob, "setting": case.setting, **asdict(each)}
         for case in (asked.usual, *asked.cases)
@@ -66,12 +63,12 @@ def whatif_html(asked: WhatIf, *, command: Sequence[str] | None = None) -> str:
         "headline": escape(_headline(asked)),
         "cards": "".join(card_html(*card) for card in _cards(asked)),
         "bars": energy_bars(list(asked.bills.items()), words=_wh) + _unbilled(asked),
-        "knobs": "".join(_knob(asked, *each) for each in _tables(asked)),
+        "knobs": "".join(_knob(*each) for each in _tables(asked)),
         "assumptions": "".join(f"<li>{escape(line)}</li>" for line in told),
         "reproduce": command_html(command),
         "version": escape(version("downclock")),
     }
-    return framed("whatif.html", parts)
+    return framed("whatif.html", parts).replace(" %", "\u00a0%")  # never alone on a line
 
 
 def _headline(asked: WhatIf) -> str:
@@ -106,7 +103,7 @@ def _better(asked: WhatIf) -> str:
     if beaten:
         costs = "costs" if len(beaten) == 1 else "cost"
         others = " and ".join(map(_called, beaten))
-        said.append(f"The plan is no saving here: {others} {costs} less.")
+        said.append(f"The plan is not the least: {others} {costs} less.")
     if RACE not in beaten:
         worse = sum((case.saved(RACE) or 0.0) < 0.0 for case in asked.cases)
         said += [f"In {worse} of the other cases {_called(RACE)} costs less."] if worse else []
@@ -167,8 +164,8 @@ def _wh(energy_j: float) -> str:
 
 def _tables(
     asked: WhatIf,
-) -> list[tuple[str, tuple[str, ...], list[tuple[Case, tuple[str, ...]]]]]:
-    """What is changed, headings, and rows of cells with the case they are of; the usual first."""
+) -> list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
+    """What is changed, headings, and rows of cells, the usual case first."""
     ours = asked.usual.figures[-1]
     priced = [
         (title, what)
@@ -180,7 +177,7 @@ def _tables(
     found = []
     for knob in dict.fromkeys(case.knob for case in asked.cases):
         mine = [asked.usual, *(case for case in asked.cases if case.knob == knob)]
-        rows = [(case, _cells(case, case.setting or asked.usually[knob], priced)) for case in mine]
+        rows = [_cells(case, case.setting or asked.usually[knob], priced) for case in mine]
         found.append((knob, head, rows))
     return found
 
@@ -204,20 +201,10 @@ def _cells(case: Case, setting: str, priced: list[tuple[str, str]]) -> tuple[str
     return setting, _wh(ours.energy_j), *said, f"{ours.left_out:,}", f"{ours.late:,}"
 
 
-def _knob(
-    asked: WhatIf, knob: str, head: tuple[str, ...], rows: list[tuple[Case, tuple[str, ...]]]
-) -> str:
-    """One table; a bar beside each saving over the best static cap."""
-    top = "".join(f'<th scope="col">{escape(name)}</th>' for name in (knob, *head[1:]))
-    body = []
-    for case, (setting, *cells) in rows:
-        kind = ' class="usual"' if case is asked.usual else ""
-        pixels = 200.0 * min(0.4, max(0.0, case.saved(CAPPED) or 0.0))
-        bar = f'<span class="less" style="width:{pixels:.1f}px"></span>'
-        told = [f"<td>{escape(cell)}{bar if k == 3 else ''}</td>" for k, cell in enumerate(cells)]
-        body.append(f'<tr{kind}><th scope="row">{escape(setting)}</th>{"".join(told)}</tr>')
-    table = f"<thead><tr>{top}</tr></thead><tbody>{''.join(body)}</tbody>"
-    return f'<div class="scroll"><table class="plain knobs">{table}</table></div>'
+def _knob(knob: str, head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
+    """One table, the usual case first."""
+    cells = [(setting, rest) for setting, *rest in rows]
+    return f'<div class="scroll">{table_html("plain knobs", (knob, *head[1:]), cells)}</div>'
 
 
 def _unbilled(asked: WhatIf) -> str:

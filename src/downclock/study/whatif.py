@@ -445,14 +445,14 @@ def _until_s(problem: Problem) -> float:
 def _laid(problem: Problem, name: str, prices: Prices) -> str:
     """Say when prices hold."""
     _, curves = prices.zones[0]
-    told = (("price", curves.price), ("CO2", curves.carbon))
-    said = [f"{what} {_when(problem, each)}" for what, each in told if each is not None]
+    told = (("price", curves.price, prices.currency), ("CO2", curves.carbon, "g"))
+    said = [f"{what} {_when(problem, each, unit)}" for what, each, unit in told if each is not None]
     return f"prices: {name}, {'; '.join(said)}"
 
 
-def _when(problem: Problem, curve: Curve) -> str:
+def _when(problem: Problem, curve: Curve, unit: str) -> str:
     if np.isinf(curve.end_s):
-        return f"{curve.value[-1]:g} per kWh at any time"
+        return f"{curve.value[-1]:g} {unit} per kWh at any time"
     if problem.epoch is None:
         return "from the first job on, and repeated"
     ends = (problem.epoch + timedelta(seconds=at) for at in (curve.start_s[0], curve.end_s))

@@ -126,3 +126,11 @@ def test_queues_with_like_names_stay_apart(read):
     found = converted(read("p.csv", PHILLY.splitlines()[0] + "\n" + rows), choices=Choices())
     assert len(found.problem.platform.kinds) == 5
     assert found.problem.runnable().sum(axis=1).tolist() == [1] * 5
+
+
+def test_a_row_left_out_is_never_rounded_away(read):
+    """A minute of a row without a date, beside ten thousand hours."""
+    text = PHILLY.splitlines()[0] + "\n2017-10-09 07:00:00,3600000,10,1,vc1\n"
+    whole, part = (converted(read("t.csv", text + row)) for row in ("", "soon,60,1,1,vc1\n"))
+    assert "1 of 1 rows, 100.0 % of their" in converted_page(whole).lines[0]
+    assert "1 of 2 rows, 99.9 % of their" in converted_page(part).lines[0]

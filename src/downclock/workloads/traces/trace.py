@@ -215,7 +215,9 @@ def collected(
             _refuse_odd(job, limits, counted, bound.calendar)
             _complete(job, bound.calendar)
             job["name"] = job["name"] or f"job{number}"
-            reason = reason or _unfit(job, counted) or names.given(job)
+            reason = reason or _unfit(job, counted)
+            if reason is None and "name" in bound.theirs:  # else they are numbers
+                reason = names.given(job)
         except InvalidInput as error:
             theirs = bound.theirs.get(error.field or "", error.field)
             ledger.malformed(line, error.rule, theirs, error.value, gpu_s=_gpu_s(job, counted))
