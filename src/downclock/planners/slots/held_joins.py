@@ -22,10 +22,13 @@ STEPS = 30
 DECODE = 4
 """Every so many of them plans are made of what they choose."""
 
-WORK, LEAST = 40_000_000, 150_000
+WORK, LEAST = 20_000_000, 150_000
 """Work of all steps in a search of usual length (`CostSearch.step_work`), and of one at least."""
 
-VAIN, RISE = 0.5, 0.1
+WORTH = 0.003
+"""Gap above which it is worth it."""
+
+VAIN, RISE = 0.4, 0.1
 """Part of that work without a better plan that is enough where the bound rose by less than that
 part of the gap."""
 
@@ -37,6 +40,8 @@ def hold_joins(search: CostSearch, part: float) -> None:
     """
     assert search.best is not None
     left = int(part * WORK / (search.step_work + LEAST))
+    if search.gap < WORTH or left < 1:
+        return
     if search.joins is not None:
         plan, joins = search.best, search.joins
         held = [int(plan.last[each.before].max()) + 1 for each in joins.chain]
@@ -54,13 +59,15 @@ def _branch(search: CostSearch, bound: StageBound, most: int) -> None:
     for cost, slots in bound.joins():
         known = search.best.cost
         idle = vain > VAIN * most and cost - bound.value < RISE * (known - bound.value)
-        if idle or left <= 0 or cost >= known or search.late:
-            least = min(least, cost - SAFE * (cost + known))
+        if idle or left <= 0 or cost >= known or search.late or search.gap < WORTH:
+            least = min(least, cost)
             break
+        search.raise_bound(min(least, cost) - SAFE * (cost + known))
         held, steps = _hold(search, bound.barriers, slots, left)
         least, left = min(least, max(held, cost)), left - steps
         vain = 0 if search.best.cost < known else vain + steps
-    search.raise_bound(least)
+    if np.isfinite(least):
+        search.raise_bound(least - SAFE * (least + search.best.cost))
 
 
 def _hold(search: CostSearch, joins: Stages, slots: list[int], most: int) -> tuple[float, int]:

@@ -150,6 +150,13 @@ class CostSearch:
         """Cost and bound are equal but for rounding."""
         return self.best is not None and self.best.cost <= self.bound * (1.0 + ENOUGH)
 
+    @property
+    def gap(self) -> float:
+        """What the best plan costs above the bound, as a part of it."""
+        if self.best is None or self.bound <= 0.0:
+            return np.inf
+        return self.best.cost / self.bound - 1.0
+
     def open(self, start: Ints | None = None) -> bool:
         """Find a first plan, from ``start`` (first slots at full speed) too; tell whether."""
         found = [fluid_paced_list(self.index, self.fluid), path_stretched(self.index)]
