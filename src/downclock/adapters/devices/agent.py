@@ -31,6 +31,7 @@ from downclock.adapters.devices.slurm_job import (
     ended_well,
     job_of,
     job_record,
+    node_of,
 )
 from downclock.adapters.devices.state import MEASURE, Record, State, this_boot
 from downclock.errors import AdapterError, DownclockError
@@ -361,6 +362,13 @@ def requeue_lost(site: Site, node: str, slurmd_s: float, say: Callable[[str], No
             say(f"job {job}: its slurmd died before it was launched: requeued")
             words = [site.scontrol, "requeue", job]
             subprocess.run(words, stdin=subprocess.DEVNULL, timeout=ASK_S, check=False)
+
+
+def after_start(site: Site, slurmd: int, say: Callable[[str], None]) -> None:
+    """Requeue what the one before a slurmd of this process number was launching when it died."""
+    with suppress(OSError, ValueError, IndexError, subprocess.TimeoutExpired):
+        started_s = time.time() - _age_s(_stat(str(slurmd)))
+        requeue_lost(site, node_of(os.environ), started_s, say)
 
 
 def _has_processes(job: str) -> bool:

@@ -78,19 +78,24 @@ def job_of(environment: Mapping[str, str]) -> SlurmJob:
     if not re.fullmatch(r"[0-9]{1,12}", job):
         rule = "is not a job: this command is for Slurm's Prolog and Epilog"
         raise InvalidInput(rule, field="SLURM_JOB_ID", value=job)
-    node = environment.get("SLURMD_NODENAME") or socket.gethostname().partition(".")[0]
     user = environment.get("SLURM_JOB_USER") or environment.get("SLURM_JOB_UID", "")
     listed = environment.get("SLURM_JOB_GPUS") or environment.get("CUDA_VISIBLE_DEVICES", "")
     restarts = environment.get("SLURM_JOB_RESTART_COUNT", "")
     return SlurmJob(
         job,
-        re.sub(r"[^\w.-]", "_", node)[:200],
+        node_of(environment),
         _shown(user),
         _gpus(listed),
         int(restarts) if re.fullmatch(r"[0-9]{1,6}", restarts) else None,
         environment.get("SLURM_JOB_EXIT_CODE2", ""),
         bool(environment.get("SLURM_JOB_NUM_NODES")),
     )
+
+
+def node_of(environment: Mapping[str, str]) -> str:
+    """Slurm's name of this node."""
+    node = environment.get("SLURMD_NODENAME") or socket.gethostname().partition(".")[0]
+    return re.sub(r"[^\w.-]", "_", node)[:200]
 
 
 @dataclass(frozen=True, slots=True)
