@@ -632,6 +632,7 @@ def test_recover_deletes_what_dead_agents_left_half_written(node: Node) -> None:
         ("lost", True),
         ("announced", True),
         ("of this slurmd", False),
+        ("of long ago", False),
         ("its slurmd is just here", False),
         ("it began", False),
         ("launched anew", False),
@@ -645,6 +646,8 @@ def test_a_job_that_a_slurmd_died_over_is_requeued(tmp_path: Path, case: str, ag
     begun_s = round(time.time()) - 60.0
     slurmd_s = begun_s - 5.0 if case == "of this slurmd" else begun_s + 20.0
     slurmd_s = time.time() if case == "its slurmd is just here" else slurmd_s
+    if case == "of long ago":
+        begun_s -= 300.0
     start_s = begun_s + 30.0 if case == "launched anew" else begun_s
     host = "n2" if case == "elsewhere" else "n1"
     shown = "COMPLETED" if case == "ended" else "RUNNING"

@@ -49,6 +49,9 @@ CHECK_S = 600.0
 SETTLES_S = 5.0
 """What a slurmd had started before it died shows by so long after the next one started."""
 
+LAUNCHES_S = 120.0
+"""A slurmd launches a job within that of its Prolog's start: older ones it had launched."""
+
 MODULE = "downclock.adapters.devices.agent"
 
 
@@ -347,7 +350,7 @@ def check_others(site: Site, say: Callable[[str], None]) -> None:
 def requeue_lost(site: Site, node: str, slurmd_s: float, say: Callable[[str], None]) -> None:
     """Requeue jobs that a slurmd was launching when it died: Slurm finds that out much later.
 
-    Their Prolog began before the slurmd that is here now, and none of their processes is.
+    Their Prolog began shortly before the slurmd that is here now, and none of their processes is.
     """
     state = State.opened(site.state)
     if time.time() < slurmd_s + SETTLES_S:
@@ -356,7 +359,8 @@ def requeue_lost(site: Site, node: str, slurmd_s: float, say: Callable[[str], No
     runs = {job: begun_s for job, begun_s in runs.items() if job.isdecimal()}
     for job, begun_s in {**runs, **state.announced_jobs()}.items():
         known = [Path(site.spool) / "once" / f"{job}.{word}" for word in ("begun", "ended")]
-        if begun_s >= slurmd_s or any(word.exists() for word in known) or _has_processes(job):
+        just = slurmd_s - LAUNCHES_S < begun_s < slurmd_s
+        if not just or any(word.exists() for word in known) or _has_processes(job):
             continue
         if job_record(site.scontrol, job).launched(node, begun_s):
             say(f"job {job}: its slurmd died before it was launched: requeued")
