@@ -17,14 +17,14 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import time
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from signal import SIGHUP
-from threading import Timer
+from threading import Thread
 
 import numpy as np
 
@@ -45,10 +45,6 @@ LIVES_S, LOOKS_S = 12.0, 9.0
 """A controller lives for so long before it is killed, at any moment: it saves every 5 s. A watch
 looks at the cluster for so long, however long a busy machine takes to start it: so that some of
 what it starts is saved."""
-
-REGISTERS_S = 25.0
-"""A slurmd says so long after its start once more what it runs: Slurm requeues jobs of the last 20
-seconds only then that were lost with the slurmd before it."""
 
 REQUEUED = 2
 """Exit code of a job whose script slurmd of 22.05 purged while it was launching it, which happens
@@ -366,12 +362,14 @@ class Day:
     def _stop(self) -> None:
         self.cluster.kill("watch", signal.SIGINT)
 
-    def _recover(self, node: str) -> None:
+    def _recover(self, node: str, *more: str) -> None:
         """What a node does when it boots."""
         gpus = FakeGpus(self.library, self.folder / "gpus" / node)
-        words = ["agent", "recover", "--state", str(self.folder / "agent" / node)]
-        spool = ["--spool", str(self.folder / "energy")]
-        self.cluster.run(sys.executable, "-m", "downclock", *words, *spool, more=gpus.environment)
+        scontrol = shutil.which("scontrol", path=self.cluster.environment["PATH"]) or ""
+        words = ["agent", "recover", "--state", str(self.folder / "agent" / node), *more]
+        where = ["--spool", str(self.folder / "energy"), "--scontrol", scontrol]
+        named = {**gpus.environment, "SLURMD_NODENAME": node}
+        self.cluster.run(sys.executable, "-m", "downclock", *words, *where, more=named)
 
     def _over(self) -> bool:
         try:
@@ -454,16 +452,22 @@ class Day:
         time.sleep(0.5)
         self.cluster.start(what)
         if what != "slurmctld":
-            return self._register_again(what)
+            return self._after_start(what)
         self._send_again()
         self._booted_s = time.time()
 
-    def _register_again(self, node: str) -> None:
-        """Have a slurmd that was started say a while later what it runs, as its unit does."""
-        daemon = self.cluster.daemons[node]
-        again = Timer(REGISTERS_S, lambda: daemon.poll() is None and daemon.send_signal(SIGHUP))
-        again.daemon = True
-        again.start()
+    def _after_start(self, node: str) -> None:
+        """Do what the guide's unit does where a slurmd was started."""
+        slurmd = self.cluster.daemons[node]
+
+        def recover() -> None:
+            for later_s in (6.0, 15.0, 30.0):
+                time.sleep(later_s)
+                if slurmd.poll() is None:
+                    with suppress(OSError, subprocess.TimeoutExpired):
+                        self._recover(node, "--slurmd", str(slurmd.pid))
+
+        Thread(target=recover, daemon=True).start()
 
     def _agents(self) -> list[int]:
         """Agents at work."""

@@ -99,15 +99,24 @@ def epilog(session: options.Session, **where: str) -> None:
 
 @options.command("recover", RECOVER)
 @click.option("--all", "everything", is_flag=True, help="Also GPUs of jobs that still run.")
+@click.option(
+    "--slurmd",
+    type=int,
+    metavar="PID",
+    help="Also requeue jobs that the slurmd before this one was launching when it died.",
+)
 @_site
-def recover(session: options.Session, everything: bool, **where: str) -> int:
+def recover(session: options.Session, everything: bool, slurmd: int | None, **where: str) -> int:
     """Reset what agents left behind.
 
     For after a crash, at boot, and before Downclock is removed. Slurm is asked whether the jobs
     still run; where it does not answer, clocks are reset.
     """
+    from downclock.adapters.devices.agent import after_start
     from downclock.adapters.devices.agent import recover as reset_left_behind
 
+    if slurmd is not None:
+        after_start(_where(**where), slurmd, session.note)
     left = reset_left_behind(_where(**where), session.note, everything=everything)
     if not session.quiet and not left:
         click.echo("nothing is left that an agent should have reset")

@@ -16,7 +16,7 @@ import pytest
 
 from downclock.adapters.devices import agent
 from downclock.adapters.devices.state import Record, State
-from tests.adapters.devices.conftest import FREE, Node, until
+from tests.adapters.devices.conftest import FREE, RECORD, SHOWN, Node, until
 
 PLAN = "downclock core_mhz=1005 memory_mhz=1215 reason=fits-before-18:00 | my own words"
 
@@ -160,7 +160,7 @@ def test_a_job_does_not_wait_while_others_are_looked_after() -> None:
     slow = (
         "import time\nfrom downclock.adapters.devices import agent\n"
         "agent.prolog = lambda *_: None\nagent.check_others = lambda *_: time.sleep(20)\n"
-        "agent.main(['prolog', '', '', '', '0', '[0, 0, true]'])"
+        "agent.main(['prolog', '', '', '', '0', '[0, 0, true]', '0'])"
     )
     worker = subprocess.Popen(
         [sys.executable, "-c", slow], stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -374,7 +374,8 @@ def test_a_prolog_that_is_stopped_resets_what_it_had_set(node: Node, name: str) 
 
 def _announced(node: Node, job: int, gpus: str) -> agent.Begun:
     """A run that `call` has announced."""
-    found = agent._announce(State.opened(node.state), agent.job_of(node.env(job, gpus)))
+    asked = agent.job_of(node.env(job, gpus))
+    found = agent._announce(State.opened(node.state), asked, time.time())
     assert found is not None
     return found
 
@@ -386,6 +387,7 @@ def _worker(
     run = run or _announced(node, job, gpus)
     where = [str(node.state), str(node.state / "spool"), str(node.folder / "slurm" / "scontrol")]
     words = [sys.executable, "-m", agent.MODULE, verb, *where, repr(time.time()), json.dumps(run)]
+    words.append("0.0")
     return subprocess.Popen(words, env=node.env(job, gpus), stdout=subprocess.DEVNULL)
 
 
@@ -517,7 +519,7 @@ def test_an_end_is_known_although_the_agents_of_prolog_and_epilog_were_killed(no
     slurm = Node(node.folder, node.gpus, told)
     job = agent.job_of(slurm.env(7, "0"))
     state = State.opened(node.state)
-    agent._announce(state, job)  # and no more
+    agent._announce(state, job, time.time())  # and no more
     before_s = time.time()
     site = agent.Site(str(node.state), str(node.state / "spool"), str(node.folder / "none"))
     agent._note_end(site, job, agent._withdraw(state, job, time.time()), before_s + 9.0)
@@ -622,3 +624,55 @@ def test_recover_deletes_what_dead_agents_left_half_written(node: Node) -> None:
         os.utime(path, (1.0, 1.0))
     assert node.agent("recover").returncode == 0
     assert {path.name for path in node.state.rglob("*")} == {"agent.lock", "job-8", "spool"}
+
+
+@pytest.mark.parametrize(
+    ("case", "again"),
+    [
+        ("lost", True),
+        ("announced", True),
+        ("of this slurmd", False),
+        ("of long ago", False),
+        ("its slurmd is just here", False),
+        ("it began", False),
+        ("launched anew", False),
+        ("elsewhere", False),
+        ("ended", False),
+        ("has processes", False),
+    ],
+)
+def test_a_job_that_a_slurmd_died_over_is_requeued(tmp_path: Path, case: str, again: bool) -> None:
+    """Its Prolog began before the slurmd of now, and Slurm takes it for running here ever since."""
+    begun_s = round(time.time()) - 60.0
+    slurmd_s = begun_s - 5.0 if case == "of this slurmd" else begun_s + 20.0
+    slurmd_s = time.time() if case == "its slurmd is just here" else slurmd_s
+    if case == "of long ago":
+        begun_s -= 300.0
+    start_s = begun_s + 30.0 if case == "launched anew" else begun_s
+    host = "n2" if case == "elsewhere" else "n1"
+    shown = "COMPLETED" if case == "ended" else "RUNNING"
+    record = RECORD.format(job=7, name="a", comment="x", **{**SHOWN, "state": shown})
+    record = record.replace(" NodeList=n1", f" StartTime={start_s:.0f} EndTime=0 BatchHost={host}")
+    asked = tmp_path / "asked"
+    scontrol = tmp_path / "scontrol"
+    scontrol.write_text(f"#!/bin/sh\necho $* >>{asked}\ncat <<'E'\n{record}E\n")
+    scontrol.chmod(0o755)
+    state = State.opened(tmp_path / "state")
+    if case == "announced":
+        state.announced("7", begun_s).touch()
+    else:
+        state.keep(Record("GPU-1", 0, "7", "n1", begun_s=begun_s))
+    (tmp_path / "once").mkdir()
+    if case == "it began":
+        (tmp_path / "once" / "7.begun").touch()
+    sleeps = ["bash", "-c", "exec -a 'slurmstepd: [7.batch]' sleep 60"]
+    step = subprocess.Popen(sleeps) if case == "has processes" else None
+    until(lambda: step is None or agent._has_processes("7"))
+    try:
+        site = agent.Site(str(state.folder), str(tmp_path), str(scontrol))
+        agent.requeue_lost(site, "n1", slurmd_s, lambda text: None)
+    finally:
+        if step is not None:
+            step.kill()
+            step.wait()
+    assert ("requeue 7" in (asked.read_text() if asked.exists() else "")) == again

@@ -243,3 +243,22 @@ def test_whatever_jobs_are_called_only_their_own_estimates_change(tmp_path: Path
         task = after.task_of(replace(JOB, name=name), 1000.0)
         assert isinstance(task, Task)
         assert (task.whole_s == pytest.approx(7.0)) == bool(name)
+
+
+def test_time_that_a_script_waited_to_begin_teaches_nothing(tmp_path: Path) -> None:
+    """`once.sh` wrote when it began: seven idle seconds at 45 W before a run are none of it."""
+    site = _site(tmp_path)
+    _history(tmp_path, site, 40, [705, 900, 1110, 1410], seed=5)
+    plain, _ = learn(site, Log(site.log, dry=True), read_spool(site.spool))
+    idle_w = site.cluster.platform.kinds[0].idle_w
+    (site.spool / "once").mkdir()
+    for file in site.spool.glob("*.json"):
+        row = json.loads(file.read_text())
+        row |= {"started_s": row["started_s"] - 7.0, "energy_j": row["energy_j"] + 7.0 * idle_w}
+        file.write_text(json.dumps(row))
+        (site.spool / "once" / f"{row['job']}.ended").write_text("1000.0\nheld\n")
+    waited, _ = learn(site, Log(site.log, dry=True), read_spool(site.spool))
+    for name in HIDDEN:
+        rows = np.array([[str(each) for each in plain.names].index(_called(name))])
+        point = site.cluster.platform.kinds[0].clocks.nearest(0.7, 1.0)[None, :]
+        assert np.allclose(plain.at(rows, "a100", point), waited.at(rows, "a100", point))

@@ -25,11 +25,13 @@ from downclock.adapters.devices.device import Device, Setting, carry_out, neares
 from downclock.adapters.devices.meter import Source, counter_or_none
 from downclock.adapters.devices.sampler import read_samples, start_sampler
 from downclock.adapters.devices.slurm_job import (
+    ASK_S,
     JobRecord,
     SlurmJob,
     ended_well,
     job_of,
     job_record,
+    node_of,
 )
 from downclock.adapters.devices.state import MEASURE, Record, State, this_boot
 from downclock.errors import AdapterError, DownclockError
@@ -43,6 +45,12 @@ LONGEST_S = 30
 
 CHECK_S = 600.0
 """Slurm is asked at most so often whether a job still runs that an agent may have forgotten."""
+
+SETTLES_S = 5.0
+"""What a slurmd had started before it died shows by so long after the next one started."""
+
+LAUNCHES_S = 120.0
+"""A slurmd launches a job within that of its Prolog's start: older ones it had launched."""
 
 MODULE = "downclock.adapters.devices.agent"
 
@@ -59,13 +67,13 @@ class Site:
 def call(verb: str, site: Site, environment: Mapping[str, str]) -> str:
     """Do a job's Prolog or Epilog, waiting for it only a moment; return what it said."""
     job, state, born_s = job_of(environment), State.opened(site.state), _born_s()
-    begun = _announce(state, job) if verb == "prolog" else _withdraw(state, job, born_s)
+    begun = _announce(state, job, born_s) if verb == "prolog" else _withdraw(state, job, born_s)
     if begun is None:
         return ""
     if verb == "epilog":
         _note_end(site, job, begun, born_s)
     words = [sys.executable, "-P", "-m", MODULE, verb, site.state, site.spool, site.scontrol,
-             repr(born_s), json.dumps(begun)]  # fmt: skip
+             repr(born_s), json.dumps(begun), repr(_slurmd_s())]  # fmt: skip
     worker = subprocess.Popen(
         words,
         stdin=subprocess.DEVNULL,
@@ -87,11 +95,30 @@ def _born_s() -> float:
     """
     now_s = time.time()
     with suppress(OSError, ValueError, IndexError):
-        fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
-        since_boot_s = int(fields[19]) / os.sysconf("SC_CLK_TCK")
-        age_s = time.clock_gettime(time.CLOCK_BOOTTIME) - since_boot_s
+        age_s = _age_s(_stat("self"))
         return now_s - age_s if 0.0 <= age_s < LONGEST_S else now_s
     return now_s
+
+
+def _slurmd_s() -> float:
+    """When the slurmd was started whose Prolog or Epilog this is; 0: it is gone, or not known."""
+    process = str(os.getppid())
+    with suppress(OSError, ValueError, IndexError):
+        for _ in range(10):
+            if Path(f"/proc/{process}/comm").read_text().strip() == "slurmd":
+                return time.time() - _age_s(_stat(process))
+            process = _stat(process)[1]
+    return 0.0
+
+
+def _stat(process: str) -> list[str]:
+    """What the kernel says of a process: its state, its parent and so on."""
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+
+
+def _age_s(fields: Sequence[str]) -> float:
+    since_boot_s = int(fields[19]) / os.sysconf("SC_CLK_TCK")
+    return time.clock_gettime(time.CLOCK_BOOTTIME) - since_boot_s
 
 
 class Begun(NamedTuple):
@@ -110,11 +137,11 @@ class Begun(NamedTuple):
         return self.attempt if self.sure else None
 
 
-def _announce(state: State, job: SlurmJob) -> Begun | None:
+def _announce(state: State, job: SlurmJob, begun_s: float) -> Begun | None:
     """Say that a job starts; None: there is nothing to do for it."""
     if not job.gpus:
         return None
-    begun = Begun(job.attempt or 0, time.time(), job.attempt is not None)
+    begun = Begun(job.attempt or 0, begun_s, job.attempt is not None)
     state.announced(job.job, begun.begun_s).write_text(str(begun.attempt) if begun.sure else "")
     return begun
 
@@ -320,6 +347,44 @@ def check_others(site: Site, say: Callable[[str], None]) -> None:
             _end(site, state, ended, _present(say), say)
 
 
+def requeue_lost(site: Site, node: str, slurmd_s: float, say: Callable[[str], None]) -> None:
+    """Requeue jobs that a slurmd was launching when it died: Slurm finds that out much later.
+
+    Their Prolog began shortly before the slurmd that is here now, and none of their processes is.
+    """
+    state = State.opened(site.state)
+    if time.time() < slurmd_s + SETTLES_S:
+        return
+    runs = {record.job: record.begun_s for record in state.records() if not record.spooled}
+    runs = {job: begun_s for job, begun_s in runs.items() if job.isdecimal()}
+    for job, begun_s in {**runs, **state.announced_jobs()}.items():
+        known = [Path(site.spool) / "once" / f"{job}.{word}" for word in ("begun", "ended")]
+        just = slurmd_s - LAUNCHES_S < begun_s < slurmd_s
+        if not just or any(word.exists() for word in known) or _has_processes(job):
+            continue
+        if job_record(site.scontrol, job).launched(node, begun_s):
+            say(f"job {job}: its slurmd died before it was launched: requeued")
+            words = [site.scontrol, "requeue", job]
+            subprocess.run(words, stdin=subprocess.DEVNULL, timeout=ASK_S, check=False)
+
+
+def after_start(site: Site, slurmd: int, say: Callable[[str], None]) -> None:
+    """Requeue what the one before a slurmd of this process number was launching when it died."""
+    with suppress(OSError, ValueError, IndexError, subprocess.TimeoutExpired):
+        started_s = time.time() - _age_s(_stat(str(slurmd)))
+        requeue_lost(site, node_of(os.environ), started_s, say)
+
+
+def _has_processes(job: str) -> bool:
+    """Tell whether a slurmstepd of a job is on this node."""
+    title = b"slurmstepd: [%s." % job.encode()
+    for process in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            if process.read_bytes().startswith(title):
+                return True
+    return False
+
+
 def _end(
     site: Site,
     state: State,
@@ -493,7 +558,8 @@ def main(arguments: Sequence[str]) -> int:
         for file in (1, 2):  # one pipe: the job need not wait any longer for either
             os.dup2(nowhere, file)
         check_others(site, _say)
-    except (DownclockError, OSError) as error:
+        requeue_lost(site, job_of(os.environ).node, float(arguments[6]), _say)
+    except (DownclockError, OSError, subprocess.TimeoutExpired) as error:
         _say(str(error))
     return 0
 

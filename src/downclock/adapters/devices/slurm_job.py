@@ -7,6 +7,7 @@ says, the agent sets supported clocks of this job's own GPUs, or a lower power l
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import subprocess
@@ -28,6 +29,8 @@ _NUMBER = re.compile(rb"[0-9]{1,6}(?:\.[0-9]{1,6})?")
 _STATE = re.compile(rb" JobState=([A-Z_]{1,40}) Reason=")
 _RESTARTS = re.compile(rb" Requeue=[0-9]+ Restarts=([0-9]{1,6}) BatchFlag=")
 _EXIT = re.compile(rb" Reboot=[0-9] ExitCode=([0-9]{1,5}:[0-9]{1,5}) RunTime=([0-9:-]{1,20})")
+_HOST = re.compile(rb" BatchHost=(\S+)")
+_START = re.compile(rb" StartTime=([0-9]{1,12}) ")
 _NAME = re.compile(rb" JobName=(.*?) UserId=", re.DOTALL)
 
 
@@ -75,19 +78,24 @@ def job_of(environment: Mapping[str, str]) -> SlurmJob:
     if not re.fullmatch(r"[0-9]{1,12}", job):
         rule = "is not a job: this command is for Slurm's Prolog and Epilog"
         raise InvalidInput(rule, field="SLURM_JOB_ID", value=job)
-    node = environment.get("SLURMD_NODENAME") or socket.gethostname().partition(".")[0]
     user = environment.get("SLURM_JOB_USER") or environment.get("SLURM_JOB_UID", "")
     listed = environment.get("SLURM_JOB_GPUS") or environment.get("CUDA_VISIBLE_DEVICES", "")
     restarts = environment.get("SLURM_JOB_RESTART_COUNT", "")
     return SlurmJob(
         job,
-        re.sub(r"[^\w.-]", "_", node)[:200],
+        node_of(environment),
         _shown(user),
         _gpus(listed),
         int(restarts) if re.fullmatch(r"[0-9]{1,6}", restarts) else None,
         environment.get("SLURM_JOB_EXIT_CODE2", ""),
         bool(environment.get("SLURM_JOB_NUM_NODES")),
     )
+
+
+def node_of(environment: Mapping[str, str]) -> str:
+    """Slurm's name of this node."""
+    node = environment.get("SLURMD_NODENAME") or socket.gethostname().partition(".")[0]
+    return re.sub(r"[^\w.-]", "_", node)[:200]
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,6 +152,12 @@ class JobRecord:
             return False if self.gone else None
         return bool(states & RUNNING)
 
+    def launched(self, node: str, begun_s: float) -> bool:
+        """Whether Slurm takes its script for running here, since its Prolog began then."""
+        hosts, starts = set(_HOST.findall(self.text)), set(_START.findall(self.text))
+        here = hosts == {node.encode()} and self._is(b"RUNNING", None)
+        return here and len(starts) == 1 and float(starts.pop()) <= begun_s + 1.0
+
     def asked(self) -> tuple[Setting, str]:
         """Return what is asked for its GPUs, and why nothing is where that is so."""
         if self.trouble:
@@ -178,8 +192,9 @@ def job_record(scontrol: str, job: str) -> JobRecord:
     words = [scontrol, "show", "job", "-o", job]
     try:
         ran = subprocess.run(
-            words, capture_output=True, stdin=subprocess.DEVNULL, timeout=ASK_S, check=False
-        )
+            words, capture_output=True, stdin=subprocess.DEVNULL, timeout=ASK_S, check=False,
+            env={**os.environ, "SLURM_TIME_FORMAT": "%s"},
+        )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         return JobRecord(trouble=f"the job record cannot be read: {error}")
     if ran.returncode:

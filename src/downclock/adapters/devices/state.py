@@ -140,6 +140,11 @@ class State:
         found = [(path, path.name.split("-", 2)[2]) for path in self.folder.glob(f"job-{job}-*")]
         return sorted(((path, float(text)) for path, text in found), key=lambda each: each[1])
 
+    def announced_jobs(self) -> dict[str, float]:
+        """Jobs of such files, and when their latest runs began."""
+        jobs = {path.name.split("-", 2)[1] for path in self.folder.glob("job-*-*")}
+        return {job: self.announcements(job)[-1][1] for job in jobs}
+
     def _path(self, uuid: str) -> Path:
         return self.folder / f"gpu-{re.sub(r'[^A-Za-z0-9-]', '_', uuid)}.json"
 
