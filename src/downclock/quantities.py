@@ -76,10 +76,17 @@ def prefixed(value: float, unit: str) -> str:
     """Write a quantity with a metric prefix: 12300000 J is ``12.3 MJ``."""
     if not math.isfinite(value):
         return f"{value} {unit}"
-    for prefix, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if abs(value) >= size * 0.999995:
-            return f"{_digits(value / size)} {prefix}{unit}"
-    return f"{_short(value)} {unit}"
+    prefix, size = metric(value, 0.999995)
+    return f"{_digits(value / size)} {prefix}{unit}" if prefix else f"{_short(value)} {unit}"
+
+
+def metric(value: float, nearly: float = 1.0) -> tuple[str, float]:
+    """The metric prefix for a value and what it stands for; none, and 1, for small ones.
+
+    ``nearly`` is the part of a prefix from which on a value is rounded up to it.
+    """
+    known = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
+    return next((each for each in known if abs(value) >= nearly * each[1]), ("", 1.0))
 
 
 def duration(seconds: float) -> str:

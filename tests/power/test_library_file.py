@@ -143,112 +143,119 @@ def test_an_empty_library_is_one(tmp_path: Path) -> None:
         ("", " line 1: is not JSON: Expecting value (column 1)"),
         ('{"format":\n oops}', " line 2: is not JSON: Expecting value (column 2)"),
         ('{"a": 1, "a": 2}', ", key 'a': is given twice in one object"),
-        ([], ", the document: must be an object"),
-        ({"format": FORMAT}, ", the document: applications is missing"),
-        ({"format": "v0", "applications": []}, f": format='v0' must be '{FORMAT}'"),
-        ({"format": FORMAT, "applications": {}}, ": applications must be a list"),
-        ({**document(g=GPU), "kinds": []}, ": kinds must be an object"),
-        ({**document(g=GPU), "kinds": {"g": 1}}, ", kind 'g': must be an object"),
+        ([], " line 1: must be a table of keys and values"),
+        ({"format": FORMAT}, " line 1, the file: needs the key 'applications'"),
+        ({"format": "v0", "applications": []}, f" line 1: format='v0' must be one of {FORMAT}"),
+        (
+            {"format": FORMAT, "applications": {}},
+            " line 1: applications={} must be a list of tables",
+        ),
+        ({**document(g=GPU), "kinds": []}, " line 1: kinds=[] must be a table of keys and values"),
+        (
+            {**document(g=GPU), "kinds": {"g": 1}},
+            " line 1, kind 'g': g must be a table of keys and values",
+        ),
         (
             {**document(g=GPU), "kinds": {"g": {"law": "ohm"}}},
-            ", kind 'g': law='ohm' must be one of mei, proportional, fixed, or [a0, a1, a2]",
+            " line 1, kind 'g': law='ohm' must be one of mei, proportional, fixed, or [a0, a1, a2]",
         ),
         (
             {**document(g=GPU), "kinds": {"g": {"law": [1, "a", 2]}}},
-            ", kind 'g', law: a1='a' must be a number",
+            " line 1, kind 'g': law='a' must be a number",
         ),
         (
             {**document(g=GPU), "kinds": {"g": {"default_core_mhz": 0}}},
-            ", kind 'g': default_core_mhz=0.0 must be positive and finite",
+            " line 1, kind 'g': default_core_mhz=0.0 must be positive and finite",
         ),
         (
             {**document(g=GPU), "kinds": {"g": {"core_mhz": 5}}},
-            ", kind 'g': core_mhz=5 must be a list of numbers",
+            " line 1, kind 'g': core_mhz=5 must be a list of numbers",
         ),
         (
             {**document(g=GPU), "kinds": {"g": {"clock": 5}}},
-            ", kind 'g': clock is not a known field; they are: law, default_core_mhz,"
-            " default_memory_mhz, default_power_limit_w, core_mhz, memory_mhz, power_limit_w",
+            " line 1, kind 'g': clock is not a known key; there are: core_mhz, default_core_mhz,"
+            " default_memory_mhz, default_power_limit_w, law, memory_mhz, power_limit_w",
         ),
         (
             {**document(g=GPU), "kinds": {"g": {"law": "mei", "default_power_limit_w": 300}}},
-            ", kind 'g': default_power_limit_w cannot be given with clocks or a voltage law:"
-            " a kind has one knob",
+            " line 1, kind 'g': default_power_limit_w=300 cannot be given with clocks or a voltage"
+            " law: a kind has one knob",
         ),
         (
             {**document(g=GPU), "kinds": {"g": {"default_power_limit_w": 300}}},
-            ", application 'x', kind 'g': model='gpu' is for clocks; a kind that was measured at"
-            " power limits has tables",
+            " line 1, application 'x', kind 'g': model='gpu' is for clocks; a kind that was"
+            " measured at power limits has tables",
         ),
         (
             {**document(t=TABLE), "kinds": {"t": {"default_power_limit_w": 300}}},
-            ", application 'x', kind 't': power_limit_w is missing",
+            " line 1, application 'x', kind 't', point 1: core is not a known key;"
+            " there are: power_limit_w, power_w, time_s",
         ),
         (
             {"format": FORMAT, "applications": [{"name": 3, "profiles": {}}]},
-            ", application number 1: name=3 must be a text",
+            " line 1, application 1: name=3 must be text",
         ),
         (
             {"format": FORMAT, "applications": [{"name": "x", "profiles": 5}]},
-            ", application 'x': profiles must be an object",
+            " line 1, application 'x': profiles=5 must be a table of keys and values",
         ),
         (
             {"format": FORMAT, "applications": [{"name": "x", "profiles": {}}] * 2},
-            ", application 'x': is defined twice",
+            " line 1, application 'x': is defined twice",
         ),
         (
             document(g={**GPU, "model": "tpu"}),
-            ", application 'x', kind 'g': model='tpu' must be one of gpu, cpu, table",
+            " line 1, application 'x', kind 'g': model='tpu' must be one of gpu, cpu, table",
         ),
-        (document(g=7), ", application 'x', kind 'g': model=None must be one of gpu, cpu, table"),
+        (document(g=7), " line 1, application 'x', kind 'g': g must be a table of keys and values"),
         (
             document(g={**GPU, "c_w": -1}),
-            ", application 'x', kind 'g': c_w=-1.0 must be finite and not negative",
+            " line 1, application 'x', kind 'g': c_w=-1.0 must be finite and not negative",
         ),
         (
             document(g={**GPU, "c_w": float("nan")}),
-            ", application 'x', kind 'g': c_w=nan must be finite and not negative",
+            " line 1, application 'x', kind 'g': c_w=nan must be finite and not negative",
         ),
         (
             document(g={**GPU, "c_w": "1"}),
-            ", application 'x', kind 'g': c_w='1' must be a number",
+            " line 1, application 'x', kind 'g': c_w='1' must be a number",
         ),
         (
             document(g={**GPU, "c_w": True}),
-            ", application 'x', kind 'g': c_w=True must be a number",
+            " line 1, application 'x', kind 'g': c_w=True must be a number",
         ),
         (
             document(g={**GPU, "delta": 1.5}),
-            ", application 'x', kind 'g': delta=1.5 must be at most 1",
+            " line 1, application 'x', kind 'g': delta=1.5 must be at most 1",
         ),
         (
             document(g={**GPU, "d_s": 0, "t0_s": 0}),
-            ", application 'x', kind 'g': d_s + t0_s must be positive",
+            " line 1, application 'x', kind 'g': d_s + t0_s must be positive",
         ),
         (
             document(g={**GPU, "watts": 1}),
-            ", application 'x', kind 'g': watts is not a known field; "
-            "they are: p0_w, gamma_w, c_w, d_s, delta, t0_s, model",
+            " line 1, application 'x', kind 'g': watts is not a known key; "
+            "there are: c_w, d_s, delta, gamma_w, model, p0_w, t0_s",
         ),
         (
             document(c={k: v for k, v in CPU.items() if k != "alpha"}),
-            ", application 'x', kind 'c': alpha is missing",
+            " line 1, application 'x', kind 'c': needs the key 'alpha'",
         ),
         (
             document(c={**CPU, "alpha": 0.5}),
-            ", application 'x', kind 'c': alpha=0.5 must be at least 1 and at most 10",
+            " line 1, application 'x', kind 'c': alpha=0.5 must be at least 1 and at most 10",
         ),
         (
             document(g=GPU, t={"model": "table", "points": []}),
-            ", application 'x', kind 't': points must be a list of points",
+            " line 1, application 'x', kind 't': points=[] must be a list of points",
         ),
         (
             document(g=TABLE, t={"model": "table", "points": [{**POINT, "power_w": 0}]}),
-            ", application 'x', kind 't': power_w=0.0 must be positive and finite",
+            " line 1, application 'x', kind 't': power_w=0.0 must be positive and finite",
         ),
         (
             document(t={"model": "table", "points": [POINT, POINT]}),
-            ", application 'x', kind 't': points has one pair of clocks twice",
+            " line 1, application 'x', kind 't': points has one pair of clocks twice",
         ),
         (
             document(
@@ -261,7 +268,7 @@ def test_an_empty_library_is_one(tmp_path: Path) -> None:
                     ],
                 }
             ),
-            ", application 'x', kind 't': points has one pair of clocks twice",
+            " line 1, application 'x', kind 't': points has one pair of clocks twice",
         ),
     ],
 )
@@ -281,7 +288,7 @@ def test_hostile_json_is_refused(tmp_path: Path, content: str) -> None:
 
 
 def test_a_number_beyond_floats_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InvalidInput, match=r"c_w=1000.* must be finite"):
+    with pytest.raises(InvalidInput, match=r"c_w=1000.* must be a number"):
         read_library(written(tmp_path, document(g={**GPU, "c_w": 10**400})))
 
 

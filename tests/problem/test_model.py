@@ -124,6 +124,18 @@ def test_a_value_without_an_end_held_before_its_first_row_too() -> None:
     assert Curve(np.array([50.0]), np.array([3.0]), np.inf).around(0.0, 9.0).at(0.0) == 3.0
 
 
+@pytest.mark.parametrize(
+    ("end_s", "rule"),
+    [
+        (0.0, "end_s=0.0 must be after the last start"),
+        (1e154, r"end_s=1e\+154 must be at most 1e\+12, or infinite"),
+    ],
+)
+def test_a_curve_ends_after_its_start_and_not_beyond_all_times(end_s: float, rule: str) -> None:
+    with pytest.raises(InvalidInput, match=rule):
+        Curve(np.array([0.0]), np.array([0.3]), end_s)
+
+
 def test_a_curve_is_integrated_across_its_steps() -> None:
     """10 for 2 s, then -4 for 3 s: from 1 s to 4 s that is 10 - 8."""
     curve = Curve(np.array([0.0, 2.0]), np.array([10.0, -4.0]), 5.0)

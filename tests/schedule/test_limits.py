@@ -11,7 +11,7 @@ import downclock as dc
 from downclock.problem.limits import Limits
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
-from downclock.schedule.account.total_draw import all_draws, total_draw
+from downclock.schedule.account.power_draws import all_draws, total_draw
 from downclock.schedule.schedule import ASLEEP, PowerSpans, Schedule
 from downclock.schedule.verify.verify import verify
 from tests.generated import random_problem

@@ -389,11 +389,6 @@ class Book:
         """What is known of a task; None: nothing."""
         return self.tasks[task] if task < len(self.tasks) else None
 
-    @property
-    def working(self) -> list[bool]:
-        """Whether each server can be used, asleep or not."""
-        return [state != BROKEN for state in self.state]
-
     def as_promised(self, task: int) -> bool:
         """Tell whether the last row of a task took as long as promised."""
         log = self.tasks[task].log

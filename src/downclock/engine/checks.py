@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from downclock.engine.book import Book
+from downclock.engine.book import BROKEN, Book
 from downclock.engine.facts import (
     AMENDED,
     ARRIVED,
@@ -68,7 +68,8 @@ def _check_one(view: View, book: Book, fact: Fact, now_s: float) -> None:
     elif fact.code in _OF_PROCESSORS:
         _check_place(view, fact, book.up, fact.code == DOWN)
     elif fact.code in _OF_SERVERS:
-        _check_place(view, fact, book.working, fact.code == SERVER_DOWN)
+        works = [state != BROKEN for state in book.state]
+        _check_place(view, fact, works, fact.code == SERVER_DOWN)
     elif fact.code == PRICE and not 0 <= fact.place < len(view.platform.zones):
         raise _wrong(view, fact, "names no zone", "place", fact.place)
 

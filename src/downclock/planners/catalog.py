@@ -1,20 +1,7 @@
 """The catalogue: every policy by name, with the papers' names as entries.
 
-A spec is a name with parameters, such as ``edl`` or ``edl:theta=0.9,rho=120``. Parameters that
-several entries share:
-
-- ``rho``: seconds an idle server stays awake; ``break-even``: until idling has cost as much as
-  waking; ``never``: it never falls asleep.
-- ``dvfs``: ``on``; ``off`` runs at default clocks. ``grid``: voltage step of mei2021's public
-  code; 0 is the exact optimum. ``slack``: ``on`` does not stretch a grid length to the deadline.
-- ``start``: at time 0, ``batch`` places deadline-bound tasks first, each on a processor of its
-  own (mei2021 Algorithm 2), ``stream`` treats time 0 like any other (Algorithm 5).
-- ``group``: ``on`` groups the processors of time 0 into servers by length (Algorithm 3).
-- ``by``: what full means where a fit asks: the ``end`` of the last task; the ``load``, a sum of
-  utilisations; the ``peak`` load, the greatest over its tasks of work so far over deadline
-  (mei2021's public code).
-- ``effort``: seconds spent on search, for a batch or spread over the events of a stream.
-- ``slot``: tasks start at multiples of so many seconds; 0: any time.
+A spec is a name with parameters, such as ``edl`` or ``edl:theta=0.9,rho=120``. What each parameter
+means is told to users by `downclock.report.catalogue`.
 """
 
 from __future__ import annotations
@@ -181,12 +168,9 @@ def _bin(
     slack: bool = False,
     slot: float = 0.0,
 ) -> Policy:
-    """Worst fit at time 0 chooses the least loaded processor.
+    """Worst fit at time 0 chooses the least loaded processor that ``start`` finds room on.
 
-    ``start=end-time`` asks only that the task ends in time there, ``start=load`` that the load
-    stays at most 1, as line 6 says; ``start=peak`` chooses the one with the least peak load, as
-    the public code does, and ``start=peak-prior`` gives deadline-bound tasks a processor each
-    before the others come, as that code does online (its published numbers need it).
+    The published numbers need ``peak-prior``: what the public code does online.
     """
     worst: dict[str, Fit] = {
         "end-time": "worst",

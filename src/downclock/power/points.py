@@ -145,9 +145,9 @@ class ClockRange:
     @property
     def default(self) -> Floats:
         """The point a processor runs at when nobody asks: all ratios 1, or the nearest allowed."""
-        core = float(np.clip(1.0, self.core_min, self.core_max))
-        volt = float(np.clip(1.0, self.volt(core), self.volt_max))
-        return np.array([core, np.clip(1.0, self.memory_min, self.memory_max), volt])
+        core = min(max(1.0, self.core_min), self.core_max)
+        volt = min(max(1.0, float(self.volt(core))), self.volt_max)
+        return np.array([core, min(max(1.0, self.memory_min), self.memory_max), volt])
 
     @property
     def scales_memory(self) -> bool:

@@ -45,6 +45,9 @@ class Curve:
         )
         if not self.end_s > start[-1]:
             raise InvalidInput("must be after the last start", field="end_s", value=self.end_s)
+        if MOST["s"] < self.end_s < np.inf:
+            rule = f"must be at most {MOST['s']:g}, or infinite"
+            raise InvalidInput(rule, field="end_s", value=self.end_s)
 
     @classmethod
     def constant(cls, value: float) -> Curve:

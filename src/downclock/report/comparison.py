@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from downclock.quantities import count, duration, energy, percent
+from downclock.quantities import count, duration, energy, metric, percent
 from downclock.report.summary import broken_rules
 from downclock.report.tables import Page, Table
 from downclock.schedule.account.bill import PARTS
@@ -53,7 +53,7 @@ def _line(comparisons: Sequence[Comparison]) -> str:
 def _tables(comparison: Comparison) -> tuple[Table, Table]:
     """Return the energies and costs, and what is got for them."""
     plans, problem = comparison.plans, comparison.problem
-    prefix, size = _scale(max((each.bill.total_j for each in plans), default=0.0))
+    prefix, size = metric(max((each.bill.total_j for each in plans), default=0.0))
 
     def joules(*parts: str) -> Callable[[Planned], str]:
         return lambda each: f"{sum(each.bill.energy_j[part] for part in parts) / size:.4f}"
@@ -91,13 +91,6 @@ SERVICE: list[tuple[str, Callable[[Planned], str]]] = [
     ),
 ]
 """What is got for the energy of a plan."""
-
-
-def _scale(joules: float) -> tuple[str, float]:
-    for prefix, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if joules >= size:
-            return prefix, size
-    return "", 1.0
 
 
 def _means(comparisons: Sequence[Comparison]) -> Table:

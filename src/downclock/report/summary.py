@@ -14,7 +14,7 @@ from downclock.quantities import count, duration, energy, instant, money, percen
 from downclock.report.rejections import Rejection, rejections
 from downclock.report.tables import Page, Table
 from downclock.schedule.account.bill import PARTS, Bill
-from downclock.schedule.account.total_draw import all_draws, total_draw
+from downclock.schedule.account.power_draws import all_draws, total_draw
 from downclock.study.planned import Planned
 from downclock.study.summary import Summary
 from downclock.units import J_PER_KWH, Bools

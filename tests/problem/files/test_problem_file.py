@@ -176,7 +176,7 @@ BROKEN: dict[str, tuple[Callable[[dict[str, Any]], object], str]] = {
     ),
     "bad profile": (
         lambda data: data["library"]["applications"][0].update(profiles=3),
-        "profiles must be an object",
+        "profiles=3 must be a table of keys and values",
     ),
     "zones of another type": (lambda data: data["prices"].update(zones=[1]), "must be a table"),
     "curve back in time": (

@@ -61,7 +61,7 @@ def load(queue: Iterable[Waiting], now: Number) -> Number:
     for deadline, _, remaining in sorted(queue):
         total += remaining
         if total > 0:
-            left = deadline - now
+            left = deadline - now if now != math.inf else 0  # after all times, none is left
             worst = max(worst, total / left) if left > 0 else math.inf
     return worst
 

@@ -113,21 +113,17 @@ def _pair(document: Document, k: int, pair: Any, place: dict[str, int]) -> list[
 
 def _prices(top: Fields) -> Prices:
     fields = top.table("prices", "prices", ("currency", "zones"))
-    listed = fields.raw("zones", {})
-    names = tuple(listed) if isinstance(listed, dict) else ()
-    zones = fields.table("zones", "prices", names)
     found = []
-    for name in names:
-        item = f"prices of zone '{name}'"
-        curves = zones.table(name, item, CURVES)
-        found.append((name, ZonePrices(**{c: _curve(curves, c, item) for c in CURVES})))
+    for name, curves in fields.named("zones", "prices of zone", CURVES).items():
+        read = {curve: _curve(curves, curve) for curve in CURVES}
+        found.append((name, ZonePrices(**read)))
     return Prices(tuple(found), fields.text("currency", "EUR"))
 
 
-def _curve(zone: Fields, name: str, item: str) -> Curve | None:
+def _curve(zone: Fields, name: str) -> Curve | None:
     if name not in zone:
         return None
-    fields = zone.table(name, f"{item}, {name}", ("start_s", "value", "end_s"))
+    fields = zone.table(name, f"{zone.item}, {name}", ("start_s", "value", "end_s"))
     with fields.blamed():
         return Curve(
             np.array(fields.numbers("start_s")),

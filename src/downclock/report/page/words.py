@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from downclock.quantities import count
+from downclock.quantities import count, metric
 from downclock.report.rejections import about, rejections
 from downclock.schedule.account.bill import Bill
 from downclock.schedule.schedule import DONE, FAILED, PENDING, REJECTED
@@ -34,10 +34,8 @@ def energy(joules: float) -> str:
 
 def quantity(value: float, unit: str) -> str:
     """Four digits and a metric prefix."""
-    for prefix, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if abs(value) >= 0.9999 * size:
-            return f"{value / size:.4g} {prefix}{unit}"
-    return f"{value:.4g} {unit}"
+    prefix, size = metric(value, 0.9999)
+    return f"{value / size:.4g} {prefix}{unit}"
 
 
 def percent(fraction: float) -> str:

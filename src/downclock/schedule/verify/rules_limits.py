@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from downclock.schedule.account.total_draw import TotalDraw, all_draws, total_draw
+from downclock.schedule.account.power_draws import TotalDraw, all_draws, total_draw
 from downclock.schedule.schedule import ON, WAKING
 from downclock.schedule.verify.parsed_schedule import ParsedSchedule, at_or_before, seconds
 from downclock.schedule.verify.verdict import Finding, Violation

@@ -21,7 +21,7 @@ from downclock.problem.platform import Platform, ServerSpec
 from downclock.problem.price import Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks
-from downclock.schedule.account.total_draw import all_draws, total_draw
+from downclock.schedule.account.power_draws import all_draws, total_draw
 from downclock.schedule.schedule import (
     DONE,
     ON,
