@@ -73,10 +73,6 @@ PLACED_PER_S = 25.0
 """Tasks placed anew at each event that a second of effort stands for: counted, so that results
 repeat; about a second in all where a thousand tasks come."""
 
-CROWD = 3.0
-"""So many times the processors of a server must wait or run before less than all of the time that
-it is kept awake longer counts as idle; the more tasks there are, the less, as others fill it."""
-
 
 @dataclass(frozen=True, slots=True)
 class ClusterPolicy:
@@ -229,7 +225,7 @@ class ClusterPolicy:
         refusals = arrived + int(board.tally["queued"][0]) + state.homeless.size + processors
         room = room_for(starts + processors, starts + 4 * servers + 4, refusals)
         return Cluster(
-            rules=Rules(self.late, round(self.effort * PLACED_PER_S), CROWD),
+            rules=Rules(self.late, round(self.effort * PLACED_PER_S)),
             processors=board.processors,
             servers=board.servers,
             tasks=board.tasks,
@@ -241,8 +237,6 @@ class ClusterPolicy:
             busy=board.busy,
             asleep=board.asleep,
             attend=board.attend,
-            from_s=board.from_s,
-            to_s=board.to_s,
             arrival_history=board.arrival_history,
             groups=board.groups,
             lanes=board.lanes,
