@@ -51,7 +51,13 @@ from downclock.planners.cluster.board import (
 from downclock.planners.cluster.columns import CurveTables
 from downclock.planners.cluster.kernels.status import DONE, GONE, OPEN, UNTOLD
 from downclock.planners.cluster.price_bound import tariff_of
-from downclock.planners.cluster.price_choice import PriceWatch, latest_s, pays, tariff_for
+from downclock.planners.cluster.price_choice import (
+    PriceWatch,
+    is_scarce,
+    latest_s,
+    pays,
+    tariff_for,
+)
 from downclock.planners.cluster.refused import why_not
 from downclock.planners.cluster.search import Batch, Packing
 from downclock.planners.cluster.state import State, is_shared, next_event_s
@@ -263,16 +269,17 @@ class ClusterPolicy:
             state.board.tally["priced"] = best is both[1]
 
     def ask_waiting(self, state: State, view: View, arrived: int, now_s: float) -> None:
-        """Begin to wait for cheap hours as soon as that pays, by what is known."""
+        """Wait for cheap hours as soon as that pays, by what is known, until room is scarce."""
         if not arrived or not state.watch.is_due(state.seen, now_s):
             return
         assert self.objective is not None
-        known = np.arange(state.seen)
-        if pays(view, self.objective, state.curves, state.board, known, now_s):
-            state.watch = PriceWatch(asks=False)
-            state.board.tally["priced"] = 1
+        board, known = state.board, np.arange(state.seen)
+        if board.tally["priced"][0]:
+            waits = not is_scarce(view, state.curves, board, known, now_s)
         else:
-            state.watch = state.watch.after(state.seen, now_s)
+            waits = pays(view, self.objective, state.curves, board, known, now_s)
+        board.tally["priced"] = waits
+        state.watch = state.watch.after(state.seen, now_s)
 
     def happen(
         self, state: State, view: View, cluster: Cluster, told: Ints, new: Ints, now_s: float, *,
