@@ -30,6 +30,7 @@ from downclock.study.summary import summarise
 from downclock.units import J_PER_KWH
 from downclock.workloads import mei
 from tests.generated import random_problem
+from tests.golden.problems import problems
 
 COST = Objective(cost=1.0)
 HOUR_S = 3600.0
@@ -374,6 +375,15 @@ def test_a_run_waits_as_long_as_that_costs_little(seed: int) -> None:
     dear = [over(tariff, 0, s, s + length_s) > most * (1.0 + 1e-9) for s in tried]
     first = int(np.argmax(dear)) if any(dear) else tried.size
     assert found == pytest.approx(tried[first - 1], abs=1.01 * (to_s - from_s) / 2000)
+
+
+@pytest.mark.parametrize("name", ["workflows-2", "priced-4", "whole-11"])
+def test_a_run_time_reserved_on_one_kind_is_not_that_of_another(name: str) -> None:
+    """Gangs on two or three kinds with clocks of their own, some reserved here and run there."""
+    problem = problems()[name]
+    schedule = plan(problem, policy("thrifty"))
+    assert verify(problem, schedule).ok
+    assert np.all(np.isfinite(schedule.segments.core))
 
 
 def test_without_any_deadline_all_jobs_run_in_the_valley_and_none_is_rejected() -> None:

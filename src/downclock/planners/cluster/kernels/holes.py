@@ -96,6 +96,13 @@ def _idle_s(c: Cluster, rest_s: float) -> float:
 
 
 @inner
+def _kept_s(c: Cluster, i: int, k: int) -> float:
+    """Return the run time that task ``i`` has reserved on kind ``k``; -1: none there."""
+    a = c.tasks.booked[i]
+    return c.tasks.length_s[i] if a >= 0 and c.groups.kind[c.items.group[a]] == k else -1.0
+
+
+@inner
 def fit(
     c: Cluster, i: int, g: int, start_s: float, until_s: float, blocked_s: float
 ) -> tuple[float, float]:
@@ -125,8 +132,8 @@ def fit(
             lost, length = other, filling
     if c.tally.priced[0] == 1:
         lost += dearer_j(c, i, g, start_s, length)
-        kept = c.tasks.length_s[i]
-        if short <= kept <= min(hole, length):
+        kept = _kept_s(c, i, k)
+        if 0.0 < kept <= min(hole, length):
             other = _over_j(c, i, k, kept) + price * _idle_s(c, hole - kept)
             other += dearer_j(c, i, g, start_s, kept)
             if other < lost:
