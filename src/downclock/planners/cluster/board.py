@@ -41,8 +41,6 @@ class Board:
     busy: Floats
     asleep: Floats
     attend: Floats
-    from_s: Floats
-    to_s: Floats
     arrival_history: Floats
     groups: Table
     lanes: Ints
@@ -81,8 +79,6 @@ def new_board(platform: Platform, *, late: bool) -> Board:
         busy=new_trees(np.full((1, platform.processor_count), np.inf)),
         asleep=new_trees(_asleep_s(platform)),
         attend=new_trees(np.where(on, servers["linger_s"], np.inf)[None, :]),
-        from_s=np.zeros((servers.size, kernel.BLOCKS)),
-        to_s=np.zeros((servers.size, kernel.BLOCKS)),
         arrival_history=np.zeros((2, kernel.RECENT)),
         groups=groups,
         lanes=np.lexsort((platform.kind, platform.server)),
@@ -178,7 +174,6 @@ def _servers(platform: Platform) -> Table:
         works=1,
         since_s=np.where(on, -platform.wake_s, 0.0),
         awake_rank=np.where(on, np.cumsum(on) - 1, -1),
-        blocks=on,
     )
 
 
@@ -206,7 +201,6 @@ def _tally(servers: Table, *, late: bool) -> Table:
         processors=(servers["end"] - servers["first"])[on].sum(),
         wait_weight=SOONER if late else -SOONER,
         idle_share=LEAST_IDLE,
-        tight_until_s=-1.0,
         free_item=-1,
     )
 

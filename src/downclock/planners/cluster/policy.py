@@ -51,7 +51,13 @@ from downclock.planners.cluster.board import (
 from downclock.planners.cluster.columns import CurveTables
 from downclock.planners.cluster.kernels.status import DONE, GONE, OPEN, UNTOLD
 from downclock.planners.cluster.price_bound import tariff_of
-from downclock.planners.cluster.price_choice import PriceWatch, latest_s, pays, tariff_for
+from downclock.planners.cluster.price_choice import (
+    PriceWatch,
+    is_scarce,
+    latest_s,
+    pays,
+    tariff_for,
+)
 from downclock.planners.cluster.refused import why_not
 from downclock.planners.cluster.search import Batch, Packing
 from downclock.planners.cluster.state import State, is_shared, next_event_s
@@ -72,10 +78,6 @@ if TYPE_CHECKING:
 PLACED_PER_S = 25.0
 """Tasks placed anew at each event that a second of effort stands for: counted, so that results
 repeat; about a second in all where a thousand tasks come."""
-
-CROWD = 3.0
-"""So many times the processors of a server must wait or run before less than all of the time that
-it is kept awake longer counts as idle; the more tasks there are, the less, as others fill it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,7 +231,7 @@ class ClusterPolicy:
         refusals = arrived + int(board.tally["queued"][0]) + state.homeless.size + processors
         room = room_for(starts + processors, starts + 4 * servers + 4, refusals)
         return Cluster(
-            rules=Rules(self.late, round(self.effort * PLACED_PER_S), CROWD),
+            rules=Rules(self.late, round(self.effort * PLACED_PER_S)),
             processors=board.processors,
             servers=board.servers,
             tasks=board.tasks,
@@ -241,8 +243,6 @@ class ClusterPolicy:
             busy=board.busy,
             asleep=board.asleep,
             attend=board.attend,
-            from_s=board.from_s,
-            to_s=board.to_s,
             arrival_history=board.arrival_history,
             groups=board.groups,
             lanes=board.lanes,
@@ -269,16 +269,17 @@ class ClusterPolicy:
             state.board.tally["priced"] = best is both[1]
 
     def ask_waiting(self, state: State, view: View, arrived: int, now_s: float) -> None:
-        """Begin to wait for cheap hours as soon as that pays, by what is known."""
+        """Wait for cheap hours as soon as that pays, by what is known, until room is scarce."""
         if not arrived or not state.watch.is_due(state.seen, now_s):
             return
         assert self.objective is not None
-        known = np.arange(state.seen)
-        if pays(view, self.objective, state.curves, state.board, known, now_s):
-            state.watch = PriceWatch(asks=False)
-            state.board.tally["priced"] = 1
+        board, known = state.board, np.arange(state.seen)
+        if board.tally["priced"][0]:
+            waits = not is_scarce(view, state.curves, board, known, now_s)
         else:
-            state.watch = state.watch.after(state.seen, now_s)
+            waits = pays(view, self.objective, state.curves, board, known, now_s)
+        board.tally["priced"] = waits
+        state.watch = state.watch.after(state.seen, now_s)
 
     def happen(
         self, state: State, view: View, cluster: Cluster, told: Ints, new: Ints, now_s: float, *,

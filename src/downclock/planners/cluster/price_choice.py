@@ -1,6 +1,6 @@
 """Whether prices are worth waiting for: what it can save against what it costs in idling.
 
-Who waits for cheap hours fills servers in blocks, and the processors of a server do not end
+Who waits for cheap hours chooses from fewer tasks, and the processors of a server do not end
 together. Where prices change little that costs more than it saves: tasks are planned as if prices
 did not change.
 """
@@ -27,7 +27,8 @@ SAMPLE, TIMES, AHEAD_S = 128, 24, 86400.0
 """Known tasks looked at, times at which each is thought to come, and the span of these times."""
 
 AGAIN, AGAIN_S = 2, 21600.0
-"""The question is asked again when so many times as many tasks are known, or after this time."""
+"""The question is asked again when so many times as many tasks are known, or after this time; while
+tasks wait, whether room has become scarce."""
 
 TRUST = 2.0 / 3.0
 """Part of the saving that a forecast promises which is believed. Of carbon forecasts made 24 hours
@@ -36,6 +37,10 @@ beforehand keep what they promise."""
 
 MARGIN = 1.25
 """The saving must be so many times the loss: both are estimates, and a change of plans costs."""
+
+FITTED, UNFILLED = 0.014, 0.25
+"""What waiting costs: this part of all energy, as run times are fitted to what servers leave free;
+and this part of what processors idle that end apart, as others fill the rest."""
 
 SCARCE = 0.55
 """Part of the processors that must be busy from which on nothing waits: jobs that come later would
@@ -57,7 +62,7 @@ class PriceWatch(NamedTuple):
         return self.asks and (seen >= self.enough or now_s >= self.next_s)
 
     def after(self, seen: int, now_s: float) -> PriceWatch:
-        """What is kept after the answer was no."""
+        """What is kept after an answer."""
         return PriceWatch(True, AGAIN * seen, now_s + AGAIN_S)
 
 
@@ -134,13 +139,14 @@ def pays(
     from downclock.planners.cluster.kernels.price_choice import shifted
 
     rows, width_s = _typical(view, board, known)
-    if rows.size == 0 or must_be_busy(view, curves, board, known, now_s) > SCARCE:
+    if rows.size == 0 or is_scarce(view, curves, board, known, now_s):
         return False
     until_s, tariff = known_until_s(view, objective), tariff_for(view, objective).tariff
     length_s, joules = (float(curves.rows[name][rows].mean()) for name in ("free_s", "free_j"))
     # In a block a processor does what fits into a window, and what was begun before.
     jobs = 1.0 + float(width_s.mean()) / length_s
-    lost_j = spread_j(view.platform, awake_w(view.platform), length_s)
+    spread = UNFILLED * spread_j(view.platform, awake_w(view.platform), length_s)
+    lost_j = spread + FITTED * jobs * joules
     tables = curves.for_kernels()
     for span_s in (AHEAD_S, AGAIN_S):
         ahead_s = min(span_s, max(0.0, until_s - now_s))
@@ -161,6 +167,11 @@ def spread_j(platform: Platform, awake_w: Floats, length_s: float) -> float:
     size = np.diff(platform.first_processor)
     idle_j = awake_w * length_s * (size - 1) / (2.0 * (size + 1))
     return float(np.mean((idle_j + platform.wake_j) / size))
+
+
+def is_scarce(view: View, curves: CurveTables, board: Board, known: Ints, now_s: float) -> bool:
+    """Tell whether those who wait would take room from others."""
+    return must_be_busy(view, curves, board, known, now_s) > SCARCE
 
 
 def must_be_busy(view: View, curves: CurveTables, board: Board, known: Ints, now_s: float) -> float:

@@ -155,6 +155,18 @@ def test_bounds_know_clocks_that_only_a_cap_wants() -> None:
     assert max(bounds_of(problem)) <= energy_j * (1 + 1e-9)
 
 
+def test_who_is_refused_as_no_server_can_wake_under_the_cap_is_told_so() -> None:
+    """A wake of 90 kJ in a minute draws 1,500 W; 1,200 are allowed, and jobs draw 100 or so."""
+    problem = lone_job(Limits.of(1200.0), 60.0, 1e5)
+    platform = replace(problem.platform, wake_j=np.full(2, 9e4))
+    schedule = search_known(replace(problem, platform=platform), effort=0.01).schedule
+    assert schedule.outcomes.reason[0] == (
+        "no server can wake under the cap on power: a wake draws 1500 W or more"
+    )
+    awake = replace(platform, initially_on=np.array([True, False]))
+    assert search_known(replace(problem, platform=awake), effort=0.01).done.all()
+
+
 def test_jobs_run_slower_than_is_cheapest_where_a_cap_asks_for_it() -> None:
     """Two jobs run side by side at 101 W each; one after the other they would draw 215 W each."""
     one = lone_job(Limits(), 0.0, np.inf)

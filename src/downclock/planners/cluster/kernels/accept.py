@@ -13,7 +13,7 @@ from downclock.kernels.compiling import inner
 from downclock.kernels.least_tree import LARGEST
 from downclock.planners.cluster.kernels.board import Cluster, row_of
 from downclock.planners.cluster.kernels.hurry import calm
-from downclock.planners.cluster.kernels.prices import cheapest_start_s, run_value
+from downclock.planners.cluster.kernels.prices import cheap_start_s, run_value, wished_s
 from downclock.planners.cluster.kernels.queues import wait
 from downclock.planners.cluster.kernels.relist import make_room
 from downclock.planners.cluster.kernels.reserve import (
@@ -54,17 +54,24 @@ def _patience(c: Cluster, k: int) -> float:
 
 
 @inner
-def _late_on(c: Cluster, i: int, g: int, now_s: float) -> tuple[float, float]:
-    """Return (start, length) of the latest reservation in a group at the best run time."""
+def _late_on(c: Cluster, i: int, g: int, now_s: float, most_s: float) -> tuple[float, float, float]:
+    """Return (start, length, value) of the latest reservation in a group at the best run time.
+
+    At most ``most_s`` long. Where prices count, of the latest that is cheap: what a watt costs
+    then, or may cost.
+    """
     k = c.groups.kind[g]
     begin = max(ready_s(c, c.groups.server[g], now_s), c.tasks.arrival_s[i])
-    length = natural_s(c, i, k, begin)
+    length = min(natural_s(c, i, k, begin), most_s)
     if length < 0.0:
-        return NEVER, -1.0
+        return NEVER, -1.0, np.inf
     latest = max(begin, min(c.tasks.deadline_s[i] - length, begin + _patience(c, k) * length))
+    most = 0.0
     if c.tally.priced[0] == 1:
-        latest = cheapest_start_s(c, g, begin, c.tasks.deadline_s[i], length)
-    return latest_start_s(c, g, i, length, begin, latest), length
+        latest, most = cheap_start_s(c, g, begin, c.tasks.deadline_s[i], length, latest)
+    start = latest_start_s(c, g, i, length, begin, latest)
+    value = max(run_value(c, g, start, length), most) if start >= 0.0 else np.inf
+    return start, length, value
 
 
 @inner
@@ -72,15 +79,18 @@ def _reserve_cheaply(c: Cluster, i: int, k: int, now_s: float, many: int) -> boo
     """Reserve on kind ``k`` where and when a run is cheapest, on one of ``many`` groups."""
     best, start_s, length_s, least = -1, 0.0, -1.0, np.inf
     first, count = c.pools.first[k], c.pools.end[k] - c.pools.first[k]
+    zone, most_s = -1, np.inf
     for a in range(min(many, count)):
         at = (c.pools.hint[k] + a) % count
         g = c.pool_groups[first + at]
+        if c.servers.zone[c.groups.server[g]] != zone:
+            zone = c.servers.zone[c.groups.server[g]]
+            most_s = wished_s(c, i, g, max(now_s, c.tasks.arrival_s[i]))
         if c.servers.works[c.groups.server[g]] == 0 or c.groups.up[g] < c.tasks.gang[i]:
             continue
-        start, length = _late_on(c, i, g, now_s)
-        if start >= 0.0 and run_value(c, g, start, length) < least:
-            best, start_s, length_s = at, start, length
-            least = run_value(c, g, start, length)
+        start, length, value = _late_on(c, i, g, now_s, most_s)
+        if value < least * (1.0 - 1e-12):
+            best, start_s, length_s, least = at, start, length, value
     if best < 0:
         return False
     c.pools.hint[k] = best
@@ -114,7 +124,7 @@ def _reserve_late(c: Cluster, i: int, k: int, now_s: float, many: int) -> bool:
         g = group_of(c, j, k)
         if g < 0 or c.groups.up[g] < c.tasks.gang[i] or c.servers.works[j] == 0:
             continue
-        start, length = _late_on(c, i, g, now_s)
+        start, length, _ = _late_on(c, i, g, now_s, np.inf)
         if start >= 0.0:
             c.pools.hint[k] = j
             reserve_at(c, i, g, start, length, 0)
@@ -263,6 +273,9 @@ def _reserve_wide_on(c: Cluster, i: int, k: int, now_s: float, late: bool) -> bo
     length, short = natural_s(c, i, k, begin), c.curves.rows.short_s[row]
     if length >= 0.0:
         start = max(begin, min(c.tasks.deadline_s[i] - length, begin + _patience(c, k) * length))
+        if c.tally.priced[0] == 1:
+            g, deadline = c.pool_groups[c.pools.first[k]], c.tasks.deadline_s[i]
+            start = cheap_start_s(c, g, begin, deadline, length, start)[0]
         if reserve_wide(c, i, k, start, length, now_s):
             return True
         if reserve_wide(c, i, k, begin, length, now_s):

@@ -1,9 +1,8 @@
 """The board of our planner: what each processor does next, when and how long; who wakes when.
 
 Every processor has a queue of tasks that have not started, with planned starts and run times. What
-has not started may be taken back. Where a joule is worth the same at all times, queues have no gaps
-and a server is awake until its last task is done; where prices count, tasks wait for cheap hours
-and a server is awake in blocks of time (`blocks`).
+has not started may be taken back. Queues have no gaps, and a server is awake until its last task is
+done. Gangs, workflows and tasks that wait for cheap hours have reservations instead (`reserve`).
 """
 
 from __future__ import annotations
@@ -20,9 +19,6 @@ from downclock.planners.cluster.kernels.curves import Curves
 from downclock.planners.cluster.kernels.tariff import Tariff
 from downclock.units import Floats, Ints
 
-BLOCKS = 24
-"""Most blocks of time that a server keeps; further ones count as one with the last."""
-
 RECENT = 256
 """Arrivals remembered to foresee the load."""
 
@@ -36,13 +32,10 @@ class Rules(NamedTuple):
     Attributes:
         late: what has not started may be planned anew; else an arrival is answered for good.
         effort: tasks placed anew at each event on top of the usual ones.
-        crowd: so many times the processors of a server must wait or run before less than all of
-            the time that it is kept awake longer counts as idle (where prices count).
     """
 
     late: bool
     effort: int
-    crowd: float
 
 
 PROCESSOR = record(
@@ -71,7 +64,6 @@ SERVER = record(
     since_s=float,  # when it began to wake
     last_s=float,  # planned end of its last task
     awake_rank=int,  # place among those awake; -1: asleep
-    blocks=int,  # how many blocks of time it is to be awake
     group_first=int,  # its first group of like processors, and the one after its last
     group_end=int,
 )
@@ -155,7 +147,6 @@ TALLY = record(
     queued=int,  # tasks that are planned and have not started
     arrivals=int,  # tasks that came after time 0
     turn=int,  # whose turn it is to be looked at or improved
-    look=int,  # the same, where prices count
     since_replan=int,  # events since all was planned anew
     closed=int,  # 1: nothing more comes
     settled=int,  # 1: all was planned together and goes as planned
@@ -168,7 +159,6 @@ TALLY = record(
     # or, without gangs, of those planned together
     wait_weight=float,  # of waiting for a processor: above 0, the sooner is better
     idle_share=float,  # part of what a server is kept awake longer that will idle
-    tight_until_s=float,  # until then tasks are not held back: all hurry
     starts=int,  # decisions written: starts, switches, refusals
     switches=int,
     refusals=int,
@@ -194,8 +184,6 @@ class Cluster(NamedTuple):
     busy: Floats  # (1, tree over p) when what runs ends or should have; infinite: nothing runs
     asleep: Floats  # (k, tree over s) how long a sleeping server with the kind takes to wake
     attend: Floats  # (1, tree over s) when something is to be done about a server
-    from_s: Floats  # (s, BLOCKS) when blocks of time begin
-    to_s: Floats  # (s, BLOCKS) when they end
     arrival_history: Floats  # (2, RECENT) when tasks came and how long they run
     groups: Records  # of GROUP
     lanes: Ints  # (p,) processors, group by group
@@ -384,6 +372,16 @@ def retime(c: Cluster, p: int, ready_s: float) -> None:
         end += c.tasks.length_s[i]
         i = c.tasks.after[i]
     c.processors.ready_s[p], c.processors.end_s[p] = ready_s, end
+    set_last(c, c.processors.server[p])
+
+
+@inner
+def changed(c: Cluster, p: int) -> None:
+    """The queue of processor ``p`` is another one: see to its end and to its server."""
+    tail = c.processors.tail[p]
+    c.processors.end_s[p] = c.processors.ready_s[p]
+    if tail >= 0:
+        c.processors.end_s[p] = c.tasks.start_s[tail] + c.tasks.length_s[tail]
     set_last(c, c.processors.server[p])
 
 

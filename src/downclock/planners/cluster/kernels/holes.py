@@ -14,7 +14,7 @@ from downclock.kernels.compiling import inner
 from downclock.kernels.least_tree import LARGEST
 from downclock.planners.cluster.kernels.board import Cluster, row_of, wake
 from downclock.planners.cluster.kernels.curves import about_over_j, fill_s
-from downclock.planners.cluster.kernels.prices import dearer_j
+from downclock.planners.cluster.kernels.prices import dearer_j, worth
 from downclock.planners.cluster.kernels.queues import candidates, most_urgent, usual_lengths
 from downclock.planners.cluster.kernels.reserve import (
     book,
@@ -96,6 +96,13 @@ def _idle_s(c: Cluster, rest_s: float) -> float:
 
 
 @inner
+def _kept_s(c: Cluster, i: int, k: int) -> float:
+    """Return the run time that task ``i`` has reserved on kind ``k``; -1: none there."""
+    a = c.tasks.booked[i]
+    return c.tasks.length_s[i] if a >= 0 and c.groups.kind[c.items.group[a]] == k else -1.0
+
+
+@inner
 def fit(
     c: Cluster, i: int, g: int, start_s: float, until_s: float, blocked_s: float
 ) -> tuple[float, float]:
@@ -109,7 +116,7 @@ def fit(
     short, hole = curves.rows.short_s[row], min(until_s, blocked_s) - start_s
     if room < short * (1.0 - 1e-12) or not short < np.inf:
         return np.inf, -1.0
-    length, price = wanted_s(c, row, room), lane_w(c, j)
+    length, price = wanted_s(c, row, room), lane_w(c, j) * worth(c, j, start_s, until_s)
     if length <= 0.0:
         return np.inf, -1.0
     if length <= hole:
@@ -125,6 +132,12 @@ def fit(
             lost, length = other, filling
     if c.tally.priced[0] == 1:
         lost += dearer_j(c, i, g, start_s, length)
+        kept = _kept_s(c, i, k)
+        if 0.0 < kept <= min(hole, length):
+            other = _over_j(c, i, k, kept) + price * _idle_s(c, hole - kept)
+            other += dearer_j(c, i, g, start_s, kept)
+            if other < lost:
+                lost, length = other, kept
     return gang * (lost + c.groups.dearer_w[g] * length), length
 
 
@@ -311,7 +324,8 @@ def _filled(
     lost, length = fit(c, i, g, start_s, until_s, blocked)
     if lost == np.inf:
         return np.inf, 1.0
-    used, price = c.tasks.gang[i] * _usual_s(c, i, k, length), lane_w(c, j)
+    used = c.tasks.gang[i] * _usual_s(c, i, k, length)
+    price = lane_w(c, j) * worth(c, j, start_s, until_s)
     if free == 0:
         return lost, used
     others = candidates(c, c.groups.kind[g], free, until_s - start_s, _some(c, OFFERED))

@@ -13,17 +13,11 @@ from downclock.kernels.compiling import compiled, inner
 from downclock.kernels.ends import overdue_until_s
 from downclock.kernels.least_tree import set_key
 from downclock.kernels.refusals import NOWHERE
-from downclock.planners.cluster.kernels.blocks import (
-    changed,
-    next_start_s,
-    set_attention,
-    stays_up,
-    update,
-)
 from downclock.planners.cluster.kernels.board import (
     Cluster,
     append,
     can_shift,
+    changed,
     count_working,
     first_of,
     put_out,
@@ -35,21 +29,19 @@ from downclock.planners.cluster.kernels.board import (
     unqueue,
     wake,
 )
-from downclock.planners.cluster.kernels.flat import begin, start
+from downclock.planners.cluster.kernels.flat import begin, place_flat
 from downclock.planners.cluster.kernels.hurry import hasten, note_no_room
 from downclock.planners.cluster.kernels.replan import (
     clear,
     compress_for,
     estimate_idle_share,
     improve_plan,
-    place_cheapest,
     queued_tasks,
     refuse,
     relax,
     remember,
     start_idle,
 )
-from downclock.planners.cluster.kernels.waiting import length_at_start
 from downclock.units import Floats, Ints
 
 FREED, GONE, RETURNED, CUT, AGAIN, SERVER_GONE, SERVER_BACK, CHANGED = range(8)
@@ -83,19 +75,8 @@ def _freed(c: Cluster, p: int, now_s: float) -> None:
         return
     if c.processors.ready_s[p] != now_s:
         c.tally.settled[0] = 0
-        _free_from(c, p, _woken_s(c, p, now_s), now_s)
-    if c.tally.priced[0] == 0:
-        begin(c, p, now_s)
-
-
-@inner
-def _free_from(c: Cluster, p: int, ready_s: float, now_s: float) -> None:
-    """Let processor ``p`` be free of what has started at ``ready_s``."""
-    if c.tally.priced[0] == 1:
-        c.processors.ready_s[p] = ready_s
-        changed(c, p, now_s)
-    else:
-        retime(c, p, ready_s)
+        retime(c, p, _woken_s(c, p, now_s))
+    begin(c, p, now_s)
 
 
 @inner
@@ -104,7 +85,7 @@ def _give_place(c: Cluster, i: int, p: int, now_s: float) -> None:
 
     On processor ``p`` then, or where it can end first.
     """
-    if place_cheapest(c, i, now_s) or compress_for(c, i, now_s):
+    if place_flat(c, i, now_s) or compress_for(c, i, now_s):
         return
     best, least = -1, np.inf
     for q in range(c.processors.kind.size):
@@ -121,7 +102,7 @@ def _give_place(c: Cluster, i: int, p: int, now_s: float) -> None:
         wake(c, j, now_s)
     append(c, best, i, c.curves.rows.short_s[row_of(c, i, c.processors.kind[best])], now_s)
     c.tally.unstarted[0] = 1
-    changed(c, best, now_s)
+    changed(c, best)
 
 
 @inner
@@ -147,19 +128,14 @@ def _overdue(c: Cluster, p: int, now_s: float) -> None:
     ready = overdue_until_s(c.processors.begun_s[p], now_s)
     c.processors.ready_s[p] = ready
     set_key(c.busy, 0, p, ready)
-    if c.tally.priced[0] == 1:
-        if c.processors.head[p] < 0 or c.tasks.start_s[c.processors.head[p]] >= ready:
-            changed(c, p, now_s)
-            return
-    else:
-        retime(c, p, ready)
-        if can_shift(c, p, ready, c.tally.queued[0]):
-            return
-        if not c.rules.late:
-            relax(c, p, now_s)
-            return
+    retime(c, p, ready)
+    if can_shift(c, p, ready, c.tally.queued[0]):
+        return
+    if not c.rules.late:
+        relax(c, p, now_s)
+        return
     taken = _take_all(c, p, now_s)
-    changed(c, p, now_s)
+    changed(c, p)
     for i in taken:
         _give_place(c, i, p, now_s)
 
@@ -175,15 +151,15 @@ def _machine(c: Cluster, what: int, at: int, now_s: float) -> Ints:
         taken = _take_all(c, at, now_s)
         if c.servers.awake[c.processors.server[at]] == 1:
             c.processors.ready_s[at] = c.processors.end_s[at] = now_s
-            changed(c, at, now_s)
+            changed(c, at)
         else:
-            changed(c, at, now_s)
+            changed(c, at)
             set_asleep(c, c.processors.server[at])
     elif what == RETURNED:
         c.processors.up[at] = 1
         if c.servers.awake[c.processors.server[at]] == 1:
             c.processors.ready_s[at] = c.processors.end_s[at] = _woken_s(c, at, now_s)
-            changed(c, at, now_s)
+            changed(c, at)
         else:
             set_asleep(c, c.processors.server[at])
     elif what == SERVER_GONE:
@@ -197,7 +173,6 @@ def _machine(c: Cluster, what: int, at: int, now_s: float) -> Ints:
             put_out(c, at)
         else:
             set_asleep(c, at)
-        c.servers.blocks[at] = 0
         set_key(c.attend, 0, at, np.inf)
     else:
         c.servers.works[at] = 1
@@ -213,7 +188,7 @@ def _leave(c: Cluster, i: int, p: int, now_s: float) -> None:
     c.tally.settled[0] = 0
     if c.tasks.place[i] >= 0:
         q = unqueue(c, i)
-        _free_from(c, q, c.processors.ready_s[q], now_s)
+        retime(c, q, c.processors.ready_s[q])
     elif p >= 0:
         _freed(c, p, now_s)
 
@@ -245,44 +220,11 @@ def _follow(c: Cluster, told: Ints, now_s: float) -> None:
 
 
 @inner
-def _begin_due(c: Cluster, p: int, now_s: float) -> None:
-    """Start the next task of processor ``p``, whose time has come."""
-    i = c.processors.head[p]
-    length = length_at_start(c, p, i, now_s)
-    unqueue(c, i)
-    start(c, p, i, now_s, length)
-
-
-@inner
-def _attend_waiting(c: Cluster, j: int, now_s: float) -> None:
-    """Wake a server whose time has come, start what is due, let it sleep where that is cheaper."""
-    if c.servers.awake[j] == 0:
-        wake(c, j, now_s)
-    running, first = 0.0, np.inf
-    for p in range(c.servers.first[j], c.servers.end[j]):
-        waits = c.processors.head[p] >= 0
-        if waits and c.processors.running[p] < 0 and next_start_s(c, p) <= now_s:
-            _begin_due(c, p, now_s)
-        running = max(running, c.processors.ready_s[p])
-        if c.processors.head[p] >= 0:
-            first = min(first, next_start_s(c, p))
-    if running <= now_s and (first == np.inf or not stays_up(c, j, now_s, first)):
-        sleep(c, j, now_s)
-        update(c, j, now_s)
-    set_attention(c, j, now_s)
-
-
-@inner
 def _attend(c: Cluster, now_s: float) -> None:
-    """See to every server that needs it: those that wake or start tasks, those that may sleep."""
-    if c.tally.priced[0] == 0:
-        while c.attend[0, 1] <= now_s:
-            j = first_of(c.attend)
-            sleep(c, j, c.servers.last_s[j] + c.servers.linger_s[j])
-        return
-    for j in range(c.servers.zone.size):
-        if c.attend[0, c.attend.shape[1] // 2 + j] <= now_s:
-            _attend_waiting(c, j, now_s)
+    """Let servers sleep that have had nothing to do for long enough."""
+    while c.attend[0, 1] <= now_s:
+        j = first_of(c.attend)
+        sleep(c, j, c.servers.last_s[j] + c.servers.linger_s[j])
 
 
 @inner
@@ -293,19 +235,17 @@ def queued_moment(c: Cluster, told: Ints, arrived: Ints, now_s: float) -> None:
         c.tally.settled[0] = 0
         estimate_idle_share(c, arrived.size, now_s)
     for i in arrived:
-        if now_s > 0.0 and c.tally.priced[0] == 0:
+        if now_s > 0.0:
             remember(c, i, now_s)
-        if c.tally.priced[0] == 0:
-            hasten(c, i, now_s)
-        if place_cheapest(c, i, now_s):
+        hasten(c, i, now_s)
+        if place_flat(c, i, now_s):
             continue
         note_no_room(c, i, now_s)
         if not c.rules.late or not compress_for(c, i, now_s):
             refuse(c, i, now_s)
     if c.rules.late:
-        improve_plan(c, arrived.size, now_s)
-    if c.tally.priced[0] == 0:
-        start_idle(c, now_s)
+        improve_plan(c, now_s)
+    start_idle(c, now_s)
     _attend(c, now_s)
 
 
@@ -332,7 +272,7 @@ def load(
     if now_s > 0.0:
         for i in new:
             remember(c, i, now_s)
-    clear(c, queued_tasks(c)[0], now_s)
+    clear(c, queued_tasks(c)[0])
     for a in range(tasks.size):
         j = c.processors.server[processor[a]]
         if c.servers.awake[j] == 0:
@@ -344,18 +284,3 @@ def load(
         c.tally.closed[0] = 1
         c.tally.idle_share[0] = 1.0
     start_idle(c, now_s)
-
-
-@compiled
-def take_over(c: Cluster, now_s: float) -> None:
-    """Begin to wait for cheap hours: what is planned starts as soon as can be, for now."""
-    c.tally.priced[0] = 1
-    for p in range(c.processors.kind.size):
-        at, i = soonest_s(c, p, now_s), c.processors.head[p]
-        while i >= 0:
-            c.tasks.start_s[i] = at
-            at += c.tasks.length_s[i]
-            i = c.tasks.after[i]
-    for j in range(c.servers.zone.size):
-        update(c, j, now_s)
-    c.tally.since_replan[0] = c.tally.queued[0]

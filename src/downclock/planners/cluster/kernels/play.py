@@ -55,7 +55,7 @@ def is_crowd(c: Cluster, count: int) -> bool:
     So many that little else counts; or few that come to such a plan, if no others are foreseen.
     """
     tally = c.tally
-    if not c.rules.late or tally.priced[0] == 1 or tally.shared[0] > 0 or count == 0:
+    if not c.rules.late or tally.shared[0] > 0 or count == 0:
         return False
     if tally.settled[0] == 1 and tally.idle_share[0] > CERTAIN and count < MANY:
         return True

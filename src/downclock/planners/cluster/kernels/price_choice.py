@@ -6,8 +6,8 @@ import numpy as np
 
 from downclock.kernels.compiling import compiled
 from downclock.planners.cluster.kernels.curves import Curves
+from downclock.planners.cluster.kernels.prices import wish
 from downclock.planners.cluster.kernels.tariff import Tariff, over
-from downclock.planners.cluster.kernels.waiting import wish
 from downclock.units import Floats, Ints
 
 

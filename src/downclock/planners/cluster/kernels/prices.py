@@ -10,8 +10,85 @@ import numpy as np
 
 from downclock.kernels.compiling import inner
 from downclock.planners.cluster.kernels.board import Cluster, row_of
-from downclock.planners.cluster.kernels.curves import Curves
-from downclock.planners.cluster.kernels.tariff import cheapest_span, over
+from downclock.planners.cluster.kernels.curves import Curves, about_over_j, energy_j
+from downclock.planners.cluster.kernels.tariff import (
+    Tariff,
+    cheapest_span,
+    last_start_s,
+    over,
+    piece_of,
+)
+from downclock.power.kernels.models import LADDER
+
+WAIT = 0.02
+"""Part by which a run may cost more than at its cheapest time where it waits on for a better hole:
+so that there are tasks to choose from, as where prices do not change."""
+
+
+@inner
+def wish(
+    curves: Curves, tariff: Tariff, row: int, z: int, from_s: float, to_s: float
+) -> tuple[float, float, float]:
+    """Return (value, start, length) of the cheapest run between two times; length -1: none.
+
+    Lengths of the row's list, each over its cheapest span; on continuous clocks also runs that
+    just fill the time between two steps.
+    """
+    room = (to_s - from_s) * (1.0 + 1e-12)
+    share_w = curves.kinds.price_w[row % curves.box.shape[0]]
+    best, start, length = np.inf, from_s, -1.0
+    for a in range(curves.rows.try_first[row], curves.rows.try_end[row]):
+        t = curves.tries.time_s[a]
+        if t > room:
+            break
+        watt, at = cheapest_span(tariff, z, from_s, to_s, t)
+        value = (curves.tries.energy_j[a] / t + share_w) * watt
+        if value < best:
+            best, start, length = value, at, t
+    if curves.rows.model[row] != LADDER and curves.rows.short_s[row] <= room:
+        return _filling(curves, tariff, row, z, from_s, to_s, (best, start, length))
+    return best, start, length
+
+
+@inner
+def _filling(
+    curves: Curves,
+    tariff: Tariff,
+    row: int,
+    z: int,
+    from_s: float,
+    to_s: float,
+    found: tuple[float, float, float],
+) -> tuple[float, float, float]:
+    """Return the better of a run and those from one step (or end of the window) to another."""
+    edge, (best, start, length) = tariff.edge_s, found
+    share_w = curves.kinds.price_w[row % curves.box.shape[0]]
+    short, long = curves.rows.short_s[row], curves.tries.time_s[curves.rows.try_end[row] - 1]
+    begin, first = from_s, piece_of(tariff, from_s) + 1
+    for a in range(first - 1, edge.size):
+        if a >= first:
+            begin = edge[a]
+        if begin + short > to_s:
+            break
+        spot = curves.rows.try_first[row]
+        for b in range(a + 1, edge.size + 1):
+            end = to_s if b == edge.size or edge[b] > to_s else edge[b]
+            t = end - begin
+            if t > long:
+                break
+            if t >= short:
+                while curves.tries.time_s[spot] < t:
+                    spot += 1
+                watt = over(tariff, z, begin, end)
+                if (
+                    curves.tries.energy_j[spot] / curves.tries.time_s[spot] + share_w
+                ) * watt < best:
+                    value = (energy_j(curves, row, t) / t + share_w) * watt
+                    if value < best:
+                        best, start, length = value, begin, t
+            if end == to_s:
+                break
+    return best, start, length
 
 
 @inner
@@ -25,12 +102,33 @@ def _mean_rate(c: Cluster) -> float:
 
 
 @inner
-def _run_w(curves: Curves, row: int) -> float:
-    """Return about what a processor draws while a row runs, with what it carries besides."""
-    if not curves.rows.free_s[row] < np.inf:
+def worth(c: Cluster, j: int, from_s: float, to_s: float) -> float:
+    """Return what a joule of server ``j`` is worth between two times, against the mean."""
+    if c.tally.priced[0] == 0 or not from_s < to_s < np.inf:
+        return 1.0
+    return over(c.tariff, c.servers.zone[j], from_s, to_s) / (to_s - from_s) / _mean_rate(c)
+
+
+@inner
+def wished_s(c: Cluster, i: int, g: int, from_s: float) -> float:
+    """Return the run time of task ``i`` at its cheapest time on a group; infinite: any."""
+    zone, row = c.servers.zone[c.groups.server[g]], row_of(c, i, c.groups.kind[g])
+    to_s, edge_s = c.tasks.deadline_s[i], c.tariff.edge_s
+    if to_s == np.inf:
+        to_s = max(from_s, edge_s[edge_s.size - 1])
+    length = wish(c.curves, c.tariff, row, zone, from_s, to_s)[2]
+    return length if length > 0.0 else np.inf
+
+
+@inner
+def _surcharge_j(c: Cluster, i: int, g: int, start_s: float, length_s: float, mean: float) -> float:
+    """Return what the time and site of a run add to its energy on a processor, in mean joules."""
+    row, k = row_of(c, i, c.groups.kind[g]), c.groups.kind[g]
+    if length_s <= 0.0 or not c.curves.rows.free_s[row] < np.inf:
         return 0.0
-    power = curves.rows.free_j[row] / curves.rows.free_s[row]
-    return power + curves.kinds.price_w[row % curves.box.shape[0]]
+    rate = run_value(c, g, start_s, length_s) / length_s
+    wanted = c.curves.rows.free_j[row] + c.curves.kinds.price_w[k] * c.curves.rows.free_s[row]
+    return (wanted + about_over_j(c.curves, row, length_s)) * (rate / mean - 1.0)
 
 
 @inner
@@ -39,24 +137,27 @@ def dearer_j(c: Cluster, i: int, g: int, start_s: float, length_s: float) -> flo
 
     In joules of a processor at the mean value; below 0 where it is cheaper.
     """
-    a = c.tasks.booked[i]
-    if a < 0 or length_s <= 0.0:
+    a, mean = c.tasks.booked[i], _mean_rate(c)
+    if a < 0:
         return 0.0
-    kept, length = c.tasks.start_s[i], c.tasks.length_s[i]
-    here, there = c.groups.server[g], c.groups.server[c.items.group[a]]
-    rate = over(c.tariff, c.servers.zone[here], start_s, start_s + length_s) / length_s
-    before = over(c.tariff, c.servers.zone[there], kept, kept + length) / length
-    joules = _run_w(c.curves, row_of(c, i, c.groups.kind[g])) * length_s
-    return joules * (rate - before) / _mean_rate(c)
+    kept = _surcharge_j(c, i, c.items.group[a], c.tasks.start_s[i], c.tasks.length_s[i], mean)
+    return _surcharge_j(c, i, g, start_s, length_s, mean) - kept
 
 
 @inner
-def cheapest_start_s(c: Cluster, g: int, from_s: float, to_s: float, length_s: float) -> float:
-    """Return when a run on a group is cheapest in a window that holds it."""
+def cheap_start_s(
+    c: Cluster, g: int, from_s: float, to_s: float, length_s: float, late_s: float
+) -> tuple[float, float]:
+    """Return (start of a run on a group, what a watt may cost) in a window that holds it.
+
+    From its cheapest start on it waits as long as that costs little, at most until ``late_s``.
+    """
     zone = c.servers.zone[c.groups.server[g]]
     if to_s == np.inf:
         to_s = max(from_s + length_s, c.tariff.edge_s[c.tariff.edge_s.size - 1])
-    return cheapest_span(c.tariff, zone, from_s, to_s, length_s)[1]
+    least, start = cheapest_span(c.tariff, zone, from_s, to_s, length_s)
+    most = (1.0 + WAIT) * least
+    return last_start_s(c.tariff, zone, start, min(late_s, to_s - length_s), length_s, most), most
 
 
 @inner

@@ -10,11 +10,11 @@ import numpy as np
 
 from downclock.kernels.compiling import inner
 from downclock.kernels.refusals import NO_ROOM, NO_TIME, NO_WAKE
-from downclock.planners.cluster.kernels.blocks import changed, put_at, wake_value
 from downclock.planners.cluster.kernels.board import (
     RECENT,
     Cluster,
     append,
+    changed,
     is_idle,
     row_of,
     set_last,
@@ -24,9 +24,7 @@ from downclock.planners.cluster.kernels.board import (
     wake,
 )
 from downclock.planners.cluster.kernels.curves import energy_j, want_s
-from downclock.planners.cluster.kernels.flat import ALL, begin, best_end, place_flat
-from downclock.planners.cluster.kernels.tariff import over
-from downclock.planners.cluster.kernels.waiting import place_anew, place_waiting
+from downclock.planners.cluster.kernels.flat import ALL, begin, best_end
 from downclock.units import Floats, Ints
 
 ATTEMPTS, MORE = 8, 30.0
@@ -65,49 +63,38 @@ URGENT = 0.2
 CROWD = 1024
 """Planned tasks up to which all are hurried to make room for one more."""
 
-PER_ARRIVAL, HELD = 2, 4
-"""Where prices count: tasks placed anew for each arrival; all are when one has come for so many
-that are held back."""
-
 
 @inner
-def queued_tasks(c: Cluster) -> tuple[Ints, Ints, Floats, Floats]:
-    """Return every planned task, its processor, start and run time, server by server."""
+def queued_tasks(c: Cluster) -> tuple[Ints, Ints, Floats]:
+    """Return every planned task, its processor and run time, server by server."""
     count = c.tally.queued[0]
     tasks, where = np.empty(count, np.int64), np.empty(count, np.int64)
-    start_s, length_s, m = np.empty(count), np.empty(count), 0
-    servers = c.servers.zone.size if c.tally.priced[0] == 1 else c.tally.awake[0]
-    for a in range(servers):
-        j = a if c.tally.priced[0] == 1 else c.awake_servers[a]
+    length_s, m = np.empty(count), 0
+    for a in range(c.tally.awake[0]):
+        j = c.awake_servers[a]
         for p in range(c.servers.first[j], c.servers.end[j]):
             i = c.processors.head[p]
             while i >= 0:
-                tasks[m], where[m] = i, p
-                start_s[m], length_s[m] = c.tasks.start_s[i], c.tasks.length_s[i]
+                tasks[m], where[m], length_s[m] = i, p, c.tasks.length_s[i]
                 m += 1
                 i = c.tasks.after[i]
-    return tasks[:m], where[:m], start_s[:m], length_s[:m]
+    return tasks[:m], where[:m], length_s[:m]
 
 
 @inner
-def clear(c: Cluster, tasks: Ints, now_s: float) -> None:
+def clear(c: Cluster, tasks: Ints) -> None:
     """Take tasks back; all that wait on the processors concerned are among them."""
     for i in tasks:
         p = unqueue(c, i)
         if c.processors.head[p] < 0:
-            changed(c, p, now_s)
+            changed(c, p)
 
 
 @inner
-def put_back(
-    c: Cluster, tasks: Ints, where: Ints, start_s: Floats, length_s: Floats, now_s: float
-) -> None:
+def put_back(c: Cluster, tasks: Ints, where: Ints, length_s: Floats, now_s: float) -> None:
     """Plan tasks as they were."""
     for a in range(tasks.size):
-        if c.tally.priced[0] == 1:
-            put_at(c, where[a], tasks[a], start_s[a], length_s[a], now_s)
-        else:
-            append(c, where[a], tasks[a], length_s[a], now_s)
+        append(c, where[a], tasks[a], length_s[a], now_s)
 
 
 @inner
@@ -125,7 +112,7 @@ def _in_turn(c: Cluster, tasks: Ints, where: Ints, now_s: float) -> Ints:
 
 
 @inner
-def _worth_flat(c: Cluster) -> float:
+def _worth(c: Cluster) -> float:
     """Return the energy above the tasks' best that the plan has in what has not started."""
     total = 0.0
     for a in range(c.tally.awake[0]):
@@ -144,36 +131,8 @@ def _worth_flat(c: Cluster) -> float:
 
 
 @inner
-def _worth_priced(c: Cluster, now_s: float) -> float:
-    """Return the value of all that is planned, and of waking time."""
-    total = 0.0
-    for j in range(c.servers.zone.size):
-        z = c.servers.zone[j]
-        for b in range(c.servers.blocks[j]):
-            begins = max(now_s, c.from_s[j, b])
-            total += c.servers.awake_w[j] * over(c.tariff, z, begins, c.to_s[j, b])
-            if c.servers.awake[j] == 0 or b > 0:
-                total += wake_value(c, j, begins)
-        for p in range(c.servers.first[j], c.servers.end[j]):
-            i, k = c.processors.head[p], c.processors.kind[p]
-            while i >= 0:
-                t = c.tasks.length_s[i]
-                power = energy_j(c.curves, row_of(c, i, k), t) / t - c.curves.kinds.idle_w[k]
-                total += power * over(c.tariff, z, c.tasks.start_s[i], c.tasks.start_s[i] + t)
-                i = c.tasks.after[i]
-    return total
-
-
-@inner
-def _worth(c: Cluster, now_s: float) -> float:
-    return _worth_priced(c, now_s) if c.tally.priced[0] == 1 else _worth_flat(c)
-
-
-@inner
 def _place_again(c: Cluster, i: int, k: int, now_s: float) -> bool:
     """Place a task in a plan that is made anew; nothing starts in between."""
-    if c.tally.priced[0] == 1:
-        return place_waiting(c, i, now_s)
     p, _, length = best_end(c, i, k, False, now_s)
     if p < 0:
         return False
@@ -184,19 +143,19 @@ def _place_again(c: Cluster, i: int, k: int, now_s: float) -> bool:
 @inner
 def replan(c: Cluster, now_s: float) -> None:
     """Place what has not started anew, urgent tasks first, then the longest; keep the better."""
-    before = _worth(c, now_s)
-    tasks, where, start_s, length_s = queued_tasks(c)
-    clear(c, tasks, now_s)
+    before = _worth(c)
+    tasks, where, length_s = queued_tasks(c)
+    clear(c, tasks)
     good = True
     for a in _in_turn(c, tasks, where, now_s):
         if not _place_again(c, tasks[a], c.processors.kind[where[a]], now_s):
             good = False
             break
-    if good and _worth(c, now_s) < before:
+    if good and _worth(c) < before:
         c.tally.unstarted[0] = 1
         return
-    clear(c, queued_tasks(c)[0], now_s)
-    put_back(c, tasks, where, start_s, length_s, now_s)
+    clear(c, queued_tasks(c)[0])
+    put_back(c, tasks, where, length_s, now_s)
 
 
 @inner
@@ -231,56 +190,8 @@ def _improve_flat(c: Cluster, now_s: float) -> None:
 
 
 @inner
-def _edge_task(c: Cluster, j: int, late: bool, now_s: float) -> int:
-    """Return the planned task that ends last on server ``j``, or starts first; -1: none."""
-    best, key = -1, -np.inf
-    for p in range(c.servers.first[j], c.servers.end[j]):
-        i = c.processors.head[p]
-        while i >= 0:
-            mine = c.tasks.start_s[i] + c.tasks.length_s[i] if late else -c.tasks.start_s[i]
-            if mine > key and c.tasks.start_s[i] > now_s:
-                best, key = i, mine
-            i = c.tasks.after[i]
-    return best
-
-
-@inner
-def _improve_priced(c: Cluster, attempts: int, now_s: float) -> None:
-    """Place tasks anew that begin or end a server's plan, by what they really add, in turns."""
-    turns = 2 * c.servers.zone.size
-    for _ in range(turns):
-        if attempts <= 0:
-            return
-        turn = c.tally.turn[0] % turns
-        c.tally.turn[0] = (turn + 1) % turns
-        i = _edge_task(c, turn // 2, turn % 2 == 0, now_s)
-        if i >= 0:
-            attempts -= 1
-            place_anew(c, i, now_s)
-
-
-@inner
-def improve_plan(c: Cluster, arrived: int, now_s: float) -> None:
-    """Improve the plan, as far as its size allows; ``arrived`` tasks came now."""
-    if c.tally.priced[0] == 1:
-        _improve_waiting(c, arrived, now_s)
-    else:
-        _improve_eager(c, now_s)
-
-
-@inner
-def _improve_waiting(c: Cluster, arrived: int, now_s: float) -> None:
-    c.tally.since_replan[0] += arrived
-    if arrived == 0 or c.tally.tight_until_s[0] > now_s:
-        return
-    if HELD * c.tally.since_replan[0] >= c.tally.queued[0]:
-        c.tally.since_replan[0] = 0
-        replan(c, now_s)
-    _improve_priced(c, PER_ARRIVAL * arrived, now_s)
-
-
-@inner
-def _improve_eager(c: Cluster, now_s: float) -> None:
+def improve_plan(c: Cluster, now_s: float) -> None:
+    """Improve the plan, as far as its size allows."""
     if c.tally.processors[0] > WINDOW:
         c.tally.idle_share[0] = LEAST_IDLE
         return
@@ -335,10 +246,7 @@ def relax(c: Cluster, p: int, now_s: float) -> None:
         at += c.tasks.length_s[i]
         i = c.tasks.after[i]
     c.processors.end_s[p] = at
-    if c.tally.priced[0] == 1:
-        changed(c, p, now_s)
-    else:
-        set_last(c, c.processors.server[p])
+    set_last(c, c.processors.server[p])
 
 
 @inner
@@ -362,29 +270,26 @@ def _fastest_s(c: Cluster, i: int) -> float:
 
 
 @inner
-def _spread(
-    c: Cluster, tasks: Ints, new: int, asleep: bool, now_s: float
-) -> tuple[Ints, Ints, Floats]:
-    """Return (tasks by deadline, processors where they end first, starts); none: one is late.
+def _spread(c: Cluster, tasks: Ints, new: int, asleep: bool, now_s: float) -> tuple[Ints, Ints]:
+    """Return (tasks by deadline, processors where they end first); none: one is late.
 
     All at their fastest, on servers that are awake, or on those ``asleep``, too. A task other than
     ``new`` that cannot be on time on any processor is no reason to give up.
     """
     free_s = np.full(c.processors.kind.size, np.inf)
     for p in range(free_s.size):
-        if asleep or c.tally.priced[0] == 1 or c.servers.awake[c.processors.server[p]] == 1:
+        if asleep or c.servers.awake[c.processors.server[p]] == 1:
             free_s[p] = soonest_s(c, p, now_s)
     order = tasks[np.argsort(c.tasks.deadline_s[tasks], kind="mergesort")]  # stable
-    where, start_s = np.empty(order.size, np.int64), np.empty(order.size)
+    where = np.empty(order.size, np.int64)
     for a in range(order.size):
         i = order[a]
         p, end = _soonest(c, free_s, i)
         hopeless = now_s + _fastest_s(c, i) > c.tasks.deadline_s[i]
         if p < 0 or (end > c.tasks.deadline_s[i] and (i == new or not hopeless)):
-            return order[:0], where[:0], start_s[:0]
-        where[a], start_s[a] = p, free_s[p]
-        free_s[p] = end
-    return order, where, start_s
+            return order[:0], where[:0]
+        where[a], free_s[p] = p, end
+    return order, where
 
 
 @inner
@@ -397,30 +302,26 @@ def compress_for(c: Cluster, new: int, now_s: float) -> bool:
         return False
     tasks = queued_tasks(c)[0]
     together = np.append(tasks, np.array([new]))
-    order, where, start_s = _spread(c, together, new, False, now_s)
-    if order.size == 0 and c.tally.priced[0] == 0:
-        order, where, start_s = _spread(c, together, new, True, now_s)
+    order, where = _spread(c, together, new, False, now_s)
+    if order.size == 0:
+        order, where = _spread(c, together, new, True, now_s)
     if order.size == 0:
         return False
-    clear(c, tasks, now_s)
+    clear(c, tasks)
     c.tally.settled[0] = 0
     for a in range(order.size):
-        _put_hurried(c, order[a], where[a], start_s[a], now_s)
+        _put_hurried(c, order[a], where[a], now_s)
     for p in range(c.processors.kind.size):
         if c.processors.head[p] >= 0:
             relax(c, p, now_s)
     c.tally.unstarted[0] = 1
-    c.tally.tight_until_s[0] = max(c.tally.tight_until_s[0], c.tasks.deadline_s[new])
     return True
 
 
 @inner
-def _put_hurried(c: Cluster, i: int, p: int, start_s: float, now_s: float) -> None:
+def _put_hurried(c: Cluster, i: int, p: int, now_s: float) -> None:
     """Plan task ``i`` at its fastest behind what is planned on processor ``p``."""
     length = c.curves.rows.short_s[row_of(c, i, c.processors.kind[p])]
-    if c.tally.priced[0] == 1:
-        put_at(c, p, i, start_s, length, now_s)
-        return
     if c.servers.awake[c.processors.server[p]] == 0:
         wake(c, c.processors.server[p], now_s)
     append(c, p, i, length, now_s)
@@ -430,16 +331,10 @@ def _put_hurried(c: Cluster, i: int, p: int, start_s: float, now_s: float) -> No
 def estimate_idle_share(c: Cluster, just_arrived: int, now_s: float) -> None:
     """Set the part of an extension that will idle, as tasks come: few against a server's size.
 
-    Where prices count by what waits or runs; else only while too few have come to know a rate
-    well, and without late binding nothing is foreseen afterwards.
+    Only while too few have come to know a rate well; without late binding nothing is foreseen
+    afterwards.
     """
     tally, size = c.tally, c.processors.kind.size / c.servers.zone.size
-    if tally.priced[0] == 1:
-        tasks = tally.queued[0] + just_arrived
-        for p in range(c.processors.kind.size):
-            tasks += 1 if c.processors.ready_s[p] > now_s else 0
-        tally.idle_share[0] = min(1.0, c.rules.crowd * size / max(tasks, 1))
-        return
     if tally.arrivals[0] >= FEW:
         if not c.rules.late:
             tally.idle_share[0] = LEAST_IDLE
@@ -534,14 +429,6 @@ def remember(c: Cluster, i: int, now_s: float) -> None:
     c.arrival_history[0, slot] = now_s
     c.arrival_history[1, slot] = c.curves.rows.free_s[row_of(c, i, max(c.kinds[i, 0], 0))]
     c.tally.arrivals[0] += 1
-
-
-@inner
-def place_cheapest(c: Cluster, i: int, now_s: float) -> bool:
-    """Place task ``i`` where it costs least; False: nowhere in time."""
-    if c.tally.priced[0] == 1:
-        return place_waiting(c, i, now_s)
-    return place_flat(c, i, now_s)
 
 
 @inner

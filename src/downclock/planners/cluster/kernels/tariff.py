@@ -94,6 +94,26 @@ def cheapest_span(
     return least, best
 
 
+@inner
+def last_start_s(
+    tariff: Tariff, z: int, from_s: float, to_s: float, length_s: float, most: float
+) -> float:
+    """Return until when a run that may start at ``from_s`` may wait and cost ``most`` a watt."""
+    start, cost, edge_s = from_s, over(tariff, z, from_s, from_s + length_s), tariff.edge_s
+    while start < to_s:
+        head, tail = piece_of(tariff, start), piece_of(tariff, start + length_s)
+        step = to_s - start
+        if head < edge_s.size - 2:
+            step = min(step, edge_s[head + 1] - start)
+        if tail < edge_s.size - 2:
+            step = min(step, edge_s[tail + 1] - start - length_s)
+        rise = tariff.rate[z, tail] - tariff.rate[z, head]
+        if step <= 0.0 or cost + rise * step > most:
+            return start + max(0.0, most - cost) / rise if rise > 0.0 else start
+        start, cost = start + step, cost + rise * step
+    return start
+
+
 @compiled
 def cheapest_spans(
     tariff: Tariff, z: int, from_s: Floats, to_s: Floats, length_s: Floats

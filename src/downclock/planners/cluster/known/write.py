@@ -11,6 +11,7 @@ from downclock.planners.cluster.known.kernels.model import Board, Placement, Que
 from downclock.planners.cluster.known.kernels.spans import awake_times
 from downclock.planners.cluster.known.question import KnownQuestion
 from downclock.power.settings import MixedSettings
+from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import (
     ASLEEP,
@@ -153,14 +154,27 @@ def _outcomes(problem: Problem, asked: KnownQuestion, place: Placement) -> Outco
     lost[asked.task[place.runs.kind < 0]] = True
     status[problem.edges.reach(len(tasks), np.flatnonzero(lost))] = REJECTED
     orphans = problem.edges.after[status[problem.edges.before] == REJECTED]
-    cap = " under the cap on power" if problem.platform.limits.has_cap else ""
-    reason[lost] = f"no plan was found that does it beside the others in time{cap}"
+    reason[lost] = _no_plan(problem.platform)
     view = View(problem)
     view.tasks.add(tasks, np.arange(len(tasks)))
     for task in np.flatnonzero(asked.hopeless):
         reason[task] = why_refused(view, int(task), NO_TIME, float(asked.soonest_s[task]))
     reason[orphans] = "a task before it is not done"
     return Outcomes(status, reason, np.ones(len(tasks)))
+
+
+def _no_plan(platform: Platform) -> str:
+    """Why a job that could be in time alone has no place, as far as that is known."""
+    said = "no plan was found that does it beside the others in time"
+    if not platform.limits.has_cap:
+        return said
+    wake_w = platform.wake_j / np.where(platform.wake_s > 0.0, platform.wake_s, np.inf)
+    kept = np.zeros(platform.server_count, dtype=bool)
+    for _, cap_w, held in platform.limits.caps(platform.zones, platform.zone):
+        kept |= held & (wake_w > cap_w)
+    if np.all(kept & ~platform.initially_on):
+        return f"no server can wake under the cap on power: a wake draws {wake_w.min():g} W or more"
+    return f"{said} under the cap on power"
 
 
 def placement_of(problem: Problem, asked: KnownQuestion, schedule: Schedule) -> Placement:
