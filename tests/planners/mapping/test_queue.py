@@ -163,4 +163,5 @@ def _demands(jobs: list[Job], kinds: tuple[int, ...], placed: dict) -> list[Frac
 def test_nothing_is_in_time_after_all_times() -> None:
     """A blocker that never ends: no warning, whatever the deadline."""
     assert load([(np.inf, 0, 1.0)], np.float64(np.inf)) == np.inf
+    assert load([(np.inf, 0, np.float64(np.inf))], 0.0) == np.inf
     assert load([], np.float64(np.inf)) == 0

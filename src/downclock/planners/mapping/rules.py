@@ -61,7 +61,8 @@ def load(queue: Iterable[Waiting], now: Number) -> Number:
     for deadline, _, remaining in sorted(queue):
         total += remaining
         if total > 0:
-            left = deadline - now if now != math.inf else 0  # after all times, none is left
+            endless = math.inf in (now, total)  # then no time is left, or none is enough
+            left = 0 if endless else deadline - now
             worst = max(worst, total / left) if left > 0 else math.inf
     return worst
 
