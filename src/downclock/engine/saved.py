@@ -17,7 +17,7 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 
-VERSION = 3
+VERSION = 4
 T = TypeVar("T")
 
 

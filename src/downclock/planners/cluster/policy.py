@@ -68,7 +68,7 @@ from downclock.schedule.schedule import Segments
 from downclock.units import Bools, Floats, Ints, slack
 
 if TYPE_CHECKING:
-    from downclock.planners.cluster.kernels.board import Cluster
+    from downclock.planners.cluster.kernels.board import Cluster, Rules
 
 PLACED_PER_S = 25.0
 """Tasks placed anew at each event that a second of effort stands for: counted, so that results
@@ -77,6 +77,10 @@ repeat; about a second in all where a thousand tasks come."""
 CROWD = 3.0
 """So many times the processors of a server must wait or run before less than all of the time that
 it is kept awake longer counts as idle; the more tasks there are, the less, as others fill it."""
+
+BASE, EXPRESS = 0.25, 3.0
+"""Part of what comes, at most, that servers without a planned end have; and what it counts, against
+the price of its time, that a long task takes room for short ones where room is scarce."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,21 +193,31 @@ class ClusterPolicy:
         return tasks[heeded]
 
     def begin_reservations(self, state: State, view: View, new: Ints, now_s: float) -> None:
-        """Keep reservations of groups of processors from the first gang or edge on."""
+        """Keep reservations from the first gang or edge on, or where few tasks come at all."""
         from downclock.planners.cluster.kernels.shared_moment import share
 
         board = state.board
         shared = bool(board.tally["shared"][0])
-        if not new.size or not (shared or is_shared(board, new).any()):
+        if not new.size or not (
+            shared or is_shared(board, new).any() or self._is_sparse(state, view, new.size, now_s)
+        ):
             return
         gang = board.tasks["gang"][new]
-        begins = np.ones(0 if shared else int(board.tally["queued"][0]), np.int64)
+        queued = np.ones(0 if shared else int(board.tally["queued"][0]), np.int64)
         running = np.ones(0 if shared else board.processors.size, np.int64)
-        make_room_for_gangs(board, np.concatenate([gang, begins, running]))
+        make_room_for_gangs(board, np.concatenate([gang, queued, running]))
         if not shared:
             make_queues(board)
             _find_out(state, new, now_s)
             share(self.cluster(state, view, 0), now_s)
+
+    def _is_sparse(self, state: State, view: View, arrived: int, now_s: float) -> bool:
+        """Tell whether so few tasks come that they had better wait for each other from now on."""
+        from downclock.planners.cluster.kernels.outlook import is_sparse
+
+        if not self.late or state.board.tally["queued"][0]:
+            return False
+        return bool(is_sparse(self.cluster(state, view, 0), arrived, now_s))
 
     def fill(self, state: State, view: View, tasks: Ints, arrival_s: Floats) -> None:
         """Take note of tasks that may start from these times on, what precedes them apart."""
@@ -223,7 +237,7 @@ class ClusterPolicy:
 
     def cluster(self, state: State, view: View, arrived: int, starts: int = 0) -> Cluster:
         """Everything that a moment works on, with room for decisions."""
-        from downclock.planners.cluster.kernels.board import Cluster, Rules
+        from downclock.planners.cluster.kernels.board import Cluster
 
         board = state.board
         processors, servers = board.processors.size, board.servers.size
@@ -231,7 +245,7 @@ class ClusterPolicy:
         refusals = arrived + int(board.tally["queued"][0]) + state.homeless.size + processors
         room = room_for(starts + processors, starts + 4 * servers + 4, refusals)
         return Cluster(
-            rules=Rules(self.late, round(self.effort * PLACED_PER_S), CROWD),
+            rules=self._rules(state),
             processors=board.processors,
             servers=board.servers,
             tasks=board.tasks,
@@ -260,6 +274,18 @@ class ClusterPolicy:
             starts=room[0],
             switches=room[1],
             refusals=room[2],
+        )
+
+    def _rules(self, state: State) -> Rules:
+        from downclock.planners.cluster.kernels.board import Rules
+
+        return Rules(
+            late=self.late,
+            shares=self.late and not state.watch.asks,
+            effort=round(self.effort * PLACED_PER_S),
+            crowd=CROWD,
+            base=BASE,
+            express=EXPRESS,
         )
 
     def choose_waiting(self, state: State, view: View) -> None:

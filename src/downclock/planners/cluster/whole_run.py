@@ -59,12 +59,16 @@ class WholeRun:
     def _pause(self, at: int, now_s: float) -> None:
         """Do what a moment begins with: reservations for gangs, the question of cheap hours."""
         known = int(np.searchsorted(self.coming.told_s, now_s, side="right"))
+        self._share(at, now_s)
+        if self.state.watch.asks:
+            self._question(known, now_s)
+
+    def _share(self, at: int, now_s: float) -> None:
+        """Begin to keep reservations if what comes now asks for it."""
         rest = self.order[at:]
         self.policy.begin_reservations(self.state, self.view, self._now(rest, now_s), now_s)
         if self.state.board.tally["shared"][0]:
             make_room_for_gangs(self.state.board, self.state.board.tasks["gang"][rest])
-        if self.state.watch.asks:
-            self._question(known, now_s)
 
     def _now(self, tasks: Ints, now_s: float) -> Ints:
         return tasks[self.state.board.tasks["arrival_s"][tasks] <= now_s]
@@ -135,7 +139,9 @@ class WholeRun:
             next_s = self._next_arrival_s(at)
             if next_s >= until_s:
                 return at
-            at = self._step(at, next_s)  # many come at once
+            self._share(at, next_s)  # few come
+            if not self.state.board.tally["shared"][0]:
+                at = self._step(at, next_s)  # many come at once
 
     def _rests_until(self, at: int, until_s: float) -> bool:
         """Tell whether nothing can happen before then."""
