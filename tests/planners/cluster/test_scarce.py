@@ -69,10 +69,10 @@ def test_the_chance_of_no_room_rises_with_what_comes_and_falls_with_time():
     chances = []
     for i in tasks[:8]:
         hurry.hasten(cluster, i, 0.0)
-        chances.append(hurry.crowding(cluster, 0))
+        chances.append(hurry.crowding(cluster, 0, 0.0))
     hurry.hasten(cluster, tasks[8], 10.0 * 86400.0)
     assert chances == sorted(chances)
-    assert hurry.crowding(cluster, 0) < chances[0]
+    assert hurry.crowding(cluster, 0, 0.0) < chances[0]
 
 
 def test_who_cannot_wait_for_a_wake_is_no_sign_that_room_is_scarce():
@@ -132,4 +132,4 @@ def test_one_long_task_among_short_ones_is_no_crowd():
     cluster, told = cluster_of(problem)
     for i in told:
         hurry.hasten(cluster, i, float(i))
-    assert hurry.crowding(cluster, 0) < 1e-6
+    assert hurry.crowding(cluster, 0, 0.0) < 1e-6

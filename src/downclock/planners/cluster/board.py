@@ -22,6 +22,9 @@ SOONER = 0.01
 Where plans may change the sooner wins: planned tasks keep room to make way for those in a hurry.
 Where they may not, the later: processors that are free soon are kept for those in a hurry."""
 
+EXPRESS = 0.3
+"""Part of the servers of a kind that keep room for short tasks where room is scarce."""
+
 Table = np.ndarray[Any, Any]
 
 
@@ -132,8 +135,12 @@ def _pools(platform: Platform, groups: Table, servers: Table) -> Table:
     last = np.cumsum(count)
     pairs = np.unique(np.stack([groups["kind"], servers["server_class"][groups["server"]]]), axis=1)
     classes = np.bincount(pairs[0], minlength=kinds)
+    order = np.append(np.argsort(groups["kind"], kind="stable"), groups.size)
+    spare = np.floor(EXPRESS * count).astype(np.int64)
+    express = np.where(spare > 0, order[last - spare], groups.size)
     return filled(
         kinds, POOL, first=last - count, end=last, classes=classes, wake_s=wake_s,
+        express_first=express,
         up=np.bincount(platform.kind, minlength=kinds),
         awake=np.bincount(platform.kind[on], minlength=kinds),
     )  # fmt: skip

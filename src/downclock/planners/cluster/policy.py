@@ -189,21 +189,31 @@ class ClusterPolicy:
         return tasks[heeded]
 
     def begin_reservations(self, state: State, view: View, new: Ints, now_s: float) -> None:
-        """Keep reservations of groups of processors from the first gang, edge or wait on."""
+        """Keep reservations from the first gang, edge or wait on, or where few tasks come."""
         from downclock.planners.cluster.kernels.shared_moment import share
 
         board = state.board
         shared = bool(board.tally["shared"][0])
-        if not new.size or not (shared or is_shared(board, new).any()):
+        if not new.size or not (
+            shared or is_shared(board, new).any() or self._is_sparse(state, view, new.size, now_s)
+        ):
             return
         gang = board.tasks["gang"][new]
-        begins = np.ones(0 if shared else int(board.tally["queued"][0]), np.int64)
+        queued = np.ones(0 if shared else int(board.tally["queued"][0]), np.int64)
         running = np.ones(0 if shared else board.processors.size, np.int64)
-        make_room_for_gangs(board, np.concatenate([gang, begins, running]))
+        make_room_for_gangs(board, np.concatenate([gang, queued, running]))
         if not shared:
             make_queues(board)
             _find_out(state, new, now_s)
             share(self.cluster(state, view, 0), now_s)
+
+    def _is_sparse(self, state: State, view: View, arrived: int, now_s: float) -> bool:
+        """Tell whether so few tasks come that they had better wait for each other from now on."""
+        from downclock.planners.cluster.kernels.outlook import is_sparse
+
+        if not self.late or state.board.tally["queued"][0]:
+            return False
+        return bool(is_sparse(self.cluster(state, view, 0), arrived, now_s))
 
     def fill(self, state: State, view: View, tasks: Ints, arrival_s: Floats) -> None:
         """Take note of tasks that may start from these times on, what precedes them apart."""
@@ -231,7 +241,11 @@ class ClusterPolicy:
         refusals = arrived + int(board.tally["queued"][0]) + state.homeless.size + processors
         room = room_for(starts + processors, starts + 4 * servers + 4, refusals)
         return Cluster(
-            rules=Rules(self.late, round(self.effort * PLACED_PER_S)),
+            rules=Rules(
+                late=self.late,
+                shares=self.late and not state.watch.asks,
+                effort=round(self.effort * PLACED_PER_S),
+            ),
             processors=board.processors,
             servers=board.servers,
             tasks=board.tasks,

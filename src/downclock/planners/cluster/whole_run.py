@@ -61,6 +61,10 @@ class WholeRun:
         if self.state.watch.asks:
             known = int(np.searchsorted(self.coming.told_s, now_s, side="right"))
             self._question(known, now_s)
+        self._share(at, now_s)
+
+    def _share(self, at: int, now_s: float) -> None:
+        """Begin to keep reservations if what comes now asks for it."""
         rest = self.order[at:]
         self.policy.begin_reservations(self.state, self.view, self._now(rest, now_s), now_s)
         if self.state.board.tally["shared"][0]:
@@ -135,7 +139,9 @@ class WholeRun:
             next_s = self._next_arrival_s(at)
             if next_s >= until_s:
                 return at
-            at = self._step(at, next_s)  # many come at once
+            self._share(at, next_s)  # few come
+            if not self.state.board.tally["shared"][0]:
+                at = self._step(at, next_s)  # many come at once
 
     def _rests_until(self, at: int, until_s: float) -> bool:
         """Tell whether nothing can happen before then."""

@@ -21,6 +21,7 @@ from downclock.planners.cluster.kernels.reserve import (
     book,
     free_until_s,
     group_of,
+    is_express,
     is_wide,
     latest_start_s,
     natural_s,
@@ -123,6 +124,8 @@ def _reserve_late(c: Cluster, i: int, k: int, now_s: float, many: int) -> bool:
     for j in _servers_with(c, k, many):
         g = group_of(c, j, k)
         if g < 0 or c.groups.up[g] < c.tasks.gang[i] or c.servers.works[j] == 0:
+            continue
+        if is_express(c, g, c.curves.rows.free_s[row_of(c, i, k)]):
             continue
         start, length, _ = _late_on(c, i, g, now_s, np.inf)
         if start >= 0.0:

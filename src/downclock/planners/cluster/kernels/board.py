@@ -31,10 +31,12 @@ class Rules(NamedTuple):
 
     Attributes:
         late: what has not started may be planned anew; else an arrival is answered for good.
+        shares: where few tasks come they wait for each other.
         effort: tasks placed anew at each event on top of the usual ones.
     """
 
     late: bool
+    shares: bool
     effort: int
 
 
@@ -63,6 +65,7 @@ SERVER = record(
     works=int,  # 0 while it is down
     since_s=float,  # when it began to wake
     last_s=float,  # planned end of its last task
+    base=int,  # 1: it has no planned end, as enough tasks keep coming
     awake_rank=int,  # place among those awake; -1: asleep
     group_first=int,  # its first group of like processors, and the one after its last
     group_end=int,
@@ -86,6 +89,8 @@ POOL = record(  # groups of one kind, in ``pool_groups``
     awake_s=float,  # when all are awake that have begun to wake
     up=int,  # processors that work
     awake=int,  # those of them on servers that are awake
+    express_first=int,  # its first group that keeps room for short tasks
+    express=float,  # what it counts, against its price, that a long one takes that: as it is scarce
     hurry=float,  # how much faster than they want new tasks are to run, as room is scarce: 0 to 1
     # of tasks that came lately, each counting less than the next: how many, with what
     seen=float,
@@ -158,6 +163,8 @@ TALLY = record(
     mean_s=float,  # run time that tasks want, on the mean of those that came lately
     # or, without gangs, of those planned together
     wait_weight=float,  # of waiting for a processor: above 0, the sooner is better
+    bases=int,  # servers without a planned end, and how many there may be
+    most_bases=float,
     idle_share=float,  # part of what a server is kept awake longer that will idle
     starts=int,  # decisions written: starts, switches, refusals
     switches=int,
@@ -253,7 +260,8 @@ def wake(c: Cluster, j: int, now_s: float) -> None:
 def put_out(c: Cluster, j: int) -> None:
     """Take server ``j`` off those awake."""
     tally = c.tally
-    c.servers.awake[j] = 0
+    tally.bases[0] -= c.servers.base[j]
+    c.servers.awake[j] = c.servers.base[j] = 0
     tally.awake[0] -= 1
     tally.processors[0] -= c.servers.end[j] - c.servers.first[j]
     moved = c.awake_servers[tally.awake[0]]

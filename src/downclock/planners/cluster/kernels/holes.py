@@ -21,6 +21,7 @@ from downclock.planners.cluster.kernels.reserve import (
     free_ends_s,
     free_until_s,
     group_of,
+    is_express,
     is_wide,
     launch,
     leaves_at_most,
@@ -39,7 +40,8 @@ SHORT, WASTE = 0.1, 0.036
 of it."""
 
 EXTEND = 0.385
-"""Part that will idle of the time by which other processors are kept awake longer."""
+"""Part that will idle of the time by which other processors are kept awake longer while tasks come;
+all of it once they stay away."""
 
 GOOD, PATIENT = 0.4, 0.337
 """A hole is filled where less than this part of the price of its time is lost: by a task that is
@@ -103,12 +105,23 @@ def _kept_s(c: Cluster, i: int, k: int) -> float:
 
 
 @inner
+def _idles_s(c: Cluster, j: int, gang: int, hole_s: float, length_s: float) -> float:
+    """Return what idles for each processor of a gang in a hole of server ``j``, or beside it."""
+    if length_s <= hole_s:
+        return _idle_s(c, hole_s - length_s)
+    beside = (c.servers.end[j] - c.servers.first[j]) / gang - 1.0
+    idles = EXTEND + (1.0 - EXTEND) * c.tally.idle_share[0]
+    return idles * beside * (length_s - max(hole_s, 0.0))
+
+
+@inner
 def fit(
     c: Cluster, i: int, g: int, start_s: float, until_s: float, blocked_s: float
 ) -> tuple[float, float]:
     """Return (energy lost, run time) of task ``i`` in a group whose server ends at ``until_s``.
 
-    It must end by ``blocked_s``, when its processors are reserved. Infinite: it does not fit.
+    It must end by ``blocked_s``, when its processors are reserved. Infinite: it does not fit. On a
+    server without a planned end any run time will do.
     """
     j, k, gang = c.groups.server[g], c.groups.kind[g], c.tasks.gang[i]
     row, curves = row_of(c, i, k), c.curves
@@ -119,17 +132,17 @@ def fit(
     length, price = wanted_s(c, row, room), lane_w(c, j) * worth(c, j, start_s, until_s)
     if length <= 0.0:
         return np.inf, -1.0
-    if length <= hole:
-        lost = _over_j(c, i, k, length) + price * _idle_s(c, hole - length)
-    else:
-        beside = (c.servers.end[j] - c.servers.first[j]) / gang - 1.0
-        lost = _over_j(c, i, k, length) + EXTEND * price * beside * (length - max(hole, 0.0))
-    filling = fill_s(curves, row, min(hole, room))
-    idle = price * _idle_s(c, hole - filling)
-    if filling > 0.0 and filling != length and idle < lost:
-        other = _over_j(c, i, k, filling) + idle
-        if other < lost:
-            lost, length = other, filling
+    lost = _over_j(c, i, k, length)
+    if c.servers.base[j] == 0:
+        lost += price * _idles_s(c, j, gang, hole, length)
+        filling = fill_s(curves, row, min(hole, room))
+        idle = price * _idle_s(c, hole - filling)
+        if filling > 0.0 and filling != length and idle < lost:
+            other = _over_j(c, i, k, filling) + idle
+            if other < lost:
+                lost, length = other, filling
+    if is_express(c, g, length):
+        lost += c.pools.express[k] * price * length
     if c.tally.priced[0] == 1:
         lost += dearer_j(c, i, g, start_s, length)
         kept = _kept_s(c, i, k)
@@ -220,6 +233,9 @@ def fill(c: Cluster, j: int, now_s: float) -> None:
     """Start waiting tasks on what server ``j``, which is awake, has free."""
     if c.servers.awake[j] == 0 or c.servers.works[j] == 0:
         return
+    if c.servers.base[j] == 1 and c.tally.bases[0] > c.tally.most_bases[0]:
+        c.servers.base[j] = 0  # its planned end is that of its last run
+        c.tally.bases[0] -= 1
     start = ready_s(c, j, now_s)
     for g in range(c.servers.group_first[j], c.servers.group_end[j]):
         while c.groups.up[g] > c.groups.used[g] and c.tally.queued[0] > 0:
@@ -379,14 +395,18 @@ def choose_end(
 
 @inner
 def open_for(c: Cluster, i: int, g: int, until_s: float, now_s: float) -> None:
-    """Wake the server of a group for task ``i``, and fill it up to its planned end."""
+    """Wake the server of a group for task ``i``, and fill it up to its planned end, if any."""
     j = c.groups.server[g]
     if c.servers.awake[j] == 0:
         wake(c, j, now_s)
     start = ready_s(c, j, now_s)
     blocked = free_until_s(c, g, i, c.tasks.gang[i], start, np.inf)
+    if c.servers.base[j] == 0 and c.tally.bases[0] + 1.0 <= c.tally.most_bases[0]:
+        c.servers.base[j] = 1
+        c.tally.bases[0] += 1
     _, length = fit(c, i, g, start, until_s, blocked)
-    c.servers.last_s[j] = until_s
+    if c.servers.base[j] == 0:
+        c.servers.last_s[j] = until_s
     move_to(c, i, g, start, length)
     fill(c, j, now_s)
 

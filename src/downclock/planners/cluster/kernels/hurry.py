@@ -38,6 +38,10 @@ WARY, RESTLESS, MOST = 5.0, 10.0, 0.5
 """How much tasks hurry, and how much less they wait, for the chance that one finds no room; and how
 much they hurry at most for a mere chance."""
 
+ONLY = 0.8
+"""How much they hurry for the chance that all processors but their own are taken: on a single one
+whoever comes meanwhile finds no room."""
+
 
 @inner
 def note_no_room(c: Cluster, i: int, now_s: float) -> None:
@@ -73,8 +77,10 @@ def _note_arrival(c: Cluster, i: int, k: int, now_s: float) -> None:
 
 
 @inner
-def crowding(c: Cluster, k: int) -> float:
+def crowding(c: Cluster, k: int, but: float) -> float:
     """Return the chance that a task finds all processors of kind ``k`` taken for too long.
+
+    All ``but`` so many.
 
     Erlang's loss formula in its normal approximation, less where windows leave time to wait. None
     where nothing more comes. Processors are counted in gangs of the usual size; how many are busy
@@ -89,7 +95,7 @@ def crowding(c: Cluster, k: int) -> float:
     time_s = max(pools.span_s[k] + usual_s, 1e-9)
     before = EXPECTED * pools.up[k] * usual_s / time_s
     busy = (min(pools.work_s[k] / time_s, pools.at_once[k]) + before) / usual
-    all_of = pools.up[k] / usual
+    all_of = max(0.0, pools.up[k] / usual - but)
     root = math.sqrt(max(busy, 1e-9))
     z = (all_of - busy) / root
     below = 0.5 * (1.0 + math.erf(z / math.sqrt(2.0)))
@@ -102,7 +108,7 @@ def crowding(c: Cluster, k: int) -> float:
 @inner
 def calm(c: Cluster, k: int) -> float:
     """Return how much tasks may wait on kind ``k``: 1 where there is room, 0 where it is scarce."""
-    return 1.0 - max(c.pools.hurry[k], min(1.0, RESTLESS * crowding(c, k)))
+    return 1.0 - max(c.pools.hurry[k], min(1.0, RESTLESS * crowding(c, k, 0.0)))
 
 
 @inner
@@ -116,7 +122,8 @@ def hasten(c: Cluster, i: int, now_s: float) -> None:
     if c.tasks.deadline_s[i] < np.inf:
         if c.tasks.follows[i] < 0:  # workflows share their time themselves
             _note_arrival(c, i, pool, now_s)
-        hurry = max(hurry, min(MOST, WARY * crowding(c, pool)))
+        chance = min(MOST, WARY * crowding(c, pool, 0.0))
+        hurry = max(hurry, chance, ONLY * crowding(c, pool, 1.0))
     for k in range(c.kinds.shape[1]):
         row, rows = row_of(c, i, k), c.curves.rows
         free = rows.free_s[row]

@@ -10,6 +10,7 @@ from downclock.kernels.least_tree import first_at_most, set_key
 from downclock.planners.cluster.kernels.board import Cluster
 from downclock.planners.cluster.kernels.flat import CERTAIN
 from downclock.planners.cluster.kernels.moment import FREED, queued_moment
+from downclock.planners.cluster.kernels.outlook import is_sparse
 from downclock.planners.cluster.kernels.shared_moment import shared_moment
 from downclock.units import Floats, Ints
 
@@ -95,6 +96,12 @@ def _many_come(c: Cluster, arrived: Ints, at: int, now_s: float) -> bool:
     return is_crowd(c, _come_by(c, arrived, at, now_s) - at)
 
 
+@inner
+def _few_come(c: Cluster, arrived: Ints, at: int, now_s: float) -> bool:
+    """Tell whether so few tasks come that they had better wait for each other from now on."""
+    return is_sparse(c, _come_by(c, arrived, at, now_s) - at, now_s)
+
+
 @compiled
 def run(
     c: Cluster, work: Floats, reserve: float, ends: Floats, arrived: Ints, until_s: float
@@ -102,15 +109,16 @@ def run(
     """Play moments while tasks arrive and end, in which nothing else can happen.
 
     ``work`` is actual / estimated work, ``ends`` a tree over the processors with the real end of
-    what runs (1, tree). Stops before ``until_s``, where many tasks come at once (`is_crowd`), or
-    where the room for decisions may not do; returns how many of ``arrived`` have come.
+    what runs (1, tree). Stops before ``until_s``, where many tasks come at once (`is_crowd`) or
+    few at all (`is_sparse`), or where the room for decisions may not do; returns how many of
+    ``arrived`` have come.
     """
     at, told = 0, np.empty((c.processors.kind.size, 3), np.int64)
     while True:
         now, first = _next_s(c, ends, arrived, at), at
         if now == np.inf or now >= until_s:
             return at
-        if is_full(c) or _many_come(c, arrived, at, now):
+        if is_full(c) or _many_come(c, arrived, at, now) or _few_come(c, arrived, at, now):
             return at
         m, at = _tell_ends(c, ends, told, now), _come_by(c, arrived, at, now)
         before = c.tally.starts[0]

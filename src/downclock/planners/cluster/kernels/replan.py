@@ -365,20 +365,21 @@ def _foresee(c: Cluster, now_s: float) -> None:
 
 
 @inner
+def needed(c: Cluster, just_arrived: int, now_s: float) -> float:
+    """Return how many processors arrivals keep busy; infinite where there is nothing to go by."""
+    seen, work = min(c.tally.arrivals[0], RECENT), 0.0
+    for m in range(seen):
+        work += c.arrival_history[1, m] / seen
+    if seen == 0:
+        work = c.tally.mean_s[0]
+    return _rate(c, seen, just_arrived, now_s) * work if work > 0.0 else np.inf
+
+
+@inner
 def _unneeded(c: Cluster, just_arrived: int, now_s: float) -> float:
     """Return the part of the awake processors that arrivals do not keep busy, to a power."""
-    tally, history = c.tally, c.arrival_history
-    seen, work = min(tally.arrivals[0], RECENT), 0.0
-    for m in range(seen):
-        work += history[1, m] / seen
-    if seen == 0:
-        work = tally.mean_s[0]
-    if work == 0.0:
-        return 0.0  # nothing to go by
-    excess = max(
-        0.0, 1.0 - _rate(c, seen, just_arrived, now_s) * work / max(tally.processors[0], 1)
-    )
-    return excess**POWER
+    busy = needed(c, just_arrived, now_s)
+    return max(0.0, 1.0 - busy / max(c.tally.processors[0], 1)) ** POWER
 
 
 @inner
@@ -427,7 +428,8 @@ def remember(c: Cluster, i: int, now_s: float) -> None:
     """Note an arrival after time 0, to foresee the load."""
     slot = c.tally.arrivals[0] % RECENT
     c.arrival_history[0, slot] = now_s
-    c.arrival_history[1, slot] = c.curves.rows.free_s[row_of(c, i, max(c.kinds[i, 0], 0))]
+    length = c.curves.rows.free_s[row_of(c, i, max(c.kinds[i, 0], 0))]
+    c.arrival_history[1, slot] = c.tasks.gang[i] * length if length < np.inf else 0.0
     c.tally.arrivals[0] += 1
 
 

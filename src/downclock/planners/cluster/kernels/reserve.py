@@ -242,6 +242,14 @@ def is_wide(c: Cluster, i: int, k: int) -> bool:
 
 
 @inner
+def is_express(c: Cluster, g: int, length_s: float) -> bool:
+    """Tell whether group ``g`` keeps its room for shorter tasks than this, as room is scarce."""
+    k = c.groups.kind[g]
+    scarce = c.pools.express[k] > 0.0 and g >= c.pools.express_first[k]
+    return scarce and length_s > c.tally.mean_s[0]
+
+
+@inner
 def _note(c: Cluster, g: int, awake: bool) -> float:
     """Note what group ``g`` has free and when more will be; return its first reserved start."""
     first, end, a = np.inf, np.inf, c.groups.head[g]

@@ -38,6 +38,7 @@ from downclock.planners.cluster.kernels.moment import (
     RETURNED,
     SERVER_GONE,
 )
+from downclock.planners.cluster.kernels.outlook import foresee
 from downclock.planners.cluster.kernels.replan import remember
 from downclock.planners.cluster.kernels.reserve import (
     book,
@@ -288,6 +289,7 @@ def _idle_now(c: Cluster, j: int, now_s: float) -> None:
 @inner
 def shared_moment(c: Cluster, told: Ints, arrived: Ints, now_s: float) -> None:
     """Do everything that happens at ``now_s`` where tasks have reservations."""
+    foresee(c, now_s)
     touched, ready = _follow(c, told, now_s)
     for i in arrived:
         c.tasks.status[i] = NEW
