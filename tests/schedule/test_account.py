@@ -95,6 +95,12 @@ def test_time_without_spans_is_sleep_inside_the_window_only() -> None:
     assert account(problem, schedule, boundary=100.0).energy_j["sleep"] == 2.0 * (10 + 10 + 60)
 
 
+def test_a_window_that_ends_too_late_for_its_energy_is_refused() -> None:
+    problem = cores(server(host_w=10.0))
+    with pytest.raises(InvalidInput, match="boundary=1e\\+308 is so late"):
+        account(problem, answer([(0, 0, 0, 10, 1)], [FOREVER_ON]), boundary=1e308)
+
+
 def test_a_gap_before_a_later_span_ends_with_the_window() -> None:
     problem = cores(server(host_w=10.0, sleep_w=2.0), idle_w=0.0)
     schedule = answer([(0, 0, 0, 10, 1)], [(0, ON, 0.0, 10.0), (0, ON, 30.0, 40.0)])

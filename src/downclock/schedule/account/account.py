@@ -36,7 +36,7 @@ def account(problem: Problem, schedule: Schedule, *, boundary: Boundary = "last-
     """Bill a schedule; it is taken at its word, `verify` judges whether it is valid.
 
     Raises:
-        InvalidInput: an unknown boundary, or a price or carbon curve that ends too early.
+        InvalidInput: an unknown or too late boundary, or a price or carbon curve that ends too early.
         InvalidSchedule: a segment or span that has no power (unknown task, processor or server,
             a time that is no number, no profile at the point).
     """
@@ -53,6 +53,9 @@ def _bill(problem: Problem, schedule: Schedule, boundary: Boundary) -> Bill:
     tasks = len(problem.tasks)
     server_j, task_j = _read(book, tasks, energy_meter(problem))
     if not np.isfinite(server_j.sum()):
+        if not isinstance(boundary, str):
+            rule = "is so late that the energy until then is too large for a number"
+            raise InvalidInput(rule, field="boundary", value=boundary)
         raise InvalidSchedule("its energy is too large for a number: cannot be billed")
     price, carbon = price_meter(problem), carbon_meter(problem)
     server_money, task_money, money_clipped = _settle(book, tasks, price)
