@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from downclock.adapters.devices import agent
+from downclock.adapters.devices.slurm_job import started_here
 from downclock.adapters.devices.state import Record, State
 from tests.adapters.devices.conftest import FREE, RECORD, SHOWN, Node, until
 
@@ -631,6 +632,8 @@ def test_recover_deletes_what_dead_agents_left_half_written(node: Node) -> None:
     [
         ("lost", True),
         ("announced", True),
+        ("known to Slurm only", True),
+        ("not planned by us", False),
         ("of this slurmd", False),
         ("of long ago", False),
         ("its slurmd is just here", False),
@@ -651,16 +654,21 @@ def test_a_job_that_a_slurmd_died_over_is_requeued(tmp_path: Path, case: str, ag
     start_s = begun_s + 30.0 if case == "launched anew" else begun_s
     host = "n2" if case == "elsewhere" else "n1"
     shown = "COMPLETED" if case == "ended" else "RUNNING"
-    record = RECORD.format(job=7, name="a", comment="x", **{**SHOWN, "state": shown})
+    comment = "x" if case == "not planned by us" else "downclock core_mhz=600"
+    record = RECORD.format(job=7, name="a", comment=comment, **{**SHOWN, "state": shown})
     record = record.replace(" NodeList=n1", f" StartTime={start_s:.0f} EndTime=0 BatchHost={host}")
     asked = tmp_path / "asked"
     scontrol = tmp_path / "scontrol"
     scontrol.write_text(f"#!/bin/sh\necho $* >>{asked}\ncat <<'E'\n{record}E\n")
     scontrol.chmod(0o755)
+    squeue = tmp_path / "squeue"
+    squeue.write_text(f"#!/bin/sh\necho 7 {begun_s - 1.0:.0f}; echo '8 unknown'\n")
+    squeue.chmod(0o755)
     state = State.opened(tmp_path / "state")
+    started = started_here(str(scontrol), "n1") if case == "known to Slurm only" else {}
     if case == "announced":
         state.announced("7", begun_s).touch()
-    else:
+    elif not started:
         state.keep(Record("GPU-1", 0, "7", "n1", begun_s=begun_s))
     (tmp_path / "once").mkdir()
     if case == "it began":
@@ -670,7 +678,7 @@ def test_a_job_that_a_slurmd_died_over_is_requeued(tmp_path: Path, case: str, ag
     until(lambda: step is None or agent._has_processes("7"))
     try:
         site = agent.Site(str(state.folder), str(tmp_path), str(scontrol))
-        agent.requeue_lost(site, "n1", slurmd_s, lambda text: None)
+        agent.requeue_lost(site, "n1", slurmd_s, lambda text: None, started)
     finally:
         if step is not None:
             step.kill()

@@ -19,6 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn
 
 from downclock.adapters.devices.device import Device, Setting, carry_out, nearest, undo
@@ -32,6 +33,7 @@ from downclock.adapters.devices.slurm_job import (
     job_of,
     job_record,
     node_of,
+    started_here,
 )
 from downclock.adapters.devices.state import MEASURE, Record, State, this_boot
 from downclock.errors import AdapterError, DownclockError
@@ -347,22 +349,31 @@ def check_others(site: Site, say: Callable[[str], None]) -> None:
             _end(site, state, ended, _present(say), say)
 
 
-def requeue_lost(site: Site, node: str, slurmd_s: float, say: Callable[[str], None]) -> None:
+def requeue_lost(
+    site: Site,
+    node: str,
+    slurmd_s: float,
+    say: Callable[[str], None],
+    started: Mapping[str, float] = MappingProxyType({}),
+) -> None:
     """Requeue jobs that a slurmd was launching when it died: Slurm finds that out much later.
 
     Their Prolog began shortly before the slurmd that is here now, and none of their processes is.
+    ``started`` are times by which Slurm has jobs begin here: a Prolog may have died before it wrote
+    its own down.
     """
     state = State.opened(site.state)
     if time.time() < slurmd_s + SETTLES_S:
         return
     runs = {record.job: record.begun_s for record in state.records() if not record.spooled}
     runs = {job: begun_s for job, begun_s in runs.items() if job.isdecimal()}
-    for job, begun_s in {**runs, **state.announced_jobs()}.items():
+    for job, begun_s in {**started, **runs, **state.announced_jobs()}.items():
         known = [Path(site.spool) / "once" / f"{job}.{word}" for word in ("begun", "ended")]
         just = slurmd_s - LAUNCHES_S < begun_s < slurmd_s
         if not just or any(word.exists() for word in known) or _has_processes(job):
             continue
-        if job_record(site.scontrol, job).launched(node, begun_s):
+        record = job_record(site.scontrol, job)
+        if record.is_planned and record.launched(node, begun_s):
             say(f"job {job}: its slurmd died before it was launched: requeued")
             words = [site.scontrol, "requeue", job]
             subprocess.run(words, stdin=subprocess.DEVNULL, timeout=ASK_S, check=False)
@@ -371,8 +382,8 @@ def requeue_lost(site: Site, node: str, slurmd_s: float, say: Callable[[str], No
 def after_start(site: Site, slurmd: int, say: Callable[[str], None]) -> None:
     """Requeue what the one before a slurmd of this process number was launching when it died."""
     with suppress(OSError, ValueError, IndexError, subprocess.TimeoutExpired):
-        started_s = time.time() - _age_s(_stat(str(slurmd)))
-        requeue_lost(site, node_of(os.environ), started_s, say)
+        node, slurmd_s = node_of(os.environ), time.time() - _age_s(_stat(str(slurmd)))
+        requeue_lost(site, node, slurmd_s, say, started_here(site.scontrol, node))
 
 
 def _has_processes(job: str) -> bool:

@@ -152,6 +152,11 @@ class JobRecord:
             return False if self.gone else None
         return bool(states & RUNNING)
 
+    @property
+    def is_planned(self) -> bool:
+        """Whether its record has a plan of ours, and but one."""
+        return len(set(_COMMENT.findall(self.text))) == 1
+
     def launched(self, node: str, begun_s: float) -> bool:
         """Whether Slurm takes its script for running here, since its Prolog began then."""
         hosts, starts = set(_HOST.findall(self.text)), set(_START.findall(self.text))
@@ -187,14 +192,31 @@ def ended_well(job: SlurmJob, record: JobRecord, attempt: int | None) -> bool | 
     return told and record.forgets(attempt)
 
 
+def started_here(scontrol: str, node: str) -> dict[str, float]:
+    """Return the jobs that Slurm takes for running on a node, and by when they began.
+
+    Raises:
+        OSError: there is no squeue beside scontrol.
+        subprocess.TimeoutExpired: nobody answers.
+    """
+    squeue = os.path.join(os.path.dirname(scontrol), "squeue")
+    ran = _asked([squeue, "-h", "-t", "R", "-w", node, "-o", "%A %S"])
+    found = re.findall(rb"^([0-9]{1,12}) ([0-9]{1,12})$", ran.stdout, re.MULTILINE)
+    return {job.decode(): float(start) + 1.0 for job, start in found}  # in whole seconds
+
+
+def _asked(words: list[str]) -> subprocess.CompletedProcess[bytes]:
+    """Run a command of Slurm that shows times in seconds."""
+    return subprocess.run(
+        words, capture_output=True, stdin=subprocess.DEVNULL, timeout=ASK_S, check=False,
+        env={**os.environ, "SLURM_TIME_FORMAT": "%s"},
+    )  # fmt: skip
+
+
 def job_record(scontrol: str, job: str) -> JobRecord:
     """Ask Slurm for a job's record."""
-    words = [scontrol, "show", "job", "-o", job]
     try:
-        ran = subprocess.run(
-            words, capture_output=True, stdin=subprocess.DEVNULL, timeout=ASK_S, check=False,
-            env={**os.environ, "SLURM_TIME_FORMAT": "%s"},
-        )  # fmt: skip
+        ran = _asked([scontrol, "show", "job", "-o", job])
     except (OSError, subprocess.TimeoutExpired) as error:
         return JobRecord(trouble=f"the job record cannot be read: {error}")
     if ran.returncode:

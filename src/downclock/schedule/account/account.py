@@ -36,7 +36,7 @@ def account(problem: Problem, schedule: Schedule, *, boundary: Boundary = "last-
     """Bill a schedule; it is taken at its word, `verify` judges whether it is valid.
 
     Raises:
-        InvalidInput: an unknown or too late boundary, or a price or carbon curve that ends too early.
+        InvalidInput: an unknown or too late boundary, or a price or carbon curve that ends early.
         InvalidSchedule: a segment or span that has no power (unknown task, processor or server,
             a time that is no number, no profile at the point).
     """
