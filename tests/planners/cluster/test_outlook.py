@@ -15,6 +15,7 @@ from downclock.schedule.account.account import account
 from downclock.schedule.schedule import DONE
 from downclock.schedule.verify.verify import verify
 from downclock.workloads import mei
+from tests.laws.test_engine import same
 from tests.planners.cluster.test_scarce import cluster_of
 
 HOUR_S = 3600.0
@@ -57,7 +58,6 @@ def test_servers_have_a_planned_end_where_few_wait_and_once_tasks_stay_away():
     cluster.tally["closed"][0] = 1
     outlook.foresee(cluster, now)
     assert cluster.tally["most_bases"][0] == 0.0
-    assert cluster.tally["idle_share"][0] == 1.0
 
 
 @pytest.mark.parametrize(("servers", "kept"), [(3, 0), (4, 1), (10, 3)])
@@ -106,7 +106,4 @@ def test_few_tasks_need_less_if_they_wait_for_each_other_and_none_is_late():
 def test_waiting_for_each_other_is_the_same_told_one_by_one():
     problem = few(1, 32)
     whole, stepwise = (plan(problem, policy("late"), stepwise=each) for each in (False, True))
-    assert np.array_equal(whole.segments.task, stepwise.segments.task)
-    assert np.array_equal(whole.segments.processor, stepwise.segments.processor)
-    assert np.array_equal(whole.segments.start_s, stepwise.segments.start_s)
-    assert np.array_equal(whole.segments.end_s, stepwise.segments.end_s)
+    same(whole, stepwise)

@@ -241,11 +241,7 @@ class ClusterPolicy:
         refusals = arrived + int(board.tally["queued"][0]) + state.homeless.size + processors
         room = room_for(starts + processors, starts + 4 * servers + 4, refusals)
         return Cluster(
-            rules=Rules(
-                late=self.late,
-                shares=self.late and not state.watch.asks,
-                effort=round(self.effort * PLACED_PER_S),
-            ),
+            rules=Rules(self.late, round(self.effort * PLACED_PER_S)),
             processors=board.processors,
             servers=board.servers,
             tasks=board.tasks,

@@ -31,12 +31,10 @@ class Rules(NamedTuple):
 
     Attributes:
         late: what has not started may be planned anew; else an arrival is answered for good.
-        shares: where few tasks come they wait for each other.
         effort: tasks placed anew at each event on top of the usual ones.
     """
 
     late: bool
-    shares: bool
     effort: int
 
 

@@ -40,8 +40,7 @@ SHORT, WASTE = 0.1, 0.036
 of it."""
 
 EXTEND = 0.385
-"""Part that will idle of the time by which other processors are kept awake longer while tasks come;
-all of it once they stay away."""
+"""Part that will idle of the time by which other processors are kept awake longer."""
 
 GOOD, PATIENT = 0.4, 0.337
 """A hole is filled where less than this part of the price of its time is lost: by a task that is
@@ -110,8 +109,7 @@ def _idles_s(c: Cluster, j: int, gang: int, hole_s: float, length_s: float) -> f
     if length_s <= hole_s:
         return _idle_s(c, hole_s - length_s)
     beside = (c.servers.end[j] - c.servers.first[j]) / gang - 1.0
-    idles = EXTEND + (1.0 - EXTEND) * c.tally.idle_share[0]
-    return idles * beside * (length_s - max(hole_s, 0.0))
+    return EXTEND * beside * (length_s - max(hole_s, 0.0))
 
 
 @inner

@@ -12,7 +12,7 @@ import numpy as np
 from downclock.kernels.compiling import compiled, inner
 from downclock.planners.cluster.kernels.board import RECENT, Cluster
 from downclock.planners.cluster.kernels.hurry import calm
-from downclock.planners.cluster.kernels.replan import FEW, POWER, needed
+from downclock.planners.cluster.kernels.replan import FEW, needed
 
 LATELY, QUIET = 64, 8.0
 """Arrivals by which the usual time between two is known; so many times that without one, and it is
@@ -46,10 +46,9 @@ def _likely(c: Cluster, now_s: float) -> float:
 
 @inner
 def foresee(c: Cluster, now_s: float) -> None:
-    """Note what will idle, how many servers need no planned end, and where room is scarce."""
+    """Note how many servers need no planned end, and where room is scarce."""
     tally, size = c.tally, _usual_size(c)
     busy = needed(c, 0, now_s) * _likely(c, now_s) if tally.closed[0] == 0 else 0.0
-    tally.idle_share[0] = max(0.0, 1.0 - busy / max(tally.processors[0], 1)) ** POWER
     tally.most_bases[0] = 0.0
     if busy < np.inf and tally.priced[0] == 0:  # else nothing to go by; or tasks that are held back
         tally.most_bases[0] = min(BASE * busy, float(tally.queued[0])) / size
@@ -71,7 +70,7 @@ def _came(c: Cluster, now_s: float) -> float:
 def is_sparse(c: Cluster, count: int, now_s: float) -> bool:
     """Tell whether so few tasks come, ``count`` of them now, that they had better wait."""
     tally = c.tally
-    if not c.rules.shares or tally.priced[0] == 1 or tally.shared[0] > 0 or tally.queued[0] > 0:
+    if not c.rules.late or tally.priced[0] == 1 or tally.shared[0] > 0 or tally.queued[0] > 0:
         return False
     if count == 0 or count >= FEW or _came(c, now_s) < LONELY:
         return False
