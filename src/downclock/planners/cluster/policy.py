@@ -63,6 +63,7 @@ from downclock.planners.objections import not_continuous
 from downclock.planners.portfolio import best_of
 from downclock.problem.graph import Edges
 from downclock.problem.objective import Objective
+from downclock.problem.price import Prices
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import Segments
 from downclock.units import Bools, Floats, Ints, slack
@@ -245,7 +246,7 @@ class ClusterPolicy:
         refusals = arrived + int(board.tally["queued"][0]) + state.homeless.size + processors
         room = room_for(starts + processors, starts + 4 * servers + 4, refusals)
         return Cluster(
-            rules=self._rules(state),
+            rules=self._rules(view),
             processors=board.processors,
             servers=board.servers,
             tasks=board.tasks,
@@ -276,12 +277,12 @@ class ClusterPolicy:
             refusals=room[2],
         )
 
-    def _rules(self, state: State) -> Rules:
+    def _rules(self, view: View) -> Rules:
         from downclock.planners.cluster.kernels.board import Rules
 
         return Rules(
             late=self.late,
-            shares=self.late and not state.watch.asks,
+            shares=self.late and not view.once("unlike prices", lambda: _are_unlike(view.prices)),
             effort=round(self.effort * PLACED_PER_S),
             crowd=CROWD,
             base=BASE,
@@ -455,6 +456,16 @@ def _no_prices(problem: Problem, objective: Objective) -> str | None:
     except InvalidInput as error:
         return error.rule if error.source is None else f"{error.source}: {error.rule}"
     return None
+
+
+def _are_unlike(prices: Prices) -> bool:
+    """Tell whether money or CO2 of a joule depends on when or where: then nobody waits for others.
+
+    Cheap hours are waited for in queues, and what does not look at prices is to stay comparable.
+    """
+    curves = [[zone.price for _, zone in prices.zones], [zone.carbon for _, zone in prices.zones]]
+    values = [[each.value for each in kind if each is not None] for kind in curves]
+    return any(bool(np.ptp(np.concatenate(kind)) > 0.0) for kind in values if kind)
 
 
 def _by_deadline(state: State, tasks: Ints) -> Ints:

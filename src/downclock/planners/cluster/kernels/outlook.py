@@ -45,7 +45,9 @@ def foresee(c: Cluster, now_s: float) -> None:
     """Note what will idle, how many servers need no planned end, and where room is scarce."""
     tally, size = c.tally, _usual_size(c)
     busy = needed(c, 0, now_s) * _likely(c, now_s) if tally.closed[0] == 0 else 0.0
-    tally.idle_share[0] = max(0.0, 1.0 - busy / max(tally.processors[0], 1)) ** POWER
+    tally.idle_share[0] = 0.0
+    if tally.awake[0] > 1:  # on a single one, who does not keep it awake keeps another
+        tally.idle_share[0] = max(0.0, 1.0 - busy / tally.processors[0]) ** POWER
     tally.most_bases[0] = 0.0
     if busy < np.inf and tally.priced[0] == 0:  # else nothing to go by; or tasks that are held back
         tally.most_bases[0] = min(c.rules.base * busy, float(tally.queued[0])) / size
