@@ -145,9 +145,10 @@ def test_what_the_plan_did_not_foresee_is_followed(site: Site) -> None:
     wait_for(lambda: site.cluster.job(filler, "JobState") == "RUNNING", 60, "it does not run")
     site.cluster.run("scontrol", "update", "NodeName=node2", "State=DRAIN", "Reason=test")
     jobs = [
-        site.cluster.submit("-H", "--gres=gpu:1", "-t", "5", f"--comment={TAG.format(300)} {k}")
+        site.cluster.submit("-H", "--gres=gpu:1", "-t", "5", f"--comment={TAG.format(300)} {k}",
+                            script="sleep 8")
         for k in range(5)
-    ]
+    ]  # fmt: skip
     site.watch()
     wait_for(lambda: "core_mhz" in "".join(_comment(site, j) for j in jobs), 90, "nothing planned")
     started = [job for job in jobs if "core_mhz" in _comment(site, job)]
