@@ -116,7 +116,7 @@ def test_what_the_price_blind_policy_began_is_taken_over_when_prices_begin_to_ch
     assert 0.0 < times[0] < 72 * HOUR_S
     assert np.all(ours.outcomes.status == DONE)
     # one server of 16 is awake for a handful of jobs all day: there is little to be saved
-    assert money(problem, ours) < money(problem, blind) * (1.005 if size == 16 else 1.0)
+    assert money(problem, ours) < money(problem, blind) * (1.0005 if size == 16 else 1.0)
     early = [each.segments.start_s < times[0] for each in (ours, blind)]
     np.testing.assert_array_equal(
         np.sort(ours.segments.start_s[early[0]]), np.sort(blind.segments.start_s[early[1]])
