@@ -287,6 +287,12 @@ def test_hostile_json_is_refused(tmp_path: Path, content: str) -> None:
         read_library(written(tmp_path, content))
 
 
+def test_infinite_clocks_are_refused_without_a_warning(tmp_path: Path) -> None:
+    points = [{**POINT, "core": -np.inf}, {**POINT, "core": -np.inf, "memory": 2.0}]
+    with pytest.raises(InvalidInput, match="core=-inf must be positive and finite"):
+        read_library(written(tmp_path, document(t={"model": "table", "points": points})))
+
+
 def test_a_number_beyond_floats_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"c_w=1000.* must be a number"):
         read_library(written(tmp_path, document(g={**GPU, "c_w": 10**400})))

@@ -225,9 +225,10 @@ def _profile(entry: Fields, limit_w: float | None) -> tuple[str, _Numbers]:
 def _has_twins(clocks: Floats) -> bool:
     """Tell whether two pairs of clocks (n, 2) are the same but for rounding."""
     core, memory = clocks[np.argsort(clocks[:, 0], kind="stable")].T
-    group = np.cumsum(np.diff(core, prepend=core[0]) > TOLERANCE)
-    order = np.lexsort((memory, group))
-    near = np.diff(memory[order]) <= TOLERANCE
+    with np.errstate(invalid="ignore"):  # infinite ones are refused by what they are
+        group = np.cumsum(np.diff(core, prepend=core[0]) > TOLERANCE)
+        order = np.lexsort((memory, group))
+        near = np.diff(memory[order]) <= TOLERANCE
     return bool(np.any(near & (np.diff(group[order]) == 0)))
 
 

@@ -71,6 +71,15 @@ def test_levels_of_equal_speed_are_merged() -> None:
     assert result.status == "optimal"
 
 
+@pytest.mark.parametrize("more", [1e-10, 6e-10, 1e-9, 2e-9, 3e-9, 1e-8])
+def test_work_of_whole_slots_and_next_to_nothing_is_valid(more: float) -> None:
+    """Found by odd inputs: four slots did 0.999999999 of a task, and five were one too many."""
+    problem = nearly_equal_speeds()
+    tasks = replace(problem.tasks, scale=np.array([2.0, 1.5]) * (1.0 + more))
+    result = plan_least_cost(replace(problem, tasks=tasks), "energy", rounds=1)
+    assert str(verify(replace(problem, tasks=tasks), result.schedule)).startswith("valid")
+
+
 def test_work_of_years_takes_no_memory_and_meets_no_deadline() -> None:
     problem = nearly_equal_speeds()
     endless = replace(problem, tasks=replace(problem.tasks, scale=np.array([2.0, 1e15])))

@@ -59,7 +59,7 @@ class SlottedQuestion:
         level = levels(self.graph, plan, task)
         done = np.cumsum(np.where(level >= 0, self.share[task, level], 0.0))
         before = np.concatenate([[0.0], done[:-1]])
-        return np.where(before >= 1.0 - TOLERANCE, -1, level)
+        return np.where(before >= 1.0 - 0.5 * TOLERANCE, -1, level)
 
     def cost(self, plan: SlotPlan, task: int, level: Ints) -> float:
         """Cost of levels in the slots of a task's interval."""
@@ -238,11 +238,13 @@ def _power_curves(
     full = scale * time_s.min(axis=1)[curve] / slot_s
     finest = _finest(problem.tasks.deadline_s / slot_s, np.column_stack([curve, full]))
     rows, work = [], np.empty(real.size, dtype=np.int64)
+    nothing = TOLERANCE * (2.0 if up else 0.5)  # a bound allows more than is valid, a plan less
     for c, each_s in enumerate(time_s):
         units, per_slot = whole_units(each_s.min() / each_s, up=up, finest=finest)
         kept = undominated(units, power_w[c])
         rows.append((units[kept], power_w[c, kept], points[kept], slot_s / each_s[kept]))
-        work[curve == c] = np.ceil(full[curve == c] * per_slot - 1e-6)
+        asked = full[curve == c] * per_slot
+        work[curve == c] = np.ceil(asked - np.minimum(nothing * asked, 1e-6))
     most = max(row[0].size for row in rows)
     last = [np.minimum(np.arange(most), row[0].size - 1) for row in rows]
     units, power_w, points, speed = (

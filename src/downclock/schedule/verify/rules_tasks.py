@@ -79,7 +79,8 @@ def share(parsed: ParsedSchedule) -> Iterator[Finding]:
     duration, free = rows.end_s - rows.start_s, slack(rows.end_s)
     surplus = duration - rows.share * runs.full_s
     waste_s = _wasteable_s(parsed)
-    ended = (surplus < waste_s - free) | (duration <= waste_s + free)  # one slot is always needed
+    # One slot is always needed; one more where the rest is more than rounding, if hardly so.
+    ended = (surplus < waste_s - 1e-3 * free) | (duration <= waste_s + free)
     bad = (np.abs(surplus) > free) & ~((surplus > 0.0) & ended)
     bad |= rows.share <= 0.0
     bad &= np.isfinite(runs.full_s) & (runs.full_s > 0.0)

@@ -266,6 +266,12 @@ def test_a_job_without_a_deadline_may_wait_for_a_server_that_is_down_for_long() 
     assert 0.9 * found.value < start_bound(asked, seconds=1.0) <= found.value * NEVER
 
 
+def test_a_program_that_goes_in_circles_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Found by odd inputs: costs of 1 to 4e8, and the simplex after the interior point ran on."""
+    monkeypatch.setattr("downclock.planners.cluster.known.program.AT_MOST", 1)
+    assert start_bound(ask(two_by_four(5, 3), ENERGY), seconds=1.0) == 0.0
+
+
 def test_our_own_example_is_certified_within_six_per_cent(tmp_path: Path) -> None:
     """What `init` writes: 16 jobs, a gang of four and a job without a deadline among them."""
     write_starter(str(tmp_path), starter("init"))

@@ -10,6 +10,9 @@ import numpy as np
 from downclock.planners.highs import solve_integer
 from downclock.units import Floats, Ints
 
+AT_MOST = 1000
+"""Steps of an interior point, and of the simplex after it: with odd numbers that goes in circles."""
+
 
 @dataclass(slots=True)
 class Program:
@@ -92,4 +95,5 @@ def _by_interior_point(
         b_eq=least[equal],
         bounds=limits,
         method="highs-ipm",
+        options={"maxiter": AT_MOST},
     )
