@@ -163,6 +163,17 @@ def test_virtual_clusters_have_machines_of_their_own(read):
 
 
 @pytest.mark.parametrize(
+    "pools", [{"1": 11, "11": 1}, {"1": 2, "1-": 1, "1-1": 1}, {"q 1": 12, "q 11": 2}, {"a": 1}]
+)
+def test_servers_of_pools_have_names_of_their_own(read, pools):
+    """Servers were pool and number, and those of pools 1 and 11 met: the trace was refused."""
+    header = "timestamp,duration,num_gpus,gpu_time,cluster\n"
+    rows = [f"2017-10-09 07:00:00,60,{8 * many},1,{pool}\n" for pool, many in pools.items()]
+    platform = converted(read("philly.csv", header + "".join(rows))).problem.platform
+    assert len(set(platform.server_name)) == platform.server_count == sum(pools.values())
+
+
+@pytest.mark.parametrize(
     ("how", "names", "gpu_s"),
     [
         ("up", ["a", "b", "c", "d"], 1000.0 + 1300.0 + 600.0 + 1800.0),
