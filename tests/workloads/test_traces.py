@@ -94,6 +94,11 @@ def test_rows_left_out_are_counted_by_reason_in_gpu_hours(read):
     }
 
 
+def test_a_batsim_job_without_a_delay_is_not_said_to_run_still(read):
+    dropped = read("batsim.json", FILES["batsim.json"]).ledger.dropped
+    assert dropped == {"has a profile without a delay": (1, 0.0)}
+
+
 @pytest.mark.parametrize(("count", "hours"), [(None, "GPU"), ("nodes", "node"), ("cpus", "CPU")])
 def test_hours_are_of_what_counts(read, count, hours):
     found = converted(read("sacct.txt", SACCT, count=count))
@@ -383,6 +388,8 @@ def test_any_table_can_be_mapped(read, tmp_path):
         (("name = ", "nam = "), "did you mean 'name'"),
         (('"who"', "3"), "must be the name of a column"),
         (('column = "mins"', 'column = "minutes"'), "no column 'minutes'"),
+        (('run = { column = "mins", as = "minutes" }', ""), "names no column for run or end"),
+        (('gpus = "n"', ""), "names no column for gpus or nodes or cpus, and no number"),
     ],
 )
 def test_a_mapping_that_is_wrong_is_refused(read, tmp_path, change, rule):
