@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -313,6 +314,25 @@ def test_nodes_become_a_cluster_that_a_trace_is_converted_on(run, files):
     assert "3 servers (8 processors)" in " ".join(told.out.split())
 
 
+def test_nodes_that_are_left_out_are_told(run, files):
+    nodes = files.write("n.csv", NODES + "n4,1,1,-2,T4\nn5,1,1,2,\n")
+    ran = run("convert", nodes, "-o", files.path("c.toml"))
+    assert ran.code == 0
+    assert "left out: 1 node without a GPU" in ran.err
+    assert "left out: 1 node without a model" in ran.err
+    assert "line 6: gpu='-2' must be a whole number of GPUs" in ran.err
+    assert "GPU-hours" not in ran.err
+    odd = run("convert", nodes, "-o", files.path("d.toml"), "--ran", files.path("r.json"))
+    assert (odd.code, "do not go with a list of nodes: --ran" in odd.err) == (2, True)
+
+
+def test_a_trace_in_a_pipe_is_not_said_to_be_empty(run, tmp_path):
+    """It is opened more than once: for its suffix, its columns and its rows."""
+    os.mkfifo(tmp_path / "pipe")
+    ran = run("convert", str(tmp_path / "pipe"), "-o", str(tmp_path / "p.json"))
+    assert (ran.code, "must be a file, not a pipe" in ran.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -321,6 +341,8 @@ def test_nodes_become_a_cluster_that_a_trace_is_converted_on(run, files):
         (("--map", "none.toml"), "no such file"),
         (("--timezone", "Nowhere"), "is not a time zone"),
         (("--cluster", "none.toml"), "no such file"),
+        (("--map", "m.toml", "--trace-format", "swf"), "do not go with --map: --trace-format"),
+        (("--cluster", "c.toml", "--card", "a100"), "do not go with --cluster: --card"),
     ],
 )
 def test_odd_options_of_a_trace_are_refused(run, files, options, words):

@@ -231,6 +231,14 @@ def test_the_page_begins_with_coverage_and_ends_with_assumptions(found):
     assert text == whatif_html(found, command=["downclock", "whatif", "a b.csv"])
 
 
+def test_the_terminal_says_why_rows_are_left_out(tmp_path):
+    """It gave their number only; the page, and JSON, have the reasons."""
+    path = tmp_path / "philly.csv"
+    path.write_text(HEAD + "2017-10-09 00:00:00,60,1,1,vc\n2017-10-09 00:00:00,60,0,1,vc\n")
+    page = whatif_page(asked(read_trace(path), slack=(), shares=(), errors=()))
+    assert ("uses no gpus", "1", "0.0") in page.tables[0].rows
+
+
 def test_bars_without_what_was_left_out_say_so(found):
     assert "for jobs left out" not in whatif_html(found)
     *others, ours = found.usual.figures

@@ -94,6 +94,11 @@ def test_rows_left_out_are_counted_by_reason_in_gpu_hours(read):
     }
 
 
+def test_a_batsim_job_without_a_delay_is_not_said_to_run_still(read):
+    dropped = read("batsim.json", FILES["batsim.json"]).ledger.dropped
+    assert dropped == {"has a profile without a delay": (1, 0.0)}
+
+
 @pytest.mark.parametrize(("count", "hours"), [(None, "GPU"), ("nodes", "node"), ("cpus", "CPU")])
 def test_hours_are_of_what_counts(read, count, hours):
     found = converted(read("sacct.txt", SACCT, count=count))
@@ -137,10 +142,19 @@ def test_a_window_takes_the_jobs_submitted_in_it(read):
     begin_s = float(trace.submit_s[0]) + 900.0
     found = converted(trace, choices=Choices(begin_s=begin_s, length_s=1800.0))
     assert found.trace.processors.tolist() == [4]
-    assert found.problem.tasks.arrival_s.tolist() == [900.0]
+    assert found.problem.tasks.arrival_s.tolist() == [0.0]
     assert found.trace.ledger.dropped["outside the window"] == (2, 3600.0 + 7200.0)
     with pytest.raises(InvalidInput, match="no job was submitted"):
         converted(trace, choices=Choices(begin_s=0.0, length_s=60.0))
+
+
+def test_time_before_the_first_job_of_a_window_is_on_no_bill(read):
+    """As it ran, servers are on from the first submission; they were from the window's begin."""
+    trace = read("philly.csv", PHILLY)
+    early = Choices(begin_s=float(trace.submit_s[0]) - 100 * 86400.0)
+    whole, window = converted(trace), converted(trace, choices=early)
+    bills = [dc.account(each.problem, as_it_ran(each)).total_j for each in (whole, window)]
+    assert bills[0] == bills[1]
 
 
 def test_virtual_clusters_have_machines_of_their_own(read):
@@ -151,6 +165,17 @@ def test_virtual_clusters_have_machines_of_their_own(read):
     assert found.problem.platform.server_count == 1 + 2
     shared = converted(read("philly.csv", PHILLY), choices=Choices(pools=False))
     assert [kind.name for kind in shared.problem.platform.kinds] == ["gpu"]
+
+
+@pytest.mark.parametrize(
+    "pools", [{"1": 11, "11": 1}, {"1": 2, "1-": 1, "1-1": 1}, {"q 1": 12, "q 11": 2}, {"a": 1}]
+)
+def test_servers_of_pools_have_names_of_their_own(read, pools):
+    """Servers were pool and number, and those of pools 1 and 11 met: the trace was refused."""
+    header = "timestamp,duration,num_gpus,gpu_time,cluster\n"
+    rows = [f"2017-10-09 07:00:00,60,{8 * many},1,{pool}\n" for pool, many in pools.items()]
+    platform = converted(read("philly.csv", header + "".join(rows))).problem.platform
+    assert len(set(platform.server_name)) == platform.server_count == sum(pools.values())
 
 
 @pytest.mark.parametrize(
@@ -363,6 +388,8 @@ def test_any_table_can_be_mapped(read, tmp_path):
         (("name = ", "nam = "), "did you mean 'name'"),
         (('"who"', "3"), "must be the name of a column"),
         (('column = "mins"', 'column = "minutes"'), "no column 'minutes'"),
+        (('run = { column = "mins", as = "minutes" }', ""), "names no column for run or end"),
+        (('gpus = "n"', ""), "names no column for gpus or nodes or cpus, and no number"),
     ],
 )
 def test_a_mapping_that_is_wrong_is_refused(read, tmp_path, change, rule):
@@ -435,14 +462,16 @@ def test_a_philly_week_costs_what_its_rows_sum_to(shared_data):
     """Rows read with nothing of ours: GPU-seconds at 174 W, and all that is on and idle."""
     path = shared_data / "traces" / "philly" / "philly_jobs_elasticflow_pollux.csv"
     begin = datetime(2017, 10, 9, tzinfo=UTC)
-    gpu_s = 0.0
+    gpu_s, first_s = 0.0, 7 * 86400.0
     with open(path, newline="") as file:
         for row in csv.DictReader(file):
             submit_s = (datetime.fromisoformat(row["timestamp"] + "Z") - begin).total_seconds()
             if 0.0 <= submit_s < 7 * 86400.0:
                 gpu_s += float(row["duration"]) * int(row["num_gpus"])
+                first_s = min(first_s, submit_s)
     choices = Choices(begin_s=begin.timestamp(), length_s=7 * 86400.0)
     found = converted(read_trace(path), choices=choices)
+    assert found.zero_s == begin.timestamp() + first_s
     bill = dc.account(found.problem, as_it_ran(found))
     server_s = sum(on_s_of(found))
     watts = card_archetype("v100", "mixed").power_w

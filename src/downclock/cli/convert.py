@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from downclock.cli import options
 from downclock.cli.trace_options import read_length, read_told, trace_options
@@ -98,35 +97,22 @@ def command(
 
     of_traces, of_graphs = {*trace, "ran"}, {"cores", *asked}
     if cores is not None:
-        _refuse(of_traces, "--cores")
+        options.refuse(of_traces, "--cores")
         make = _on_chip if asked["slot_s"] is None else _in_slots
         return _graph(session, source, make, output, cores=cores, **asked)
     if not (source.lower().endswith(".stg") or is_wfformat(source)):
-        _refuse(of_graphs, "a trace")
+        options.refuse(of_graphs, "a trace")
         return _trace(session, source, trace, ran, output)
     if trace["cluster"] is None:
         rule = "a task graph needs it, or the --cluster that runs it"
         raise click.UsageError(f"Missing option '--cores': {rule}")
-    _refuse({*of_traces, *_OF_MACHINES} - _OF_WORKFLOWS, "a task graph on a --cluster")
+    options.refuse({*of_traces, *_OF_MACHINES} - _OF_WORKFLOWS, "a task graph on a --cluster")
     return _graph(session, source, _on_cluster, output, trace=trace, **asked)
 
 
 _OF_CHIPS = {"per_core", "islands", "c2", "c3"}
 _OF_MACHINES = {*_OF_CHIPS, "slot_s", "c1", "alpha"}
 _OF_WORKFLOWS = {"cluster", "deadline_factor", "archetype"}
-
-
-def _refuse(names: set[str], where: str) -> None:
-    """Refuse options by these names that were given: nobody would look at them."""
-    context = click.get_current_context()
-    given = [
-        option.opts[0]
-        for option in context.command.params
-        if option.name in names
-        and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
-    ]
-    if given:
-        raise click.UsageError(f"options that do not go with {where}: {', '.join(given)}")
 
 
 def _trace(
@@ -162,17 +148,22 @@ def _trace(
 
 def _nodes(session: options.Session, source: str, told: dict[str, Any], output: str) -> int:
     from downclock.problem.files.read_cluster import read_cluster
+    from downclock.quantities import count
     from downclock.report.converted import malformed_notes
     from downclock.report.describe import cluster_page
     from downclock.workloads.traces.alibaba import cluster_of_nodes
-    from downclock.workloads.traces.ledger import Ledger
+    from downclock.workloads.traces.ledger import MALFORMED, Ledger
     from downclock.workloads.traces.made_cluster import toml_text
     from downclock.workloads.traces.rows import csv_sheet
 
+    options.refuse({*told, "ran"} - {"card", "strict"}, "a list of nodes")
     options.require_writable(output, (".toml",))
     ledger = Ledger(source, told["strict"])
     data = cluster_of_nodes(csv_sheet(source, ledger), ledger, told["card"])
     session.write(toml_text(data), output)
+    ledger.untold = 0  # what nodes ran for is nobody's question
+    left = [(why, rows) for why, (rows, _) in ledger.dropped.items() if why != MALFORMED]
+    session.tell(f"left out: {count(rows, 'node')} {why}" for why, rows in left)
     session.tell(malformed_notes(ledger))
     session.show(cluster_page(read_cluster(output)))
     return 0
@@ -221,7 +212,7 @@ def _on_chip(
     if asked["prices"] is not None:
         raise click.UsageError("--prices needs --slot: a chip without slots is planned by energy")
     if per_core:
-        _refuse({"islands"}, "--per-core")
+        options.refuse({"islands"}, "--per-core")
     deadline_s = asked["deadline"] or graph.total_work
     pace = graph.total_work / deadline_s
     c1, alpha = asked["c1"], asked["alpha"]
@@ -256,7 +247,7 @@ def _in_slots(graph: TaskGraph, *, cores: int, slot_s: float, **asked: Any) -> o
     from downclock.problem.files.read_prices import zone_prices
     from downclock.workloads.gerhards import Machines, slotted_workflow
 
-    _refuse(_OF_CHIPS, "--slot")
+    options.refuse(_OF_CHIPS, "--slot")
     machines = Machines(cores, watts=asked["c1"], alpha=asked["alpha"])
     problem = slotted_workflow(graph, machines, slot_s, deadline_s=asked["deadline"])
     if asked["prices"] is None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from downclock.errors import InvalidInput, MissingExtra
 
@@ -393,6 +394,19 @@ def problem_files(
         return given
 
     return add
+
+
+def refuse(names: set[str], where: str) -> None:
+    """Refuse options by these names that were given: nobody would look at them."""
+    context = click.get_current_context()
+    given = [
+        option.opts[0]
+        for option in context.command.params
+        if option.name in names
+        and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE
+    ]
+    if given:
+        raise click.UsageError(f"options that do not go with {where}: {', '.join(given)}")
 
 
 def require_writable(path: str | None, suffixes: Sequence[str]) -> None:

@@ -49,10 +49,10 @@ def command(
 ) -> int:
     """Plan jobs on a cluster and show what the plan costs.
 
-    Takes a cluster (TOML) and jobs (CSV, Parquet or JSON), or one problem file (JSON). Prints the
-    energy by part beside running at full speed (race) and at the best single clock (static-cap)
-    under the same sleep rule, deadlines met, each rejected job with its reason, servers, wakes,
-    money and CO2 where prices are known, the lower bound and the gap to it.
+    Takes a cluster (TOML) and jobs (CSV, Parquet or JSON), or one problem file (JSON or Parquet).
+    Prints the energy by part beside running at full speed (race) and at the best single clock
+    (static-cap) under the same sleep rule, deadlines met, each rejected job with its reason,
+    servers, wakes, money and CO2 where prices are known, the lower bound and the gap to it.
 
     With an objective other than energy, a policy that looks at prices plans by it (the default one
     for the problem, or the one named); other policies are only valued by it. Then bound and gap

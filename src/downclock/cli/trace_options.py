@@ -103,6 +103,10 @@ def trace_options(function: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(function)
     def given(session: options.Session, /, **rest: Any) -> Any:
         told = {name: rest.pop(name) for name in (*_WHERE_AND_WHEN, *_READING, *_CHOICES)}
+        if told["mapping"] is not None:
+            options.refuse({"format"}, "--map")
+        if told["cluster"] is not None:
+            options.refuse({"card", "per_server"}, "--cluster")
         return function(session, trace=told, **rest)
 
     for decorate in reversed(_OPTIONS):

@@ -35,6 +35,8 @@ def whatif_page(asked: WhatIf) -> Page:
         for each in case.figures
     ]
     ledger = asked.found.trace.ledger
+    if ledger.dropped:
+        tables.insert(0, Table(("rows", "number", ledger.hours), row_cells(ledger), "Rows"))
     notes = (*malformed_notes(ledger), *(f"assumed: {line}" for line in asked.assumptions))
     data = {
         "trace": str(ledger.source),

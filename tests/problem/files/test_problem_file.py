@@ -214,3 +214,11 @@ def test_the_line_of_a_bad_task_is_named(tmp_path: Path) -> None:
     path.write_text("\n".join(lines), "utf-8")
     with pytest.raises(InvalidInput, match=rf"problem\.json line {at + 1}, task 't3': scale=-1\.0"):
         read_problem(path)
+
+
+def test_a_trace_is_told_what_makes_a_problem_of_it(tmp_path):
+    """It was said to be no JSON."""
+    path = tmp_path / "week.txt"
+    path.write_text("JobID|Start|End\n")
+    with pytest.raises(InvalidInput, match="makes one of a trace"):
+        read_problem(path)

@@ -25,6 +25,8 @@ _KEYS = (
     *("format", "name", "assumptions", "epoch", "platform", "prices", "library", "edges", "tasks"),
 )
 
+_OF_TRACES = (".csv", ".txt", ".swf", ".gz")
+
 
 def read_problem(path: str | Path) -> Problem:
     """Read a problem file.
@@ -32,7 +34,11 @@ def read_problem(path: str | Path) -> Problem:
     Raises:
         InvalidInput: with file, line, object, field, value and rule.
     """
-    packed = Path(path).suffix.lower() in SUFFIXES[1:]
+    suffix = Path(path).suffix.lower()
+    packed = suffix in SUFFIXES[1:]
+    if suffix in _OF_TRACES:
+        rule = "is no problem (.json, .parquet): `downclock convert` makes one of a trace"
+        raise InvalidInput(rule, source=path)
     document = _head(path) if packed else read_json(path)
     top = document.fields(None, _KEYS)
     top.choice("format", (FORMAT,))

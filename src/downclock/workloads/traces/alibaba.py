@@ -66,11 +66,16 @@ def cluster_of_nodes(sheet: Sheet, ledger: Ledger, card: str) -> dict[str, Any]:
     for line, cells in sheet.rows:
         try:
             gpus, model = quantity(cells[place["gpu"]]), text(cells[place["model"]])
+            if gpus < 0.0 or gpus % 1.0 > 0.0:
+                raise ValueError("must be a whole number of GPUs")
         except ValueError as error:
             ledger.malformed(line, str(error), "gpu", cells[place["gpu"]])
             continue
-        if not (gpus >= 1.0 and gpus == round(gpus) and model):
-            ledger.drop("has no GPU")
+        if not gpus >= 1.0:
+            ledger.drop("without a GPU")
+            continue
+        if not model:
+            ledger.drop("without a model")
             continue
         nodes[model, int(gpus)] += 1
     if not nodes:

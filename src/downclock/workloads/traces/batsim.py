@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -9,9 +10,15 @@ from typing import Any
 from downclock.workloads.traces.json_jobs import JsonText, json_jobs
 from downclock.workloads.traces.ledger import Ledger
 from downclock.workloads.traces.rows import Rows, Sheet, opened
-from downclock.workloads.traces.trace import Column, Format
+from downclock.workloads.traces.trace import Column, Format, Job
 
 HEADER = ("id", "subtime", "walltime", "res", "run")
+
+
+def _amend(job: Job) -> str | None:
+    """A computation or a transfer takes as long as the machine that it is simulated on."""
+    return "has a profile without a delay" if math.isnan(job["run"]) else None
+
 
 BATSIM = Format(
     "batsim",
@@ -23,6 +30,7 @@ BATSIM = Format(
         "cpus": Column(("res",), "count"),
     },
     notes=("only profiles of type delay say how long a job runs",),
+    amend=_amend,
 )
 
 

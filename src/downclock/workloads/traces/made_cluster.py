@@ -26,11 +26,34 @@ def cluster_data(
 ) -> dict[str, Any]:
     """Return a cluster of so many servers of each pool, a kind each, all of one card."""
     power = {"power_w": 100.0} if card == "cpu" else {}
+    called = _server_names(servers)
     return {
         "name": name,
         "kind": [{"name": pool, "card": card, "idle_w": IDLE_W, **power} for pool in servers],
-        "server": [server_data(pool, pool, per_server, many) for pool, many in servers.items()],
+        "server": [
+            server_data(called[pool], pool, per_server, many) for pool, many in servers.items()
+        ],
     }
+
+
+def _server_names(servers: Mapping[str, int]) -> dict[str, str]:
+    """Names of the pools' servers, to which their numbers are added: no two servers share one.
+
+    Of pools 1 and 11, the eleventh server of the first would be called as the first of the second.
+    """
+    called, taken = {}, set[str]()
+    for pool, many in servers.items():
+        name = f"{pool}-" if many > 1 and pool[-1:].isdigit() else pool
+        while taken & (all_of := _numbered(name, many)):
+            name += "-"
+        called[pool] = name
+        taken |= all_of
+    return called
+
+
+def _numbered(name: str, many: int) -> set[str]:
+    """What equal servers are called, together and, where they are several, each."""
+    return {name, *(f"{name}{k + 1}" for k in range(many) if many > 1)}
 
 
 def cluster_note(servers: Mapping[str, int], per_server: int, card: str) -> str:

@@ -98,6 +98,9 @@ def opened(path: str | Path) -> Iterator[tuple[TextIO, _Tolerant]]:
 
 
 def _unpacked(path: str | Path) -> _Tolerant:
+    there = Path(path)
+    if there.is_fifo() or there.is_char_device():
+        raise InvalidInput("must be a file, not a pipe: it is read more than once", source=path)
     try:
         with open(path, "rb") as stream:
             packed = stream.read(2) == _GZIP

@@ -109,7 +109,7 @@ def converted(
         )
     platform = cluster.platform  # servers that begin asleep wake before the first job
     lead_s = float(np.max(platform.wake_s[~platform.initially_on], initial=0.0))
-    zero_s = float(trace.submit_s[0] if choices.begin_s is None else choices.begin_s) - lead_s
+    zero_s = float(trace.submit_s[0]) - lead_s  # a window may begin long before it
     due_s, due_notes = due(trace, choices)
     assumptions = (*trace.assumptions, *notes, *due_notes)
     problem = _problem(trace, cluster, choices, kinds, zero_s, due_s)

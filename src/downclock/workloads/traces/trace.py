@@ -301,6 +301,9 @@ def _bound(
             wanted = [
                 name for ours in alternatives for name in format.columns.get(ours, Column(())).names
             ]
+            if not wanted:
+                rule = f"{format.name} names no column for {' or '.join(alternatives)}"
+                raise InvalidInput(rule, source=source)
             raise _missing(wanted, header, format, source)
     return bound
 
@@ -309,8 +312,7 @@ def _missing(
     wanted: Sequence[str], header: tuple[str, ...], format: Format, source: str | Path
 ) -> InvalidInput:
     rule = f"no column '{' or '.join(wanted)}' ({format.name})"
-    if wanted:
-        rule += suggestion(wanted[0], [name for name in header if name])
+    rule += suggestion(wanted[0], [name for name in header if name])
     return InvalidInput(rule, source=source, line=1)
 
 
@@ -320,6 +322,9 @@ def _counted(bound: _Bound, format: Format, count: str | None, source: str | Pat
     known = [each for each in COUNTS if each in there]
     if count is not None and count not in known:
         rule = f"the file says nothing of {count}; it has {', '.join(known) or 'no counts at all'}"
+        raise InvalidInput(rule, source=source)
+    if not known and not format.columns.keys() & COUNTS:
+        rule = f"{format.name} names no column for {' or '.join(COUNTS)}, and no number"
         raise InvalidInput(rule, source=source)
     if not known:
         wanted = [name for each in COUNTS for name in format.columns.get(each, Column(())).names]
