@@ -20,6 +20,7 @@ from downclock.adapters.slurm.moments import Moment
 from downclock.adapters.slurm.observed import Job, Node, Observed
 from downclock.adapters.slurm.planner import Planner, Step
 from downclock.adapters.slurm.site import SlurmSite, read_site
+from downclock.adapters.slurm.spool import read_spool
 from downclock.adapters.slurm.world import SlurmWorld
 from downclock.engine.facts import FINISHED, Fact
 from downclock.engine.snapshot import saved
@@ -565,6 +566,31 @@ def test_the_word_of_a_script_that_ended_counts_where_a_controller_has_forgotten
     job = live.shown.jobs[1]
     ours = shown != "another's"  # nobody is believed of a job that is not his
     assert ("ran=1" in job.comment, job.held) == (ours, ours)
+
+
+@pytest.mark.parametrize("made", ["pipe", "link to a pipe", "endless"])
+def test_an_owners_word_that_is_no_small_file_stops_nobody(live: Live, made: str) -> None:
+    """Anybody may make files there: a planner that waits for a pipe plans for nobody."""
+    live.shown.submit(1, user=pwd.getpwuid(os.getuid()).pw_name)
+    live.step()
+    live.shown.start()
+    live.step(60.0)
+    folder = live.site.spool / "once"
+    folder.mkdir(parents=True)
+    if made == "endless":
+        with (folder / "1.ended").open("wb") as file:
+            file.truncate(1 << 42)
+    else:
+        pipe = folder / ("1.ended" if made == "pipe" else "pipe")
+        os.mkfifo(pipe)
+        if made != "pipe":
+            (folder / "1.ended").symlink_to(pipe)
+    live.shown.change(1, states=frozenset(["FAILED"]), end_s=live.shown.now_s)
+    live.step(1.0)
+    row = {"job": 1, "node": "node1", "user": "ann", "job_name": "j", "started_s": 1.0,
+           "ended_s": 2.0, "energy_j": 3.0, "gpus": [], "source": "counter"}  # fmt: skip
+    (live.site.spool / "1-node1-0.json").write_text(json.dumps(row))
+    assert [each.waited_s for each in read_spool(live.site.spool)] == [0.0]
 
 
 def test_a_job_that_ended_later_than_asked_is_named(live: Live) -> None:
