@@ -160,12 +160,11 @@ def uninstall(session: options.Session, site: str, dry_run: bool, on_node: list[
     They are as they were submitted, and held ones are let go. Jobs that run keep their clocks
     until their Epilog resets them, or until you have them reset with --on-node.
     """
-    from downclock.report.slurm import done_page, step_lines
+    from downclock.report.slurm import step_lines, uninstalled_page
 
     planner = _planner(site, dry=dry_run)
     step = planner.uninstall(on_node or ())
-    text = "would be put back" if dry_run else "were put back, and the log is gone"
-    session.show(done_page(step, f"{len(step.todo)} jobs {text}"))
+    session.show(uninstalled_page(step, dry=dry_run))
     for line in step_lines((), step.trouble):
         session.note(line)
     return 1 if step.trouble else 0

@@ -6,6 +6,7 @@ import json
 import os
 import pwd
 import random
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -24,7 +25,8 @@ from downclock.adapters.slurm.spool import read_spool
 from downclock.adapters.slurm.world import SlurmWorld
 from downclock.engine.facts import FINISHED, Fact
 from downclock.engine.snapshot import saved
-from downclock.report.slurm import plan_page
+from downclock.report.slurm import plan_page, uninstalled_page
+from downclock.report.tables import rendered
 from tests.adapters.slurm.test_site import CLUSTER
 
 BEGIN_S = 1_794_880_000.0
@@ -591,6 +593,28 @@ def test_an_owners_word_that_is_no_small_file_stops_nobody(live: Live, made: str
            "ended_s": 2.0, "energy_j": 3.0, "gpus": [], "source": "counter"}  # fmt: skip
     (live.site.spool / "1-node1-0.json").write_text(json.dumps(row))
     assert [each.waited_s for each in read_spool(live.site.spool)] == [0.0]
+
+
+def test_the_exact_commands_may_be_pasted_into_any_shell(live: Live) -> None:
+    for number in range(1, 12):
+        live.shown.submit(number, gpus=4)
+    todo = live.step()
+    live.log.close()
+    with Planner(live.site, dry=True) as planner:
+        page = plan_page(planner, Step(live.shown.seen(), todo, ["1: no"]), dry=False)
+    lines = rendered(page, "table", width=60).splitlines()
+    at = lines.index("these commands were run:") + 1
+    assert (lines[at - 2], lines[at]) == ("failed: 1: no", "export TZ=UTC")
+    told = [shlex.split(line) for line in lines[at + 1 :]]
+    assert told == [list(words) for action in todo for words in action.commands]
+
+
+@pytest.mark.parametrize("trouble", [[], ["node2: ssh failed"]])
+def test_uninstall_says_what_became_of_the_log(live: Live, trouble: list[str]) -> None:
+    todo = [Action("7", "7.1", "put back", ()), Action("node2", "", "reset its clocks", ())]
+    (line,) = uninstalled_page(Step(live.shown.seen(), todo, trouble), dry=False).lines
+    assert line.startswith("not all of 1 job" if trouble else "1 job put back")
+    assert ("the log is kept" in line) == bool(trouble)
 
 
 def test_a_job_that_ended_later_than_asked_is_named(live: Live) -> None:
