@@ -23,9 +23,10 @@ _HEAD = ("job", "application", "GPUs", "state", "nodes", "clock", "start", "end"
 def plan_page(planner: Planner, step: Step, *, dry: bool) -> Page:
     """What the plan says of every job, and the commands that follow from it."""
     known = sorted(planner.world.tracked.values(), key=lambda each: each.task.job)
+    known = [each for each in known if each.number >= 0 or _is_open(planner, each, step)]
     rows = [_job(planner, each) for each in known]
     left = planner.untouched(step.seen)
-    lines = [_first_line(planner, len(rows), len(left)), *_late_line(rows)]
+    lines = [_first_line(planner, known, len(left)), *_late_line(rows)]
     verb = "would be run" if dry else "were run"
     commands = [command for action in step.todo for command in action.commands]
     tables = [_table(rows)] if rows else []
@@ -46,12 +47,18 @@ def plan_page(planner: Planner, step: Step, *, dry: bool) -> Page:
     )  # fmt: skip
 
 
-def _first_line(planner: Planner, known: int, untouched: int) -> str:
+def _is_open(planner: Planner, tracked: Tracked, step: Step) -> bool:
+    """Tell whether a job that was only let go still waits or runs."""
+    job = planner.world.job_of(tracked, step.seen)
+    return job is not None and (job.waits or job.active)
+
+
+def _first_line(planner: Planner, known: Sequence[Tracked], untouched: int) -> str:
     """How many jobs are planned, left to Slurm, and not touched."""
     if not known and not untouched:
         return "no job waits for a plan"
-    given_up = sum(bool(each.left) for each in planner.world.tracked.values())
-    line = f"{count(known - given_up, 'job')} planned by {planner.site.policy}"
+    given_up = sum(bool(each.left) for each in known)
+    line = f"{count(len(known) - given_up, 'job')} planned by {planner.site.policy}"
     line += f", {given_up} left to Slurm" if given_up else ""
     return line + (f"; {count(untouched, 'waiting job')} not touched" if untouched else "")
 

@@ -609,6 +609,24 @@ def test_the_exact_commands_may_be_pasted_into_any_shell(live: Live) -> None:
     assert told == [list(words) for action in todo for words in action.commands]
 
 
+def test_jobs_that_were_only_let_go_do_not_add_up(live: Live) -> None:
+    """Where all jobs of a partition are delayed for us, most may be such; watch runs for months."""
+    live.shown.submit(1, comment="downclock=plan")  # it has no deadline
+    live.step()
+    assert (live.left(1), live.shown.jobs[1].held) == ("it has no deadline", False)
+    live.shown.change(1, states=DONE, end_s=live.shown.now_s)
+    live.step()
+    live.log.close()
+    with Planner(live.site, dry=True) as planner:
+        page = plan_page(planner, Step(live.shown.seen(), [], []), dry=True)
+    assert page.lines == ("no job waits for a plan",)
+    live.open()
+    del live.shown.jobs[1]
+    live.step()
+    world = live.world
+    assert (world.tracked, world.records.originals, world.records.carried) == ({}, {}, {})
+
+
 @pytest.mark.parametrize("trouble", [[], ["node2: ssh failed"]])
 def test_uninstall_says_what_became_of_the_log(live: Live, trouble: list[str]) -> None:
     todo = [Action("7", "7.1", "put back", ()), Action("node2", "", "reset its clocks", ())]
