@@ -90,7 +90,7 @@ class Log:
         if self.dry or not rows:
             return
         told = [(at_s, kind, json.dumps(entry, separators=(",", ":"))) for kind, entry in rows]
-        with self._blamed("written: make room, and start it again"):
+        with self._blamed("written: mend that, and start it again"):
             try:
                 self._db.execute("BEGIN IMMEDIATE")
                 self._db.executemany("INSERT INTO log (at_s, kind, entry) VALUES (?, ?, ?)", told)
