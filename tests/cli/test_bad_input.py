@@ -237,3 +237,9 @@ def test_a_command_for_nodes_that_names_none_is_refused(run, command):
     ran = run("slurm", "uninstall", "site.toml", "--on-node", command)
     assert (ran.code, len(ran.err.splitlines())) == (2, 1)
     assert "is not a command with {node} in it" in ran.err
+
+
+def test_a_spool_that_is_not_there_is_no_empty_one(run, files):
+    ran = run("account", files.cluster, files.jobs, "s.json", "--measured", files.path("nowhere"))
+    assert (ran.code, len(ran.err.splitlines())) == (2, 1)
+    assert "'--measured': Directory" in ran.err
