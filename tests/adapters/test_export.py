@@ -242,5 +242,5 @@ def test_what_no_command_says_is_refused() -> None:
         np.array([0, 0]), np.array([0, 0]), np.array([0.0, 50.0]), np.array([20.0, 90.0]),
         segments.points[:2], 0.5,
     )  # fmt: skip
-    with pytest.raises(InvalidInput, match="several parts"):
+    with pytest.raises(InvalidInput, match='plan it with clock = "locked"'):
         runs_of(problem, Schedule(parts, schedule.spans, schedule.outcomes, "x"))

@@ -229,3 +229,17 @@ def test_a_failed_write_leaves_the_old_file(run, files):
     files.write("jobs.csv", HEAD)
     assert run("plan", files.cluster, files.jobs, "--output", old).code == 2
     assert Path(old).read_text() == "precious"
+
+
+@pytest.mark.parametrize("command", ["ssh 'gpu1 recover", "downclock agent recover --all", ""])
+def test_a_command_for_nodes_that_names_none_is_refused(run, command):
+    """Run as it is it would reset the clocks of this machine only, and say that all are reset."""
+    ran = run("slurm", "uninstall", "site.toml", "--on-node", command)
+    assert (ran.code, len(ran.err.splitlines())) == (2, 1)
+    assert "is not a command with {node} in it" in ran.err
+
+
+def test_a_spool_that_is_not_there_is_no_empty_one(run, files):
+    ran = run("account", files.cluster, files.jobs, "s.json", "--measured", files.path("nowhere"))
+    assert (ran.code, len(ran.err.splitlines())) == (2, 1)
+    assert "'--measured': Directory" in ran.err

@@ -87,3 +87,9 @@ def test_jobs_with_a_deadline_wait_for_the_plan_without_being_held(folder: Path)
         for job, word in told.items():
             wait_for(lambda j=job: cluster.job(j, "JobState") == "COMPLETED", 120, "it waits")
             assert word in cluster.run("squeue", "-h", "-j", job, "-t", "all", "-o", "%k")
+        whole = text.replace("PARTITIONS = {}", "PARTITIONS = {main = true}")
+        (folder / "job_submit.lua").write_text(whole)  # Slurm reads it anew
+        for words in ([], ["-p", "main"]):  # main is the default one
+            job = cluster.submit("--gres=gpu:1", "-t", "5", *words)
+            said = cluster.run("squeue", "-h", "-j", job, "-o", "%k")
+            assert said.startswith("downclock=wait")

@@ -124,7 +124,8 @@ def _run(
     name = str(problem.tasks.name[task])
     starts = np.unique(segments.start_s[rows])
     if starts.size > 1:
-        rule = "runs in several parts or attempts: no command says that"
+        rule = "runs at several clocks, in parts or attempts, which no command says: plan it with"
+        rule += ' clock = "locked" and interrupt = "none" in the kinds of the cluster file'
         raise InvalidInput(rule, item=f"task '{name}'")
     processors = segments.processor[rows]
     kind, of = int(platform.kind[processors[0]]), platform.server[processors]

@@ -15,7 +15,7 @@ from downclock.errors import InvalidInput, InvalidSchedule
 @options.boundary
 @click.option(
     "--measured",
-    type=click.Path(file_okay=False),
+    type=click.Path(exists=True, file_okay=False),
     metavar="SPOOL",
     help="Beside what agents measured of jobs with the tasks' names.",
 )

@@ -135,28 +135,36 @@ def learn(session: options.Session, site: str, output: str) -> None:
     session.show(learnt_page(found))
 
 
+def _words_for_node(text: str) -> list[str]:
+    """Read a command for each ``{node}``; one without would reset no other machine's clocks."""
+    import shlex
+
+    words = shlex.split(text)
+    if not any("{node}" in word for word in words):
+        raise ValueError
+    return words
+
+
 @_sub("uninstall")
 @click.option("--dry-run", is_flag=True, help="Only show the commands.")
 @click.option(
     "--on-node",
+    callback=options.reading(_words_for_node, "is not a command with {node} in it"),
     metavar="COMMAND",
     help="Reset clocks at once: run this for each {node}, such as"
     " 'ssh {node} downclock agent recover --all'.",
 )
-def uninstall(session: options.Session, site: str, dry_run: bool, on_node: str | None) -> int:
+def uninstall(session: options.Session, site: str, dry_run: bool, on_node: list[str] | None) -> int:
     """Put waiting jobs back and delete the log.
 
     They are as they were submitted, and held ones are let go. Jobs that run keep their clocks
     until their Epilog resets them, or until you have them reset with --on-node.
     """
-    import shlex
-
-    from downclock.report.slurm import done_page, step_lines
+    from downclock.report.slurm import step_lines, uninstalled_page
 
     planner = _planner(site, dry=dry_run)
-    step = planner.uninstall(shlex.split(on_node or ""))
-    text = "would be put back" if dry_run else "were put back, and the log is gone"
-    session.show(done_page(step, f"{len(step.todo)} jobs {text}"))
+    step = planner.uninstall(on_node or ())
+    session.show(uninstalled_page(step, dry=dry_run))
     for line in step_lines((), step.trouble):
         session.note(line)
     return 1 if step.trouble else 0

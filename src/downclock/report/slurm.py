@@ -23,33 +23,42 @@ _HEAD = ("job", "application", "GPUs", "state", "nodes", "clock", "start", "end"
 def plan_page(planner: Planner, step: Step, *, dry: bool) -> Page:
     """What the plan says of every job, and the commands that follow from it."""
     known = sorted(planner.world.tracked.values(), key=lambda each: each.task.job)
+    known = [each for each in known if each.number >= 0 or _is_open(planner, each, step)]
     rows = [_job(planner, each) for each in known]
     left = planner.untouched(step.seen)
-    lines = [_first_line(planner, len(rows), len(left)), *_late_line(rows)]
+    lines = [_first_line(planner, known, len(left)), *_late_line(rows)]
     verb = "would be run" if dry else "were run"
     commands = [command for action in step.todo for command in action.commands]
     tables = [_table(rows)] if rows else []
     if left:
         told = tuple((str(job.number), why) for job, why in left)
         tables.append(Table(("job", "not touched, as"), told, text=(0, 1)))
-    notes = [f"these commands {verb}:", *map(shown, commands)] if commands else ["nothing to do"]
+    notes = [*(f"failed: {line}" for line in step.trouble),
+             f"these commands {verb}:" if commands else "nothing to do"]  # fmt: skip
     return Page(
         tuple(lines),
         tuple(tables),
-        (*notes, *(f"failed: {line}" for line in step.trouble)),
+        tuple(notes),
         data={"jobs": rows, "untouched": {job.number: why for job, why in left},
               "commands": [list(words) for words in commands], "trouble": step.trouble},
         records=rows,
         names=("job",),
+        commands=_script(commands),
     )  # fmt: skip
 
 
-def _first_line(planner: Planner, known: int, untouched: int) -> str:
+def _is_open(planner: Planner, tracked: Tracked, step: Step) -> bool:
+    """Tell whether a job that was only let go still waits or runs."""
+    job = planner.world.job_of(tracked, step.seen)
+    return job is not None and (job.waits or job.active)
+
+
+def _first_line(planner: Planner, known: Sequence[Tracked], untouched: int) -> str:
     """How many jobs are planned, left to Slurm, and not touched."""
     if not known and not untouched:
         return "no job waits for a plan"
-    given_up = sum(bool(each.left) for each in planner.world.tracked.values())
-    line = f"{count(known - given_up, 'job')} planned by {planner.site.policy}"
+    given_up = sum(bool(each.left) for each in known)
+    line = f"{count(len(known) - given_up, 'job')} planned by {planner.site.policy}"
     line += f", {given_up} left to Slurm" if given_up else ""
     return line + (f"; {count(untouched, 'waiting job')} not touched" if untouched else "")
 
@@ -75,6 +84,7 @@ def status_page(planner: Planner, step: Step, measured: Sequence[Measured]) -> P
         lines=(*page.lines, *_saved(len(measured), **sums)),
         tables=(*page.tables, *tables),
         notes=(f"the next step would run {todo}", *planner.world.notes),
+        commands=(),
         data={**page.data, **sums, "measured": [each.data() for each in measured]},
     )
 
@@ -131,10 +141,22 @@ def beside_measured(page: Page, bill: Bill, measured: Sequence[Measured]) -> Pag
     return replace(page, lines=(*page.lines, line), tables=tables, data=data)
 
 
-def done_page(step: Step, text: str) -> Page:
-    """What was done, as commands."""
+def uninstalled_page(step: Step, *, dry: bool) -> Page:
+    """What was put back, or would be, as commands."""
+    jobs = count(sum(bool(action.key) for action in step.todo), "job")
+    if step.trouble:
+        text = f"not all of {jobs} and the clocks could be put back: the log is kept, run it again"
+    else:
+        text = f"{jobs} {'would be put back' if dry else 'put back, and the log is gone'}"
     commands = [command for action in step.todo for command in action.commands]
-    return Page((text,), (), tuple(map(shown, commands)), data={"commands": commands})
+    return Page((text,), commands=_script(commands), data={"commands": commands})
+
+
+def _script(commands: Sequence[Sequence[str]]) -> tuple[str, ...]:
+    """Commands that do the same in anybody's shell: we run them in UTC, so they tell its times."""
+    starts = {word for words in commands for word in words if word.startswith("StartTime=")}
+    zone = ("export TZ=UTC",) if starts - {"StartTime=now"} else ()
+    return (*zone, *map(shown, commands))
 
 
 def step_lines(actions: Sequence[Action], trouble: Sequence[str]) -> list[str]:

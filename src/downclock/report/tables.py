@@ -66,6 +66,7 @@ class Page:
         data: everything, as plain values, for JSON.
         records: flat rows with units in the names, for CSV.
         names: columns of the CSV that are there even without records.
+        commands: below the notes, as a shell takes them: no terminal wraps these.
     """
 
     lines: tuple[str, ...] = ()
@@ -74,6 +75,7 @@ class Page:
     data: Any = field(default_factory=dict)
     records: Sequence[Mapping[str, Any]] = ()
     names: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return rendered(self, "table").rstrip("\n")
@@ -86,7 +88,8 @@ class Page:
             html_table([row for row in each.rows[:MOST_ROWS] if row], each.head, each.title)
             for each in self.tables
         )
-        return lines + "".join(tables) + notes
+        commands = "".join(f"<pre>{escape(line)}</pre>" for line in self.commands)
+        return lines + "".join(tables) + notes + commands
 
 
 def rendered(page: Page, form: Form, *, width: int = WIDTH, style: bool = False) -> str:
@@ -140,6 +143,8 @@ def _readable(page: Page, width: int, style: bool) -> str:
         console.print()
     for note in page.notes:
         console.print(note)
+    for command in page.commands:
+        console.print(command, soft_wrap=True)
     return _tidy(out.getvalue())
 
 

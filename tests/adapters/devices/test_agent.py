@@ -131,6 +131,30 @@ NOTHING_TO_ASK = {
 }
 
 
+def test_clocks_are_reset_and_set_where_nothing_can_be_spooled(node: Node) -> None:
+    (node.folder / "state").mkdir(mode=0o755)
+    (node.state / "spool").write_text("a file, no folder")
+    node.job(7, PLAN)
+    node.agent("prolog", 7, "1")
+    until(lambda: begun(node))
+    assert node.locked[1][0] == 1005
+    ran = node.agent("epilog", 7, "1")
+    assert (ran.returncode, "its end could not be spooled" in ran.stderr) == (0, True)
+    until(lambda: not list(node.state.glob("gpu-*")))
+    assert node.locked == [FREE] * 4
+    for job in (8, 9):  # the epilog of job 8 never came
+        node.job(job, PLAN)
+        node.agent("prolog", job, "1")
+        until(lambda: begun(node))
+        assert node.locked[1][0] == 1005
+    recovered = node.agent("recover", 0, "", "--all")
+    assert (recovered.returncode, "its energy could not be spooled" in recovered.stderr) == (
+        0,
+        True,
+    )
+    assert node.locked == [FREE] * 4
+
+
 @pytest.mark.parametrize("failure", NOTHING_TO_ASK)
 def test_a_job_on_broken_gpus_starts_with_one_line_that_says_so(node: Node, failure: str) -> None:
     node.gpus.configure(failure)

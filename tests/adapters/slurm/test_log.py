@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from downclock.adapters.slurm.log import MOMENT, Log
-from downclock.errors import InvalidInput
+from downclock.errors import DownclockError, InvalidInput
 
 WRITER = """
 import sys
@@ -100,3 +100,35 @@ def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
         other.execute("PRAGMA user_version=99")
     with pytest.raises(InvalidInput, match="version 99"):
         Log(tmp_path / "later.db")
+
+
+def test_a_full_disk_is_one_line_and_leaves_no_half(tmp_path: Path) -> None:
+    log = Log(tmp_path / "log.db")
+    log.append(0.0, [(MOMENT, {})])
+    pages = log._db.execute("PRAGMA page_count").fetchone()[0]
+    log._db.execute(f"PRAGMA max_page_count={pages}")
+    for _ in range(2):
+        with pytest.raises(DownclockError, match=r"log\.db: cannot be written.*full"):
+            log.append(1.0, [(MOMENT, {}), (MOMENT, {"long": "x" * 100_000})])
+    log._db.execute("PRAGMA max_page_count=100000")
+    log.append(2.0, [(MOMENT, {"a": 1})])
+    assert [entry for *_, entry in log.rows()] == [{}, {"a": 1}]
+
+
+@pytest.mark.parametrize("dry", [True, False])
+def test_a_damaged_log_is_one_line_that_says_what_to_do(tmp_path: Path, dry: bool) -> None:
+    for file, size in (("rows.db", 0), ("pages.db", 4096)):
+        log = Log(tmp_path / file)
+        log.append(0.0, [(MOMENT, {})])
+        log._db.execute("UPDATE log SET entry = '{'")
+        log.close()
+        if size:
+            data = (tmp_path / file).read_bytes()
+            (tmp_path / file).write_bytes(data[:size] + b"Z" * (len(data) - size))
+        with pytest.raises(DownclockError, match=f"{file}: cannot be read: move it away"):
+            list(Log(tmp_path / file, dry=dry).rows())
+
+
+def test_a_name_that_no_file_can_have_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(InvalidInput, match="cannot be opened"):
+        Log(tmp_path / "a\0b")

@@ -6,6 +6,7 @@ import json
 import os
 import pwd
 import random
+import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -20,10 +21,12 @@ from downclock.adapters.slurm.moments import Moment
 from downclock.adapters.slurm.observed import Job, Node, Observed
 from downclock.adapters.slurm.planner import Planner, Step
 from downclock.adapters.slurm.site import SlurmSite, read_site
+from downclock.adapters.slurm.spool import read_spool
 from downclock.adapters.slurm.world import SlurmWorld
 from downclock.engine.facts import FINISHED, Fact
 from downclock.engine.snapshot import saved
-from downclock.report.slurm import plan_page
+from downclock.report.slurm import plan_page, uninstalled_page
+from downclock.report.tables import rendered
 from tests.adapters.slurm.test_site import CLUSTER
 
 BEGIN_S = 1_794_880_000.0
@@ -565,6 +568,71 @@ def test_the_word_of_a_script_that_ended_counts_where_a_controller_has_forgotten
     job = live.shown.jobs[1]
     ours = shown != "another's"  # nobody is believed of a job that is not his
     assert ("ran=1" in job.comment, job.held) == (ours, ours)
+
+
+@pytest.mark.parametrize("made", ["pipe", "link to a pipe", "endless"])
+def test_an_owners_word_that_is_no_small_file_stops_nobody(live: Live, made: str) -> None:
+    """Anybody may make files there: a planner that waits for a pipe plans for nobody."""
+    live.shown.submit(1, user=pwd.getpwuid(os.getuid()).pw_name)
+    live.step()
+    live.shown.start()
+    live.step(60.0)
+    folder = live.site.spool / "once"
+    folder.mkdir(parents=True)
+    if made == "endless":
+        with (folder / "1.ended").open("wb") as file:
+            file.truncate(1 << 42)
+    else:
+        pipe = folder / ("1.ended" if made == "pipe" else "pipe")
+        os.mkfifo(pipe)
+        if made != "pipe":
+            (folder / "1.ended").symlink_to(pipe)
+    live.shown.change(1, states=frozenset(["FAILED"]), end_s=live.shown.now_s)
+    live.step(1.0)
+    row = {"job": 1, "node": "node1", "user": "ann", "job_name": "j", "started_s": 1.0,
+           "ended_s": 2.0, "energy_j": 3.0, "gpus": [], "source": "counter"}  # fmt: skip
+    (live.site.spool / "1-node1-0.json").write_text(json.dumps(row))
+    assert [each.waited_s for each in read_spool(live.site.spool)] == [0.0]
+
+
+def test_the_exact_commands_may_be_pasted_into_any_shell(live: Live) -> None:
+    for number in range(1, 12):
+        live.shown.submit(number, gpus=4)
+    todo = live.step()
+    live.log.close()
+    with Planner(live.site, dry=True) as planner:
+        page = plan_page(planner, Step(live.shown.seen(), todo, ["1: no"]), dry=False)
+    lines = rendered(page, "table", width=60).splitlines()
+    at = lines.index("these commands were run:") + 1
+    assert (lines[at - 2], lines[at]) == ("failed: 1: no", "export TZ=UTC")
+    told = [shlex.split(line) for line in lines[at + 1 :]]
+    assert told == [list(words) for action in todo for words in action.commands]
+
+
+def test_jobs_that_were_only_let_go_do_not_add_up(live: Live) -> None:
+    """Where all jobs of a partition are delayed for us, most may be such; watch runs for months."""
+    live.shown.submit(1, comment="downclock=plan")  # it has no deadline
+    live.step()
+    assert (live.left(1), live.shown.jobs[1].held) == ("it has no deadline", False)
+    live.shown.change(1, states=DONE, end_s=live.shown.now_s)
+    live.step()
+    live.log.close()
+    with Planner(live.site, dry=True) as planner:
+        page = plan_page(planner, Step(live.shown.seen(), [], []), dry=True)
+    assert page.lines == ("no job waits for a plan",)
+    live.open()
+    del live.shown.jobs[1]
+    live.step()
+    world = live.world
+    assert (world.tracked, world.records.originals, world.records.carried) == ({}, {}, {})
+
+
+@pytest.mark.parametrize("trouble", [[], ["node2: ssh failed"]])
+def test_uninstall_says_what_became_of_the_log(live: Live, trouble: list[str]) -> None:
+    todo = [Action("7", "7.1", "put back", ()), Action("node2", "", "reset its clocks", ())]
+    (line,) = uninstalled_page(Step(live.shown.seen(), todo, trouble), dry=False).lines
+    assert line.startswith("not all of 1 job" if trouble else "1 job put back")
+    assert ("the log is kept" in line) == bool(trouble)
 
 
 def test_a_job_that_ended_later_than_asked_is_named(live: Live) -> None:

@@ -54,6 +54,9 @@ SETTLES_S = 5.0
 LAUNCHES_S = 120.0
 """A slurmd launches a job within that of its Prolog's start: older ones it had launched."""
 
+NOT_SPOOLED = (DownclockError, OSError, ValueError)
+"""What a spool raises that is full, gone, or holds something else."""
+
 MODULE = "downclock.adapters.devices.agent"
 
 
@@ -72,8 +75,7 @@ def call(verb: str, site: Site, environment: Mapping[str, str]) -> str:
     begun = _announce(state, job, born_s) if verb == "prolog" else _withdraw(state, job, born_s)
     if begun is None:
         return ""
-    if verb == "epilog":
-        _note_end(site, job, begun, born_s)
+    said = _note_end(site, job, begun, born_s) if verb == "epilog" else ""
     words = [sys.executable, "-P", "-m", MODULE, verb, site.state, site.spool, site.scontrol,
              repr(born_s), json.dumps(begun), repr(_slurmd_s())]  # fmt: skip
     worker = subprocess.Popen(
@@ -85,7 +87,8 @@ def call(verb: str, site: Site, environment: Mapping[str, str]) -> str:
         start_new_session=True,  # Slurm kills the group of a Prolog that has ended
     )
     assert worker.stdout is not None
-    said, ended = _heard(worker.stdout.fileno(), PATIENCE_S)
+    heard, ended = _heard(worker.stdout.fileno(), PATIENCE_S)
+    said += heard
     late = f"downclock agent: not done after {PATIENCE_S:g} s: goes on while the job does\n"
     return said if ended else said + late
 
@@ -413,7 +416,10 @@ def _end(
             run = (record.job, record.attempt, record.begun_s)
             jobs.setdefault(run, []).append((record, energy))
     for rows in jobs.values():
-        _spool(site, rows, ended_s)
+        try:
+            _spool(site, rows, ended_s)
+        except NOT_SPOOLED as error:  # a GPU that was reset is free, whoever hears of its energy
+            say(f"job {rows[0][0].job}: its energy could not be spooled: {error}")
     for record in records:
         if record.uuid in stuck:
             state.keep(replace(record, spooled=True))
@@ -459,8 +465,19 @@ def _spooled(site: Site, job: SlurmJob | Record, attempt: int, begun_s: float) -
     return path
 
 
-def _note_end(site: Site, job: SlurmJob, begun: Begun, ended_s: float) -> None:
-    """Say that a run has ended before anything is asked: whoever is killed now, it is known."""
+def _note_end(site: Site, job: SlurmJob, begun: Begun, ended_s: float) -> str:
+    """Spool that a run has ended before anything is asked: whoever is killed now, it is known.
+
+    Return what stands in the way, which keeps no GPU from being reset.
+    """
+    try:
+        _write_end(site, job, begun, ended_s)
+    except NOT_SPOOLED as error:
+        return f"downclock agent: job {job.job}: its end could not be spooled: {error}\n"
+    return ""
+
+
+def _write_end(site: Site, job: SlurmJob, begun: Begun, ended_s: float) -> None:
     path = _spooled(site, job, begun.attempt, begun.begun_s)
     if not path.exists():
         told = {

@@ -22,13 +22,30 @@ local function asks_for_gpus(job)
    return false
 end
 
-function downclock_submit(job)
+local function is_ours(job, partitions) -- all partitions that it names, or the default one
+   local named = job.partition
+   for name, partition in pairs(partitions or {}) do
+      if named == nil and partition.flag_default ~= 0 then
+         named = name
+      end
+   end
+   local ours = false
+   for name in string.gmatch(named or "", "[^,]+") do
+      if not PARTITIONS[name] then
+         return false
+      end
+      ours = true
+   end
+   return ours
+end
+
+function downclock_submit(job, partitions)
    local comment = job.comment or ""
    local told = string.find(comment, "downclock=", 1, true) ~= nil
    if string.find(comment, "downclock=off", 1, true) then
       return
    end
-   if not asks_for_gpus(job) or not (told or PARTITIONS[job.partition or ""]) then
+   if not asks_for_gpus(job) or not (told or is_ours(job, partitions)) then
       return
    end
    if job.begin_time ~= nil and job.begin_time ~= 0 and job.begin_time ~= slurm.NO_VAL then
@@ -41,7 +58,7 @@ function downclock_submit(job)
 end
 
 function slurm_job_submit(job, partitions, uid)
-   pcall(downclock_submit, job) -- whatever goes wrong here, the job is submitted
+   pcall(downclock_submit, job, partitions) -- whatever goes wrong here, the job is submitted
    return slurm.SUCCESS
 end
 

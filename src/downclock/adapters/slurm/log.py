@@ -11,14 +11,17 @@ import json
 import os
 import sqlite3
 from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from downclock.errors import InvalidInput
+from downclock.errors import DownclockError, InvalidInput
 
 SCHEMA = 1
 BEGUN, MOMENT, DECIDED, CARRIED = "begun", "moment", "decided", "carried"
 """Kinds of rows: a plan was begun anew; facts of one moment; what was decided; what was done."""
+
+_DAMAGED = "read: move it away, and the plan is begun anew"
 
 _TABLE = """
 CREATE TABLE IF NOT EXISTS log (
@@ -35,7 +38,7 @@ class Log:
         self._lock: int | None = None
         try:
             self._db = self._opened()
-        except (sqlite3.Error, OSError) as error:
+        except (sqlite3.Error, OSError, ValueError) as error:
             raise InvalidInput(f"cannot be opened: {error}", source=path) from None
 
     def _opened(self) -> sqlite3.Connection:
@@ -79,31 +82,49 @@ class Log:
         self._lock = lock
 
     def append(self, at_s: float, rows: list[tuple[str, Any]]) -> None:
-        """Add rows, all of them or none."""
+        """Add rows, all of them or none.
+
+        Raises:
+            DownclockError: they cannot be written; whoever goes on without them forgets them.
+        """
         if self.dry or not rows:
             return
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            self._db.executemany(
-                "INSERT INTO log (at_s, kind, entry) VALUES (?, ?, ?)",
-                [(at_s, kind, json.dumps(entry, separators=(",", ":"))) for kind, entry in rows],
-            )
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
+        told = [(at_s, kind, json.dumps(entry, separators=(",", ":"))) for kind, entry in rows]
+        with self._blamed("written: mend that, and start it again"):
+            try:
+                self._db.execute("BEGIN IMMEDIATE")
+                self._db.executemany("INSERT INTO log (at_s, kind, entry) VALUES (?, ?, ?)", told)
+                self._db.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):  # a full disk has rolled it back already
+                    self._db.execute("ROLLBACK")
+                raise
 
     def rows(self, since: int = 0) -> Iterator[tuple[int, float, str, Any]]:
-        """Rows after a number, in order: number, when, kind, entry."""
+        """Rows after a number, in order: number, when, kind, entry.
+
+        Raises:
+            DownclockError: the file is damaged.
+        """
         asked = "SELECT id, at_s, kind, entry FROM log WHERE id > ? ORDER BY id"
-        for number, at_s, kind, entry in self._db.execute(asked, (since,)):
-            yield number, at_s, kind, json.loads(entry)
+        with self._blamed(_DAMAGED):
+            for number, at_s, kind, entry in self._db.execute(asked, (since,)):
+                yield number, at_s, kind, json.loads(entry)
 
     def last_two(self, kind: str) -> tuple[int, int]:
         """Numbers of the last but one and the last row of a kind; 0: none."""
         asked = "SELECT id FROM log WHERE kind = ? ORDER BY id DESC LIMIT 2"
-        found = [int(row[0]) for row in self._db.execute(asked, (kind,))]
+        with self._blamed(_DAMAGED):
+            found = [int(row[0]) for row in self._db.execute(asked, (kind,))]
         return (found[-1], found[0]) if found else (0, 0)
+
+    @contextmanager
+    def _blamed(self, verb: str) -> Iterator[None]:
+        """Name the file in what goes wrong."""
+        try:
+            yield
+        except (sqlite3.Error, json.JSONDecodeError) as error:
+            raise DownclockError(f"{self.path}: cannot be {verb} ({error})") from None
 
     def close(self) -> None:
         """Let go of the file."""

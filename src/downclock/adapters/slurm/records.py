@@ -48,6 +48,11 @@ class Records:
         if entry["key"]:
             self.carried.setdefault(entry["key"], Carried()).note(entry)
 
+    def forget(self, key: str) -> None:
+        """Forget a job that is gone."""
+        self.originals.pop(key, None)
+        self.carried.pop(key, None)
+
     def kept(self, key: str) -> bool:
         """Tell whether we hold a job because it ran already."""
         return key in self.carried and self.carried[key].kept

@@ -3,7 +3,7 @@
 cluster = "cluster.toml"            # kinds, servers and applications, as for downclock plan
 nodes = ["gpu[01-08]"]              # optional: Slurm's names of the servers, in their order
 policy = "late"                     # any online policy; see downclock policies
-log = "/var/lib/downclock/slurm.db" # what was seen and decided; made by the first run
+log = "/var/lib/downclock-plan/slurm.db"  # what was seen and decided; made by the first run
 spool = "/var/spool/downclock"      # energy that was measured; the agent writes it
 partitions = ["gpu"]                # optional: jobs of others are not touched
 take = "held"                       # held: held jobs with a deadline; tagged: only those whose

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import pwd
+import stat
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,9 @@ from downclock.adapters.slurm.observed import Job
 
 MOST_BYTES = 1 << 20
 """A larger file is none of the agent's."""
+
+MOST_WORDS = 4096
+"""A word of `once.sh` and when it was written are shorter."""
 
 CLOCKS_S = 2.0
 """Clocks of nodes and of the controller differ by less."""
@@ -81,7 +86,7 @@ def read_spool(folder: Path) -> list[Measured]:
 def _waited_s(folder: Path, row: Measured) -> float:
     """How long a script waited to begin, by its word; 0 where that is of no or another run."""
     try:
-        began_s = float((folder / "once" / f"{row.job}.ended").read_text("ascii").split()[0])
+        began_s = float(_plain_file(folder / "once" / f"{row.job}.ended")[1].split()[0])
     except (OSError, ValueError, IndexError):
         return 0.0
     return began_s - row.started_s if row.started_s < began_s < row.ended_s else 0.0
@@ -123,13 +128,27 @@ def script_began(folder: Path, job: Job) -> bool | None:
 
 def _word(folder: Path, job: Job, name: str) -> tuple[float, str] | None:
     """When a job's owner wrote a word by `once.sh`, and what it says; None: there is none."""
-    word = folder / "once" / f"{job.number}.{name}"
     try:
-        found = word.stat()
-        owners = found.st_uid == pwd.getpwnam(job.user).pw_uid
-        return (found.st_mtime, word.read_text("ascii", "replace")) if owners else None
+        found, text = _plain_file(folder / "once" / f"{job.number}.{name}")
+        return (found.st_mtime, text) if found.st_uid == pwd.getpwnam(job.user).pw_uid else None
     except (OSError, KeyError):
         return None
+
+
+def _plain_file(path: Path) -> tuple[os.stat_result, str]:
+    """A file that anybody may have made: no link is followed, no pipe waited for, little read.
+
+    Raises:
+        OSError: it is not there, or no plain file.
+    """
+    file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        found = os.fstat(file)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(f"{path} is no plain file")
+        return found, os.read(file, MOST_WORDS).decode("ascii", "replace")
+    finally:
+        os.close(file)
 
 
 def ran_already(folder: Path, job: Job, boot_s: float, sure_s: float) -> bool:

@@ -170,6 +170,7 @@ class SlurmWorld:
 
     def _step(self, seen: Observed) -> None:
         now_s = max(seen.now_s - self.epoch_s, self.book.now_s)
+        self._forget_gone(seen)
         self._catch_up(seen, now_s)  # what was promised a start by now has it
         moment = differences(self, seen, now_s)
         self._tell_anew(moment, seen)
@@ -177,6 +178,13 @@ class SlurmWorld:
             self._tell_all(moment, seen)
             self._catch_up(seen, now_s)
             moment = Moment(now_s, told=self._later(seen))
+
+    def _forget_gone(self, seen: Observed) -> None:
+        """Forget jobs that were only let go and that Slurm shows no more: they would add up."""
+        for key, each in list(self.tracked.items()):
+            if each.number < 0 and each.task.job not in seen.jobs:
+                del self.tracked[key]
+                self.records.forget(key)
 
     def _tell_anew(self, moment: Moment, seen: Observed) -> None:
         """Have jobs planned anew that will be late or wait for GPUs, where GPUs have come back."""
