@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from downclock.planners.slots.assign import reassigned
-from downclock.planners.slots.barriers import Stages, barriers
+from downclock.planners.slots.barriers import Barrier, Stages, barriers
 from downclock.planners.slots.cost_quantum import CostQuantum
 from downclock.planners.slots.fluid import Fluid, fluid_bound
 from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, SlotPlan, is_valid
@@ -47,7 +47,7 @@ LARGEST_CUT, LARGEST_SMALL_CUT = 5_000_000, 15_000_000
 """Tasks times slots squared up to which cuts may see every slot; and up to which the machine limit
 of few tasks is relaxed with all slots as labels."""
 
-RELAXED = 60_000_000
+RELAXED = 30_000_000
 """Tasks times slots squared of all steps of the multipliers in a search of usual length."""
 
 NEAR = 8
@@ -86,7 +86,7 @@ class CostSearch:
     rounds: int = 0
     steps: int = 0
     proof_tried: bool = False
-    stages_tried: bool = False
+    barriers: list[Barrier] | None = None
     stages: StageBound | None = None
     joins: Stages | None = None
     first_s: float = np.inf
@@ -257,11 +257,14 @@ class CostSearch:
             self.multipliers = CapacityMultipliers(index, self.separable.multiplier)
         return self.multipliers
 
-    def restricted(self, release: Ints, due: Ints) -> CostSearch | None:
+    def restricted(
+        self, release: Ints, due: Ints, multiplier: Floats | None = None
+    ) -> CostSearch | None:
         """Search where tasks have narrower windows (n,); None where nothing fits in them.
 
-        The best plan is the one to beat. Edges that the windows imply are left out: what they do
-        not tie together has multipliers' models of its own, which are much quicker.
+        The best plan is the one to beat; ``multiplier`` (slots,) is where multipliers begin. Edges
+        that the windows imply are left out: what they do not tie together has multipliers' models
+        of its own, which are much quicker.
         """
         index, known = self.index, self._relax_capacity()
         early, late = capacity_windows(
@@ -277,7 +280,8 @@ class CostSearch:
             self.limit_s - self.elapsed_s, self.best,
         )  # fmt: skip
         part.multipliers = CapacityMultipliers(
-            replace(narrow, table=known.index.table), known.multiplier.copy()
+            replace(narrow, table=known.index.table),
+            (known.multiplier if multiplier is None else multiplier).copy(),
         )
         return part
 
@@ -392,14 +396,18 @@ class CostSearch:
         self.keep(plan)
         self.raise_bound(bound)
 
+    def find_joins(self) -> None:
+        """Chain barriers and near-barriers, whatever is beside them."""
+        self.barriers = barriers(self.index, self.fluid.work)
+        self.joins = Stages.of(self.barriers, self.fluid.work, 1.0)
+
     def bound_stages(self) -> None:
-        """Raise the bound by that of barriers and near-barriers; once."""
+        """Raise the bound by that of the stages between barriers."""
         assert self.best is not None
-        self.stages_tried = True
-        work = self.fluid.work
-        found = barriers(self.index, work)
-        self.joins = Stages.of(found, work, 1.0)
-        self.stages = best_stages(self.index, self.fluid, self.best, found, lambda: self.late)
+        assert self.barriers is not None
+        self.stages = best_stages(
+            self.index, self.fluid, self.best, self.barriers, lambda: self.late
+        )
         self.raise_bound(0.0 if self.stages is None else self.stages.safe)
 
     def _key(self, plan: SlotPlan) -> Floats:

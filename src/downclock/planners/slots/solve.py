@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from downclock.planners.result import Status
-from downclock.planners.slots.held_joins import hold_joins
+from downclock.planners.slots.held_joins import hold_elsewhere, hold_here
 from downclock.planners.slots.model import SlotGraph, SlotPlan
 from downclock.planners.slots.neighbourhoods import improve_neighbourhood
 from downclock.planners.slots.search import RELAXED, CostSearch
@@ -131,14 +131,16 @@ def _search_on(search: CostSearch, rounds: int) -> None:
         spent = max(search.spent(rounds), turn / VAIN / rounds)
         if spent > UNTIL_PROOF and search.worth_a_proof:
             search.prove_briefly()
-        if spent > UNTIL_STAGES and not search.stages_tried and not search.closed:
+        if spent > UNTIL_STAGES and search.barriers is None and not search.closed:
             _look_at_joins(search, part)
-    if not search.stages_tried and not search.closed and not search.late:
+    if search.barriers is None and not search.closed and not search.late:
         _look_at_joins(search, part)
 
 
 def _look_at_joins(search: CostSearch, part: float) -> None:
-    """Bound stages between joins, and plan with the joins held."""
-    search.bound_stages()
-    if not search.closed:
-        hold_joins(search, min(part, 1.0))
+    """Plan with joins held where they are, bound stages between them, and hold them elsewhere."""
+    search.find_joins()
+    left = hold_here(search, min(part, 1.0))
+    if not search.closed and not search.late:
+        search.bound_stages()
+        hold_elsewhere(search, left)

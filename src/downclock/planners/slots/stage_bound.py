@@ -39,14 +39,15 @@ from downclock.planners.slots.stage_arcs import FIRST_TRIES, TRIES, StageArcs, o
 from downclock.planners.slots.windows import capacity_windows
 from downclock.units import Bools, Floats, Ints
 
-SHARES = (0.0, 0.02, 0.05, 0.1, 0.15, 0.25)
+SHARES = (0.0, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4)
 """Parts of all work that may be beside barriers, one after another."""
 
 LARGEST = 4_000_000
 """Arcs of all stages, and entries of the tables of tasks beside them, that are still computed."""
 
-FIRST_STEPS, STEPS = 12, 60
-"""Steps of the multipliers to see which barriers are the best, and to climb with these."""
+STEPS = 60
+"""Steps of the multipliers: of fluid stages, and again where tasks choose. The more is beside
+barriers the later it is seen how good they are."""
 
 WORK = 1_000_000_000
 """Operations that climbing may take, about."""
@@ -74,11 +75,10 @@ def best_stages(
             tried.add(len(stages))
             bound = StageBound.of(index, fluid, stages, plan)
             if bound is not None:
-                bound.climb(FIRST_STEPS, late)
+                bound.climb(STEPS, late)
                 known.append(bound)
     best = sorted(known, key=lambda bound: -bound.value)[:2]
     for bound in best:
-        bound.climb(STEPS, late)
         if not late():
             bound.sharpen(late)
     return max(best, key=lambda bound: bound.value, default=None)
@@ -217,6 +217,36 @@ class _Relaxed:
                 heappush(heap, (float(totals[end]), float(costs[end]), [*places, int(end)]))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Box:
+    """Slots for barriers to lie in.
+
+    Attributes:
+        cost: what plans with barriers there cost at least.
+        low, high: first and last slot of each barrier (k,).
+        multiplier: of machines, where some are known that are good there (slots,).
+    """
+
+    cost: float
+    low: Ints
+    high: Ints
+    multiplier: Floats | None = None
+
+    @property
+    def size(self) -> int:
+        """Slots from first to last, of all barriers."""
+        return int((self.high - self.low).sum())
+
+    def halves(self, cost: float, multiplier: Floats) -> list[Box]:
+        """Split the slots of the barrier that has the most."""
+        wide = int(np.argmax(self.high - self.low))
+        middle = (self.low[wide] + self.high[wide]) // 2
+        low, high = self.low.copy(), self.high.copy()
+        low[wide], high[wide] = middle + 1, middle
+        cost = max(cost, self.cost)
+        return [Box(cost, self.low, high, multiplier), Box(cost, low, self.high, multiplier)]
+
+
 @dataclass(slots=True, eq=False)
 class StageBound:
     """The bound of one chain of barriers, as far as its multipliers have climbed.
@@ -295,12 +325,33 @@ class StageBound:
         """The bound less what rounding may have added."""
         return max(0.0, self.value - SAFE * (self.value + self.upper))
 
-    def joins(self) -> Iterator[tuple[float, list[int]]]:
+    def joins(self) -> Iterator[tuple[float, Ints]]:
         """Return what plans with barriers in some slots cost at least, and these; least first."""
         relaxed = self._best
         if relaxed is not None:
             for cost, places in relaxed.paths():
-                yield relaxed.constant + cost, (self.low + places)[1:-1].tolist()
+                yield relaxed.constant + cost, (self.low + places)[1:-1]
+
+    @property
+    def everywhere(self) -> Box:
+        """All slots that barriers may lie in."""
+        return Box(self.value, self.low[1:-1], self.high[1:-1])
+
+    def within(self, box: Box, upper: float) -> Box | None:
+        """Narrow a box to slots of plans that cost at most ``upper``; None where there are none."""
+        if self._best is None:
+            return None
+        low, high = (np.array([0, *each - self.low[1:-1], 0]) for each in (box.low, box.high))
+        spans = [slice(a, b + 1) for a, b in zip(low, high, strict=True)]
+        arcs = [each[a, b] for each, (a, b) in zip(self._best.arcs, pairwise(spans), strict=True)]
+        fore, back = _shortest(arcs)
+        least = [self._best.constant + a + b for a, b in zip(fore, back, strict=True)]
+        good = [np.flatnonzero(each <= upper * (1.0 + SAFE)) for each in least]
+        if not good[0].size:
+            return None
+        first, last = ([int(each[k]) for each in good[1:-1]] for k in (0, -1))
+        cost = max(box.cost, float(least[0][0]))
+        return Box(cost, box.low + first, box.low + last, box.multiplier)
 
     def climb(self, steps: int, late: Callable[[], bool] = lambda: False) -> None:
         """Move the multipliers by subgradients, with steps that would reach ``upper`` (Polyak)."""
