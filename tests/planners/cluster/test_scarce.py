@@ -14,7 +14,10 @@ from downclock.power.library import Library
 from downclock.problem.platform import Platform, ServerSpec
 from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks
+from downclock.schedule.schedule import ASLEEP, DONE
+from downclock.study.decide import plan
 from downclock.workloads import mei
+from tests.planners.cluster.known.clusters import busy_day
 
 
 def cluster_of(problem: Problem):
@@ -133,3 +136,30 @@ def test_one_long_task_among_short_ones_is_no_crowd():
     for i in told:
         hurry.hasten(cluster, i, float(i))
     assert hurry.crowding(cluster, 0, 0.0) < 1e-6
+
+
+def short_jobs(window_s: float, gang: int = 1) -> Problem:
+    """A job of 50 s a minute for two hours, every fifth of them, and the last, gangs."""
+    day = busy_day(3, 120)
+    n, arrival_s = len(day.tasks), 60.0 * (1.0 + np.arange(len(day.tasks)))
+    fast_s = day.frontier(0).t_min_s / day.tasks.scale
+    able = np.arange(n) % 10 == 0
+    made = replace(
+        day.tasks,
+        scale=50.0 / fast_s,
+        arrival_s=arrival_s,
+        deadline_s=arrival_s + np.where(able, 400.0, window_s),
+        processors=np.where(np.arange(n) % 5 == 4, gang, 1),
+    )
+    return replace(day, tasks=made)
+
+
+@pytest.mark.parametrize("gang", [1, 2])
+def test_servers_stay_awake_for_jobs_that_cannot_wait_for_a_wake(gang: int) -> None:
+    """A wake takes 60 s: nine of ten have 20 s to spare, later 80 s."""
+    urgent, others = short_jobs(70.0, gang), short_jobs(130.0, gang)
+    for policy in ("late", "prompt"):
+        done = np.sum(plan(urgent, policy).outcomes.status == DONE)
+        assert done > 100 > 1.5 * np.sum(plan(urgent, "race").outcomes.status == DONE)
+        spans = plan(others, policy).spans
+        assert np.sum(spans.state == ASLEEP) >= 3  # where all can wait, nothing is kept awake

@@ -126,7 +126,7 @@ def _groups(platform: Platform, servers: Table) -> Table:
 
 def _pools(platform: Platform, groups: Table, servers: Table) -> Table:
     """Groups of each kind, and how long they take to wake."""
-    from downclock.planners.cluster.kernels.board import POOL
+    from downclock.planners.cluster.kernels.board import LONG_AGO_S, POOL
 
     kinds, on = len(platform.kinds), platform.initially_on[platform.server]
     count = np.bincount(groups["kind"], minlength=kinds)
@@ -140,7 +140,7 @@ def _pools(platform: Platform, groups: Table, servers: Table) -> Table:
     express = np.where(spare > 0, order[last - spare], groups.size)
     return filled(
         kinds, POOL, first=last - count, end=last, classes=classes, wake_s=wake_s,
-        express_first=express,
+        express_first=express, slept_s=LONG_AGO_S,
         up=np.bincount(platform.kind, minlength=kinds),
         awake=np.bincount(platform.kind[on], minlength=kinds),
     )  # fmt: skip

@@ -25,6 +25,11 @@ RECENT = 256
 LINGER_S = 86400.0
 """A server that idles for nothing stays awake so long to save a wake."""
 
+PATIENT = 0.9375
+"""What is left of what patience was worth after each time that it was worth something."""
+
+LONG_AGO_S = -1e300
+
 
 class Rules(NamedTuple):
     """Parameters of a policy.
@@ -63,6 +68,7 @@ SERVER = record(
     works=int,  # 0 while it is down
     since_s=float,  # when it began to wake
     last_s=float,  # planned end of its last task
+    used_s=float,  # end of the last that has started
     base=int,  # 1: it has no planned end, as enough tasks keep coming
     awake_rank=int,  # place among those awake; -1: asleep
     group_first=int,  # its first group of like processors, and the one after its last
@@ -99,6 +105,8 @@ POOL = record(  # groups of one kind, in ``pool_groups``
     window_s=float,  # their windows
     span_s=float,  # time between them
     last_s=float,  # when the last one came
+    slept_s=float,  # when a server fell asleep that no other has been woken for
+    patience_j=float,  # what it would have saved lately to stay awake until that costs a wake
 )
 QUEUE = record(head=int, tail=int, count=int)  # waiting tasks of one class, the first to come first
 SPAN = record(  # classes of one kind and size of gang
@@ -163,6 +171,9 @@ TALLY = record(
     wait_weight=float,  # of waiting for a processor: above 0, the sooner is better
     bases=int,  # servers without a planned end, and how many there may be
     most_bases=float,
+    worth_j=float,  # what all tasks cost, together, at the run times that they wanted
+    weighed=int,  # how many they are, and how many of them could not wait for a wake
+    urgent=int,
     idle_share=float,  # part of what a server is kept awake longer that will idle
     starts=int,  # decisions written: starts, switches, refusals
     switches=int,
@@ -232,10 +243,54 @@ def _switch(c: Cluster, j: int, on: int, at_s: float) -> None:
 
 
 @inner
+def _note_idle(c: Cluster, j: int, saved_j: float) -> None:
+    """Note what it saves, or would have saved, that server ``j`` stays awake for a while."""
+    k = c.processors.kind[c.servers.first[j]]
+    c.pools.patience_j[k] = PATIENT * c.pools.patience_j[k] + saved_j
+
+
+@inner
+def lingers_s(c: Cluster, j: int) -> float:
+    """Return how long server ``j`` stays awake after its last task: until that costs what it may save.
+
+    A wake, where that has been worth it lately. And where tasks come that cannot wait for one, what
+    those lose that find it asleep: so many as come before one that can wait, at a task's mean cost.
+    """
+    tally, awake_w, may_save_j = c.tally, c.servers.awake_w[j], 0.0
+    if tally.closed[0] == 1 or awake_w <= 0.0:
+        return c.servers.linger_s[j]
+    if c.pools.patience_j[c.processors.kind[c.servers.first[j]]] > 0.0:
+        may_save_j += c.servers.wake_j[j]
+    if tally.urgent[0] > 0 and c.servers.wake_s[j] > 0.0:
+        lost = tally.urgent[0] / (tally.weighed[0] - tally.urgent[0] + 1)
+        may_save_j += lost * tally.worth_j[0] / tally.weighed[0]
+    return c.servers.linger_s[j] + may_save_j / awake_w
+
+
+@inner
+def note_start(c: Cluster, i: int, p: int, start_s: float, length_s: float) -> None:
+    """Write down that task ``i`` runs on processor ``p``."""
+    m, j = c.tally.starts[0], c.processors.server[p]
+    c.starts.task[m], c.starts.processor[m] = i, p
+    c.starts.start_s[m], c.starts.length_s[m] = start_s, length_s
+    c.tally.starts[0] += 1
+    used, wake_j = c.servers.used_s[j], c.servers.wake_j[j]
+    idling = c.servers.awake_w[j] * (start_s - used)
+    if c.servers.since_s[j] < used and 0.0 < idling < wake_j:
+        _note_idle(c, j, wake_j - idling)
+    c.servers.used_s[j] = max(used, start_s + length_s)
+
+
+@inner
 def wake(c: Cluster, j: int, now_s: float) -> None:
     """Begin to wake server ``j``."""
     tally = c.tally
     _switch(c, j, 1, now_s)
+    k, wake_j = c.processors.kind[c.servers.first[j]], c.servers.wake_j[j]
+    idling = c.servers.awake_w[j] * (now_s - c.pools.slept_s[k])
+    if idling < wake_j:
+        _note_idle(c, j, 2.0 * wake_j - idling)
+        c.pools.slept_s[k] = LONG_AGO_S
     c.servers.awake[j], c.servers.since_s[j] = 1, now_s
     c.servers.awake_rank[j] = tally.awake[0]
     c.awake_servers[tally.awake[0]] = j
@@ -243,7 +298,7 @@ def wake(c: Cluster, j: int, now_s: float) -> None:
     tally.processors[0] += c.servers.end[j] - c.servers.first[j]
     ready = now_s + c.servers.wake_s[j]
     c.servers.last_s[j] = ready
-    set_key(c.attend, 0, j, ready + c.servers.linger_s[j])
+    set_key(c.attend, 0, j, ready + lingers_s(c, j))
     for p in range(c.servers.first[j], c.servers.end[j]):
         c.processors.ready_s[p] = ready
         if c.processors.head[p] < 0:
@@ -303,6 +358,8 @@ def set_asleep(c: Cluster, j: int) -> None:
 def sleep(c: Cluster, j: int, at_s: float) -> None:
     """Put server ``j`` to sleep; it has nothing to do."""
     _switch(c, j, 0, at_s)
+    _note_idle(c, j, -c.servers.wake_j[j])
+    c.pools.slept_s[c.processors.kind[c.servers.first[j]]] = at_s
     put_out(c, j)
 
 
@@ -314,7 +371,7 @@ def set_last(c: Cluster, j: int) -> None:
         last = max(last, c.processors.end_s[q])
     c.servers.last_s[j] = last
     if c.servers.awake[j] == 1:
-        set_key(c.attend, 0, j, last + c.servers.linger_s[j])
+        set_key(c.attend, 0, j, last + lingers_s(c, j))
 
 
 @inner
@@ -322,7 +379,7 @@ def _longer(c: Cluster, j: int, end_s: float) -> None:
     """Keep server ``j`` awake at least until ``end_s``."""
     if end_s > c.servers.last_s[j]:
         c.servers.last_s[j] = end_s
-        set_key(c.attend, 0, j, end_s + c.servers.linger_s[j])
+        set_key(c.attend, 0, j, end_s + lingers_s(c, j))
 
 
 @inner

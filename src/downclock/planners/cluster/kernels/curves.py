@@ -110,6 +110,13 @@ def _rise_j(curves: Curves, row: int, time_s: float) -> float:
 
 
 @compiled
+def wanted_j(curves: Curves, row: int) -> float:
+    """Return what a row costs at the run time that it wants, its price of time included."""
+    price = curves.kinds.price_w[row % curves.box.shape[0]]
+    return curves.rows.free_j[row] + price * curves.rows.free_s[row]
+
+
+@compiled
 def about_over_j(curves: Curves, row: int, time_s: float) -> float:
     """Return about what a run time costs above the one wanted, its price of time included.
 

@@ -16,6 +16,8 @@ from downclock.planners.cluster.kernels.board import (
     append,
     can_shift,
     is_idle,
+    lingers_s,
+    note_start,
     put_ahead,
     retime,
     row_of,
@@ -82,7 +84,7 @@ def _last_length(c: Cluster, p: int, i: int, start_s: float) -> float:
             length, least = t, cost
     c.processors.end_s[p] = start_s + length
     c.servers.last_s[j] = start_s + max(others, length)
-    set_key(c.attend, 0, j, c.servers.last_s[j] + c.servers.linger_s[j])
+    set_key(c.attend, 0, j, c.servers.last_s[j] + lingers_s(c, j))
     return length
 
 
@@ -112,14 +114,7 @@ def _slower(c: Cluster, p: int, i: int, start_s: float) -> float:
 @inner
 def start(c: Cluster, p: int, i: int, start_s: float, length_s: float) -> None:
     """Let task ``i``, which is in no queue, run on processor ``p``."""
-    m = c.tally.starts[0]
-    c.starts.task[m], c.starts.processor[m], c.starts.start_s[m], c.starts.length_s[m] = (
-        i,
-        p,
-        start_s,
-        length_s,
-    )
-    c.tally.starts[0] += 1
+    note_start(c, i, p, start_s, length_s)
     c.processors.running[p], c.processors.begun_s[p], c.tasks.length_s[i] = i, start_s, length_s
     c.processors.ready_s[p] = ends_by(start_s, length_s, c.tasks.deadline_s[i])
     set_key(c.busy, 0, p, c.processors.ready_s[p])

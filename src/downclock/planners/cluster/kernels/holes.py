@@ -13,7 +13,7 @@ import numpy as np
 from downclock.kernels.compiling import inner
 from downclock.kernels.least_tree import LARGEST
 from downclock.planners.cluster.kernels.board import Cluster, row_of, wake
-from downclock.planners.cluster.kernels.curves import about_over_j, fill_s
+from downclock.planners.cluster.kernels.curves import about_over_j, fill_s, wanted_j
 from downclock.planners.cluster.kernels.prices import dearer_j, worth
 from downclock.planners.cluster.kernels.queues import candidates, most_urgent, usual_lengths
 from downclock.planners.cluster.kernels.reserve import (
@@ -74,18 +74,12 @@ def lane_w(c: Cluster, j: int) -> float:
 
 
 @inner
-def _wanted_j(c: Cluster, row: int, k: int) -> float:
-    """Return what a row costs at the run time that it wants, with what it must carry besides."""
-    return c.curves.rows.free_j[row] + c.curves.kinds.price_w[k] * c.curves.rows.free_s[row]
-
-
-@inner
 def _over_j(c: Cluster, i: int, k: int, length_s: float) -> float:
     """Return about what a run on one processor costs above the least, on the cheapest kind."""
     row, best = row_of(c, i, k), max(c.kinds[i, 0], 0)
     over = about_over_j(c.curves, row, length_s)
     if k != best:
-        over += _wanted_j(c, row, k) - _wanted_j(c, row_of(c, i, best), best)
+        over += wanted_j(c.curves, row) - wanted_j(c.curves, row_of(c, i, best))
     return over
 
 

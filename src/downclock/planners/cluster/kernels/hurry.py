@@ -16,7 +16,7 @@ import numpy as np
 from downclock.kernels.compiling import inner
 from downclock.kernels.least_tree import LARGEST
 from downclock.planners.cluster.kernels.board import Cluster, row_of
-from downclock.planners.cluster.kernels.curves import energy_j, want_s
+from downclock.planners.cluster.kernels.curves import energy_j, want_s, wanted_j
 
 SMALL = 8.0
 """Processors of a kind up to which one task without room means that all are to hurry."""
@@ -74,6 +74,11 @@ def _note_arrival(c: Cluster, i: int, k: int, now_s: float) -> None:
     pools.window_s[k] = left * pools.window_s[k] + window
     pools.span_s[k] = left * pools.span_s[k] + now_s - pools.last_s[k]
     pools.last_s[k] = now_s
+    worth = gang * wanted_j(c.curves, row_of(c, i, k))
+    if worth < 1e300:
+        c.tally.worth_j[0] += worth
+        c.tally.weighed[0] += 1
+        c.tally.urgent[0] += short <= window < pools.wake_s[k] + short
 
 
 @inner

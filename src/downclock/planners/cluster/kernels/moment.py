@@ -224,7 +224,7 @@ def _attend(c: Cluster, now_s: float) -> None:
     """Let servers sleep that have had nothing to do for long enough."""
     while c.attend[0, 1] <= now_s:
         j = first_of(c.attend)
-        sleep(c, j, c.servers.last_s[j] + c.servers.linger_s[j])
+        sleep(c, j, c.attend[0, 1])
 
 
 @inner

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from downclock.kernels.compiling import compiled
-from downclock.planners.cluster.kernels.curves import Curves
+from downclock.planners.cluster.kernels.curves import Curves, wanted_j
 from downclock.planners.cluster.kernels.prices import wish
 from downclock.planners.cluster.kernels.tariff import Tariff, over
 from downclock.units import Floats, Ints
@@ -20,12 +20,10 @@ def shifted(
     A task has ``width_s`` from then on, at most until ``until_s``. At any hour: its best clock at
     the mean of its window and of all sites.
     """
-    best, blind, zones, kinds = 0.0, 0.0, tariff.rate.shape[0], curves.box.shape[0]
+    best, blind, zones = 0.0, 0.0, tariff.rate.shape[0]
     for a in range(rows.size):
         row = rows[a]
-        joules = (
-            curves.rows.free_j[row] + curves.kinds.price_w[row % kinds] * curves.rows.free_s[row]
-        )
+        joules = wanted_j(curves, row)
         for begin in come_s:
             end = min(begin + width_s[a], until_s)
             least, mean = np.inf, 0.0

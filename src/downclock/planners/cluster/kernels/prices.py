@@ -10,7 +10,7 @@ import numpy as np
 
 from downclock.kernels.compiling import inner
 from downclock.planners.cluster.kernels.board import Cluster, row_of
-from downclock.planners.cluster.kernels.curves import Curves, about_over_j, energy_j
+from downclock.planners.cluster.kernels.curves import Curves, about_over_j, energy_j, wanted_j
 from downclock.planners.cluster.kernels.tariff import (
     Tariff,
     cheapest_span,
@@ -123,12 +123,11 @@ def wished_s(c: Cluster, i: int, g: int, from_s: float) -> float:
 @inner
 def _surcharge_j(c: Cluster, i: int, g: int, start_s: float, length_s: float, mean: float) -> float:
     """Return what the time and site of a run add to its energy on a processor, in mean joules."""
-    row, k = row_of(c, i, c.groups.kind[g]), c.groups.kind[g]
+    row = row_of(c, i, c.groups.kind[g])
     if length_s <= 0.0 or not c.curves.rows.free_s[row] < np.inf:
         return 0.0
     rate = run_value(c, g, start_s, length_s) / length_s
-    wanted = c.curves.rows.free_j[row] + c.curves.kinds.price_w[k] * c.curves.rows.free_s[row]
-    return (wanted + about_over_j(c.curves, row, length_s)) * (rate / mean - 1.0)
+    return (wanted_j(c.curves, row) + about_over_j(c.curves, row, length_s)) * (rate / mean - 1.0)
 
 
 @inner

@@ -12,7 +12,7 @@ import numpy as np
 from downclock.kernels.compiling import inner
 from downclock.kernels.ends import ends_by
 from downclock.kernels.least_tree import LARGEST, set_key
-from downclock.planners.cluster.kernels.board import Cluster, row_of
+from downclock.planners.cluster.kernels.board import Cluster, lingers_s, note_start, row_of
 from downclock.planners.cluster.kernels.curves import want_s
 from downclock.planners.cluster.kernels.queues import wait, wait_no_more
 from downclock.units import Floats, Ints
@@ -278,7 +278,7 @@ def set_attention(c: Cluster, j: int) -> None:
     elif c.servers.awake[j] == 0:
         first -= c.servers.wake_s[j]
     elif used == 0:
-        first = min(first, max(last, c.servers.last_s[j]) + c.servers.linger_s[j])
+        first = min(first, max(last, c.servers.last_s[j]) + lingers_s(c, j))
     set_key(c.attend, 0, j, first)
 
 
@@ -347,10 +347,7 @@ def launch(c: Cluster, i: int, start_s: float, length_s: float) -> None:
 
 @inner
 def _run_on(c: Cluster, i: int, p: int, start_s: float, length_s: float, end_s: float) -> None:
-    m = c.tally.starts[0]
-    c.starts.task[m], c.starts.processor[m] = i, p
-    c.starts.start_s[m], c.starts.length_s[m] = start_s, length_s
-    c.tally.starts[0] += 1
+    note_start(c, i, p, start_s, length_s)
     c.processors.running[p], c.processors.begun_s[p] = i, start_s
     c.processors.ready_s[p] = end_s
 
