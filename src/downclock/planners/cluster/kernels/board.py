@@ -163,6 +163,7 @@ TALLY = record(
     wait_weight=float,  # of waiting for a processor: above 0, the sooner is better
     bases=int,  # servers without a planned end, and how many there may be
     most_bases=float,
+    coming=float,  # processors that tasks to come keep busy, as far as foreseen
     idle_share=float,  # part of what a server is kept awake longer that will idle
     starts=int,  # decisions written: starts, switches, refusals
     switches=int,
