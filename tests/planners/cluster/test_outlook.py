@@ -8,7 +8,7 @@ import pytest
 from downclock.engine.play import plan
 from downclock.planners.catalog import policy
 from downclock.planners.cluster.board import new_board
-from downclock.planners.cluster.kernels import outlook, reserve
+from downclock.planners.cluster.kernels import curves, holes, outlook, reserve
 from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks
 from downclock.schedule.account.account import account
@@ -58,6 +58,43 @@ def test_servers_have_a_planned_end_where_few_wait_and_once_tasks_stay_away():
     cluster.tally["closed"][0] = 1
     outlook.foresee(cluster, now)
     assert cluster.tally["most_bases"][0] == 0.0
+
+
+def test_what_runs_alone_is_the_more_likely_the_fewer_come_and_wait():
+    cluster, now = came(40, HOUR_S, HOUR_S)  # one processor of 16 busy
+    shares = []
+    for waiting in (0, 4, 15):
+        cluster.tally["queued"][0] = waiting
+        outlook.foresee(cluster, now)
+        shares.append(cluster.tally["idle_share"][0])
+    assert shares == pytest.approx([(15 / 16) ** 3, (11 / 16) ** 3, 0.0])
+    assert cluster.tally["coming"][0] == pytest.approx(1.0)
+
+
+def test_a_task_that_can_wait_for_others_need_not_fill_a_hole():
+    cluster, now = came(40, HOUR_S, HOUR_S)
+    cluster.tally["awake"][0], cluster.tally["mean_s"][0] = 1, HOUR_S
+    outlook.foresee(cluster, now)
+    alone_j = []
+    for waits_s in (0.0, HOUR_S, 10.0 * HOUR_S):
+        cluster.tasks["start_s"][0] = now + waits_s
+        alone_j.append(holes._alone_j(cluster, 0, 0, now))
+    assert alone_j[0] > 0.0
+    assert alone_j == pytest.approx([alone_j[0] * np.exp(-0.3 * h) for h in (0, 1, 10)])
+
+
+def test_a_run_is_the_shorter_the_more_its_seconds_cost_and_about_as_short_as_is_best():
+    cluster, _ = came(1, HOUR_S, HOUR_S)
+    table = cluster.curves
+    for row in range(20):
+        found = [curves.hurried_s(table, row, more_w) for more_w in (0.0, 50.0, 200.0, 1e9)]
+        assert found == sorted(found, reverse=True)
+        assert (found[0], found[-1]) == (table.rows["best_s"][row], table.rows["short_s"][row])
+        cost_j = [
+            curves.energy_j(table, row, t) + 50.0 * t
+            for t in (found[1], curves.at_slope_s(table, row, -50.0))
+        ]
+        assert cost_j[0] < 1.02 * cost_j[1]
 
 
 @pytest.mark.parametrize(("servers", "kept"), [(3, 0), (4, 1), (10, 3)])

@@ -9,6 +9,7 @@ import pytest
 
 from downclock.engine.view import View
 from downclock.planners.cluster.kernels import accept, board, hurry
+from downclock.planners.cluster.kernels.curves import at_slope_s
 from downclock.planners.cluster.policy import ClusterPolicy
 from downclock.power.library import Library
 from downclock.problem.platform import Platform, ServerSpec
@@ -65,6 +66,19 @@ def test_tasks_hurry_on_few_processors_and_less_on_more():
     assert part == sorted(part)
     assert part[0] < 0.97
     assert part[-1] == 1.0
+
+
+def test_on_one_processor_a_run_is_no_longer_than_saves_what_it_may_cost_the_next():
+    cluster, tasks = cluster_of(on_two_kinds(1, 1))
+    rows = cluster.curves.rows
+    for i in tasks[:8]:
+        row, before = 2 * i, rows["free_s"][2 * i]
+        power_w = rows["free_j"][row] / before
+        hurry.hasten(cluster, i, 0.0)
+        price_w = hurry.ONLY * hurry.crowding(cluster, 0, 1.0) ** 2 * power_w
+        most = max(rows["short_s"][row], at_slope_s(cluster.curves, row, -price_w))
+        assert rows["free_s"][row] <= most * (1.0 + 1e-12)
+        assert rows["free_s"][row] < before
 
 
 def test_the_chance_of_no_room_rises_with_what_comes_and_falls_with_time():

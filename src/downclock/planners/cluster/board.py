@@ -207,6 +207,7 @@ def _tally(servers: Table, *, late: bool) -> Table:
         awake=on.sum(),
         processors=(servers["end"] - servers["first"])[on].sum(),
         wait_weight=SOONER if late else -SOONER,
+        coming=0.0,
         idle_share=LEAST_IDLE,
         free_item=-1,
     )

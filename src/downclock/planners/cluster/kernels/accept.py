@@ -12,17 +12,20 @@ import numpy as np
 from downclock.kernels.compiling import inner
 from downclock.kernels.least_tree import LARGEST
 from downclock.planners.cluster.kernels.board import Cluster, row_of
+from downclock.planners.cluster.kernels.curves import hurried_s
 from downclock.planners.cluster.kernels.hurry import calm
 from downclock.planners.cluster.kernels.prices import cheap_start_s, run_value, wished_s
 from downclock.planners.cluster.kernels.queues import wait
 from downclock.planners.cluster.kernels.relist import make_room
 from downclock.planners.cluster.kernels.reserve import (
     NEVER,
+    beside,
     book,
     free_until_s,
     group_of,
     is_express,
     is_wide,
+    lane_w,
     latest_start_s,
     natural_s,
     ready_s,
@@ -66,6 +69,10 @@ def _late_on(c: Cluster, i: int, g: int, now_s: float, most_s: float) -> tuple[f
     length = min(natural_s(c, i, k, begin), most_s)
     if length < 0.0:
         return NEVER, -1.0, np.inf
+    if c.tally.priced[0] == 0:  # what would run alone hurries, so it can wait longer for company
+        j = c.groups.server[g]
+        alone_w = c.tally.idle_share[0] * beside(c, j, c.tasks.gang[i]) * lane_w(c, j)
+        length = min(length, hurried_s(c.curves, row_of(c, i, k), alone_w))
     latest = max(begin, min(c.tasks.deadline_s[i] - length, begin + _patience(c, k) * length))
     most = 0.0
     if c.tally.priced[0] == 1:

@@ -174,6 +174,7 @@ TALLY = record(
     worth_j=float,  # what all tasks cost, together, at the run times that they wanted
     weighed=int,  # how many they are, and how many of them could not wait for a wake
     urgent=int,
+    coming=float,  # processors that tasks to come keep busy, where they are not held back
     idle_share=float,  # part of what a server is kept awake longer that will idle
     starts=int,  # decisions written: starts, switches, refusals
     switches=int,
@@ -251,10 +252,11 @@ def _note_idle(c: Cluster, j: int, saved_j: float) -> None:
 
 @inner
 def lingers_s(c: Cluster, j: int) -> float:
-    """Return how long server ``j`` stays awake after its last task: until that costs what it may save.
+    """Return how long server ``j`` stays awake after its last task.
 
-    A wake, where that has been worth it lately. And where tasks come that cannot wait for one, what
-    those lose that find it asleep: so many as come before one that can wait, at a task's mean cost.
+    Until that has cost what it may save: a wake, where that was worth it lately; and where tasks
+    come that cannot wait for one, what those lose that find it asleep: so many as come before one
+    that can wait, at a task's mean cost.
     """
     tally, awake_w, may_save_j = c.tally, c.servers.awake_w[j], 0.0
     if tally.closed[0] == 1 or awake_w <= 0.0:

@@ -134,6 +134,17 @@ def about_over_j(curves: Curves, row: int, time_s: float) -> float:
 
 
 @compiled
+def hurried_s(curves: Curves, row: int, more_w: float) -> float:
+    """Return about the run time that a row wants where a second costs ``more_w`` more."""
+    short, best = curves.rows.short_s[row], curves.rows.best_s[row]
+    if curves.rows.model[row] != GPU:
+        price = curves.kinds.price_w[row % curves.box.shape[0]]
+        return max(short, at_slope_s(curves, row, -price - more_w))
+    steep = 2.0 * curves.rows.short_j[row]
+    return max(short, best * (1.0 - more_w * best / steep)) if steep > 0.0 else short
+
+
+@compiled
 def want_s(curves: Curves, row: int, room_s: float) -> float:
     """Return the cheapest run time of at most ``room_s``, or -1."""
     if room_s >= curves.rows.free_s[row]:

@@ -13,16 +13,18 @@ import numpy as np
 from downclock.kernels.compiling import inner
 from downclock.kernels.least_tree import LARGEST
 from downclock.planners.cluster.kernels.board import Cluster, row_of, wake
-from downclock.planners.cluster.kernels.curves import about_over_j, fill_s, wanted_j
+from downclock.planners.cluster.kernels.curves import about_over_j, fill_s, hurried_s, wanted_j
 from downclock.planners.cluster.kernels.prices import dearer_j, worth
 from downclock.planners.cluster.kernels.queues import candidates, most_urgent, usual_lengths
 from downclock.planners.cluster.kernels.reserve import (
+    beside,
     book,
     free_ends_s,
     free_until_s,
     group_of,
     is_express,
     is_wide,
+    lane_w,
     launch,
     leaves_at_most,
     natural_s,
@@ -52,6 +54,9 @@ wait; how many wait where it is worth half; and the part of usual run times with
 counts as due by half. Tasks that are due open servers, which take in tasks that could have waited:
 with holes for those in a hurry more wait, and what fills a hole is chosen from more."""
 
+MEETS = 0.3
+"""How many tasks a task meets for each one that comes while it waits."""
+
 RISK = 0.375
 """By how much more than a hole a server that opens must be worth, for each processor that others
 are to fill: they may not come."""
@@ -65,12 +70,6 @@ many wait, fewer."""
 
 LOOK = 256
 """Groups with free processors, or where some will be, that are looked at for one task."""
-
-
-@inner
-def lane_w(c: Cluster, j: int) -> float:
-    """Return what a processor of awake server ``j`` costs while nothing runs, host included."""
-    return c.servers.awake_w[j] / (c.servers.end[j] - c.servers.first[j])
 
 
 @inner
@@ -102,8 +101,7 @@ def _idles_s(c: Cluster, j: int, gang: int, hole_s: float, length_s: float) -> f
     """Return what idles for each processor of a gang in a hole of server ``j``, or beside it."""
     if length_s <= hole_s:
         return _idle_s(c, hole_s - length_s)
-    beside = (c.servers.end[j] - c.servers.first[j]) / gang - 1.0
-    return EXTEND * beside * (length_s - max(hole_s, 0.0))
+    return EXTEND * beside(c, j, gang) * (length_s - max(hole_s, 0.0))
 
 
 @inner
@@ -127,6 +125,11 @@ def fit(
     lost = _over_j(c, i, k, length)
     if c.servers.base[j] == 0:
         lost += price * _idles_s(c, j, gang, hole, length)
+        if hole < length and c.tally.priced[0] == 0:  # it would keep the server awake
+            hurried = hurried_s(curves, row, EXTEND * beside(c, j, gang) * price)
+            other = _over_j(c, i, k, hurried) + price * _idles_s(c, j, gang, hole, hurried)
+            if hole < hurried < length and other < lost:
+                lost, length = other, hurried
         filling = fill_s(curves, row, min(hole, room))
         idle = price * _idle_s(c, hole - filling)
         if filling > 0.0 and filling != length and idle < lost:
@@ -147,17 +150,21 @@ def fit(
 
 
 @inner
-def _alone_j(c: Cluster, i: int, j: int) -> float:
+def _alone_j(c: Cluster, i: int, j: int, now_s: float) -> float:
     """Return what a task that does not fill a hole of server ``j`` may cost more later.
 
-    Where one server is awake and few tasks wait, it will keep a server awake almost alone.
+    Where one server is awake and few tasks wait, it will keep a server awake almost alone, unless
+    others come while it waits.
     """
     size, gang = c.servers.end[j] - c.servers.first[j], c.tasks.gang[i]
     few = 1.0 - c.tally.queued[0] / size
     own = c.curves.rows.free_s[row_of(c, i, max(c.kinds[i, 0], 0))]
     if not own < np.inf or gang >= size:
         return 0.0
-    return min(1.0, max(0.0, few + 1.0 - c.tally.awake[0])) * lane_w(c, j) * (size - gang) * own
+    waits_s = max(0.0, c.tasks.start_s[i] - now_s)
+    meets = MEETS * c.tally.coming[0] * waits_s / max(c.tally.mean_s[0], 1e-9)
+    few = min(1.0, max(0.0, few + 1.0 - c.tally.awake[0])) * np.exp(-meets)
+    return few * lane_w(c, j) * (size - gang) * own
 
 
 @inner
@@ -170,7 +177,7 @@ def _score(c: Cluster, i: int, j: int, lost_j: float, length_s: float, now_s: fl
     soon_s = SOON * c.tally.mean_s[0] + 1e-9
     near = 1.0 / (1.0 + max(0.0, c.tasks.start_s[i] - now_s) / soon_s)
     most = PATIENT + near * (GOOD - PATIENT)
-    if lost_j - _alone_j(c, i, j) >= most * price:
+    if lost_j - _alone_j(c, i, j, now_s) >= most * price:
         return np.inf
     few = CHOICE / (CHOICE + c.tally.queued[0])
     return lost_j / price - near * URGENT * few

@@ -16,7 +16,7 @@ import numpy as np
 from downclock.kernels.compiling import inner
 from downclock.kernels.least_tree import LARGEST
 from downclock.planners.cluster.kernels.board import Cluster, row_of
-from downclock.planners.cluster.kernels.curves import energy_j, want_s, wanted_j
+from downclock.planners.cluster.kernels.curves import at_slope_s, energy_j, want_s, wanted_j
 
 SMALL = 8.0
 """Processors of a kind up to which one task without room means that all are to hurry."""
@@ -38,9 +38,10 @@ WARY, RESTLESS, MOST = 5.0, 10.0, 0.5
 """How much tasks hurry, and how much less they wait, for the chance that one finds no room; and how
 much they hurry at most for a mere chance."""
 
-ONLY = 0.8
-"""How much they hurry for the chance that all processors but their own are taken: on a single one
-whoever comes meanwhile finds no room."""
+ONLY = 7.0
+"""What a second of a run costs more, against its power, for the square of the chance that all
+processors but its own are taken: on a single one whoever comes meanwhile finds no room. As a price
+it hurries those most that save least by running longer."""
 
 
 @inner
@@ -120,7 +121,7 @@ def calm(c: Cluster, k: int) -> float:
 def hasten(c: Cluster, i: int, now_s: float) -> None:
     """Let task ``i``, which has come, want a run time that leaves more room."""
     pool = max(c.kinds[i, 0], 0)
-    hurry = c.pools.hurry[pool]
+    hurry, price = c.pools.hurry[pool], 0.0
     c.pools.hurry[pool] = FADES * hurry if hurry > 0.01 else 0.0
     if c.kinds[i, 0] < 0:
         return
@@ -128,14 +129,17 @@ def hasten(c: Cluster, i: int, now_s: float) -> None:
         if c.tasks.follows[i] < 0:  # workflows share their time themselves
             _note_arrival(c, i, pool, now_s)
         chance = min(MOST, WARY * crowding(c, pool, 0.0))
-        hurry = max(hurry, chance, ONLY * crowding(c, pool, 1.0))
+        hurry, price = max(hurry, chance), ONLY * crowding(c, pool, 1.0) ** 2
     for k in range(c.kinds.shape[1]):
         row, rows = row_of(c, i, k), c.curves.rows
         free = rows.free_s[row]
-        if hurry <= 0.01 or not free < 1e300:
+        if max(hurry, price) <= 0.01 or not free < 1e300:
             continue
         fast = rows.short_s[row]
-        length = want_s(c.curves, row, max(fast, free - hurry * (free - fast)))
+        most = free - hurry * (free - fast)
+        if price > 0.01:
+            most = min(most, at_slope_s(c.curves, row, -price * rows.free_j[row] / free))
+        length = want_s(c.curves, row, max(fast, most))
         if 0.0 < length < free:
             rows.free_s[row] = rows.long_s[row] = length
             rows.free_j[row] = energy_j(c.curves, row, length)

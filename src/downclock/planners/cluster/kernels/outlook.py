@@ -12,7 +12,7 @@ import numpy as np
 from downclock.kernels.compiling import compiled, inner
 from downclock.planners.cluster.kernels.board import RECENT, Cluster
 from downclock.planners.cluster.kernels.hurry import calm
-from downclock.planners.cluster.kernels.replan import FEW, needed
+from downclock.planners.cluster.kernels.replan import FEW, POWER, needed
 
 LATELY, QUIET = 64, 8.0
 """Arrivals by which the usual time between two is known; so many times that without one, and it is
@@ -46,11 +46,14 @@ def _likely(c: Cluster, now_s: float) -> float:
 
 @inner
 def foresee(c: Cluster, now_s: float) -> None:
-    """Note how many servers need no planned end, and where room is scarce."""
+    """Note how much comes, how many servers need no planned end, and where room is scarce."""
     tally, size = c.tally, _usual_size(c)
     busy = needed(c, 0, now_s) * _likely(c, now_s) if tally.closed[0] == 0 else 0.0
-    tally.most_bases[0] = 0.0
+    tally.most_bases[0] = tally.coming[0] = 0.0
+    company = (busy + tally.queued[0]) / max(tally.processors[0], size)
+    tally.idle_share[0] = max(0.0, 1.0 - company) ** POWER
     if busy < np.inf and tally.priced[0] == 0:  # else nothing to go by; or tasks that are held back
+        tally.coming[0] = busy
         tally.most_bases[0] = min(BASE * busy, float(tally.queued[0])) / size
     for k in range(c.pools.up.size):
         c.pools.express[k] = EXPRESS * (1.0 - calm(c, k))

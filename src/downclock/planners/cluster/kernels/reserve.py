@@ -227,6 +227,18 @@ def sleeping_servers(c: Cluster, k: int, begin: int, most: int) -> Ints:
 
 
 @inner
+def lane_w(c: Cluster, j: int) -> float:
+    """Return what a processor of awake server ``j`` costs while nothing runs, host included."""
+    return c.servers.awake_w[j] / (c.servers.end[j] - c.servers.first[j])
+
+
+@inner
+def beside(c: Cluster, j: int, gang: int) -> float:
+    """Return how many processors server ``j`` has beside a gang, for each one of it."""
+    return (c.servers.end[j] - c.servers.first[j]) / gang - 1.0
+
+
+@inner
 def group_of(c: Cluster, j: int, k: int) -> int:
     """Return the processors of kind ``k`` of server ``j``; -1: it has none."""
     for g in range(c.servers.group_first[j], c.servers.group_end[j]):
