@@ -11,7 +11,7 @@ from downclock.planners.highs import solve_integer
 from downclock.units import Floats, Ints
 
 AT_MOST = 1000
-"""Steps of an interior point, and of the simplex after it: with odd numbers that goes in circles."""
+"""Steps of an interior point, and of the simplex after it: odd numbers make it go in circles."""
 
 
 @dataclass(slots=True)
