@@ -139,6 +139,7 @@ class Day:
         numbers, sent_s: Slurm's numbers of the jobs, in the order of submission, and when that was.
         names: of the jobs, by number: a controller that is killed may give a number twice.
         killed: what was killed, and when.
+        _cut, _slurmds: jobs whose agents were killed, and when slurmds were, of which nodes.
     """
 
     folder: Path
@@ -151,6 +152,8 @@ class Day:
     sent_s: dict[str, float] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
     killed: list[str] = field(default_factory=list)
+    _cut: set[str] = field(default_factory=set)
+    _slurmds: list[tuple[float, str]] = field(default_factory=list)
     _starts: int = 0
     _looks_s: float | None = None
 
@@ -223,7 +226,7 @@ class Day:
         name, ends = self.names[number], {}
         for word, process, at_s in self._written("done"):
             ends[word, process] = float(at_s)
-        begun = [(word, process, float(at_s)) for word, process, at_s in self._written("ran")]
+        begun = [(word, process, float(at_s)) for word, process, at_s, *_ in self._written("ran")]
         return sorted(
             (at_s, ends.get((word, process), float("inf")))
             for word, process, at_s in begun
@@ -273,6 +276,41 @@ class Day:
         words = self.job(number).comment.partition(" | ")[0].split()[1:]
         pairs = dict(word.split("=", 1) for word in words if "=" in word)
         return {key: int(pairs[key]) for key in ("core_mhz", "memory_mhz") if key in pairs}
+
+    def off_device(self) -> dict[str, bool]:
+        """Whether each job ran at its planned clocks and they were reset, by the fake driver alone.
+
+        Jobs say themselves on which GPUs and until when they ran, Slurm says from when. Those that
+        did not run to their end in one go are left out.
+        """
+        calls = {
+            node: FakeGpus(self.library, self.folder / "gpus" / node).log()
+            for node in self.cluster.nodes
+        }
+        places = {word: (node, gpus) for word, _, _, node, gpus in self._written("ran")}
+        found = {}
+        for number in self.numbers:
+            runs, since_s = self.runs(number), self.job(number).start_s - 1.0  # in whole seconds
+            if len(runs) == 1 and since_s < runs[0][0] < runs[0][1] < math.inf:
+                node, gpus = places[self.names[number]]
+                span, plan = (since_s, runs[0][1]), self.planned_clocks(number)
+                of_gpu = [
+                    [each for each in calls[node] if each[1] == int(k)] for k in gpus.split(",")
+                ]
+                found[number] = all(set_and_reset(each, span, plan) for each in of_gpu)
+        return found
+
+    def uncut(self) -> set[str]:
+        """Jobs none of whose agents, nor its node's slurmd while it was there, was killed."""
+        found = set()
+        for number in self.numbers:
+            job = self.job(number)
+            spans = [(at_s, node) for at_s, node in self._slurmds if node in job.nodes]
+            if number not in self._cut and not any(
+                job.start_s - 1.0 <= at_s <= job.end_s + 1.0 for at_s, _ in spans
+            ):
+                found.add(number)
+        return found
 
     # --- its parts -----------------------------------------------------------------------------
 
@@ -399,7 +437,8 @@ class Day:
         fake = FakeGpus(self.library, self.folder / "gpus" / "$SLURMD_NODENAME")
         script = (
             f"export LD_LIBRARY_PATH={self.library} FAKE_NVML={fake.state}\n"
-            f"echo {name} $$ $(date +%s.%N) >> {self.folder}/ran\n"
+            f"echo {name} $$ $(date +%s.%N) $SLURMD_NODENAME $CUDA_VISIBLE_DEVICES"
+            f" >> {self.folder}/ran\n"
             f"{fake.job} {wanted.application} {wanted.run_s:.3f} || exit 1\n"
             f"echo {name} $$ $(date +%s.%N) >> {self.folder}/done"
         )
@@ -432,6 +471,7 @@ class Day:
         what = ("watch", "slurmctld", random.Random(k).choice(self.cluster.nodes), "agent")[k % 4]
         agents = self._any_agent() if what == "agent" else []
         for number in agents:
+            self._cut |= _job_of(number)
             with suppress(ProcessLookupError):
                 os.kill(number, signal.SIGKILL)
         if agents:
@@ -447,6 +487,7 @@ class Day:
         if what == "slurmctld":
             time.sleep(max(self._booted_s + LIVES_S - time.time(), 0.0))
         self.cluster.kill(what)
+        self._slurmds += [(time.time(), what)] if what in self.cluster.nodes else []
         if what == "watch":
             return self._watch()
         time.sleep(0.5)
@@ -492,6 +533,34 @@ class Day:
         return []
 
 
+def _job_of(process: int) -> set[str]:
+    """The job whose Prolog or Epilog a process is, or belongs to; empty: of none."""
+    with suppress(OSError):
+        words = Path(f"/proc/{process}/environ").read_bytes().split(b"\0")
+        return {each[13:].decode() for each in words if each.startswith(b"SLURM_JOB_ID=")}
+    return set()
+
+
+def set_and_reset(
+    calls: list[tuple[float, int, str, int, int]], span: tuple[float, float], plan: dict[str, int]
+) -> bool:
+    """Tell whether a GPU's clocks were locked as planned when a job ended, and next were reset.
+
+    ``calls`` are those of one GPU, in their order; ``span`` is the job's. Only locks count that
+    were set meanwhile, so none that another job left behind.
+    """
+    for key, part in (("core_mhz", "Gpu"), ("memory_mhz", "Memory")):
+        mine = [each for each in calls if each[2].endswith(f"{part}LockedClocks")]
+        last = [each[2:] for each in mine if span[0] <= each[0] <= span[1]][-1:]
+        after = [each[2:] for each in mine if each[0] > span[1]][:1]
+        mhz = plan.get(key)
+        if last != [(f"nvmlDeviceSet{part}LockedClocks", mhz, mhz)]:
+            return False
+        if after != [(f"nvmlDeviceReset{part}LockedClocks", 0, 0)]:
+            return False
+    return True
+
+
 def _ran(comment: str) -> bool:
     """Tell whether a job is held because it has run."""
     return RAN in our_part(comment).split()
@@ -525,6 +594,11 @@ def report(day: Day, title: str) -> float:
     print(f"  accepted {len(day.accepted() & set(day.numbers))}, late {day.late()}")
     print(f"  measured {len(day.measured)}, energy {total_j:.0f} J, clocks as planned"
           f" {sum(exact)} of {len(exact)}")  # fmt: skip
+    told, uncut = day.off_device(), day.uncut()
+    kept = {number: as_planned for number, as_planned in told.items() if number in uncut}
+    print(f"  clocks off the device as planned, and reset: {sum(told.values())} of {len(told)} jobs"
+          f" that ran once, {sum(kept.values())} of {len(kept)} that no kill cut;"
+          f" not {[number for number in told if not told[number]]}")  # fmt: skip
     print(f"  begun twice: {day.twice()}, kept from running again: {day.held()}")
     for name, (count, times, energies) in foretold(day).items():
         print(f"  foretold of {name}: {count} jobs, time {times:.2%}, energy {energies:.2%}")

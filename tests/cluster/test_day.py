@@ -13,7 +13,7 @@ from downclock.schedule.account.account import account
 from downclock.study.as_it_ran import as_it_ran
 from downclock.workloads.traces.read import read_trace
 from downclock.workloads.traces.to_problem import converted
-from tests.cluster.day import GPUS, IDLE_W, NODES, Day, drawn, foretold
+from tests.cluster.day import GPUS, IDLE_W, NODES, Day, drawn, foretold, set_and_reset
 
 pytestmark = pytest.mark.skipif(shutil.which("gcc") is None, reason="gcc compiles the fake NVML")
 
@@ -31,6 +31,7 @@ def test_200_jobs_are_planned_run_at_their_clocks_and_save_energy(folder: Path) 
     for number in day.numbers:
         planned, found = day.planned_clocks(number), measured[number]
         assert planned == {"core_mhz": found.core_mhz, "memory_mhz": found.memory_mhz}
+    assert day.off_device() == dict.fromkeys(day.numbers, True)
     used_j = sum(each.energy_j for each in day.measured)
     assert used_j < 0.95 * sum(job.race_j for job in day.wanted)
     told = json.loads(day.status)
@@ -42,6 +43,35 @@ def test_200_jobs_are_planned_run_at_their_clocks_and_save_energy(folder: Path) 
         assert times < 0.05
         assert energies < 0.05
     _as_it_ran_costs_what_its_rows_sum_to(day)
+
+
+CALLS = [
+    (1.0, 0, "nvmlDeviceSetGpuLockedClocks", 1410, 1410),
+    (1.1, 0, "nvmlDeviceSetMemoryLockedClocks", 1215, 1215),
+    (5.0, 0, "nvmlDeviceSetGpuLockedClocks", 900, 900),
+    (5.1, 0, "nvmlDeviceSetMemoryLockedClocks", 810, 810),
+    (9.0, 0, "nvmlDeviceResetGpuLockedClocks", 0, 0),
+    (9.1, 0, "nvmlDeviceResetMemoryLockedClocks", 0, 0),
+]
+
+
+@pytest.mark.parametrize(
+    ("without", "span", "core_mhz", "well"),
+    [
+        ((), (4.0, 8.0), 900, True),
+        ((), (4.0, 8.0), 1410, False),  # another clock
+        ((), (6.0, 8.0), 900, False),  # locked for another job
+        ((), (4.0, 9.05), 900, False),  # reset while it ran
+        ((3,), (4.0, 8.0), 900, False),  # memory was not locked
+        ((4,), (4.0, 8.0), 900, False),  # not reset
+        ((5,), (4.0, 8.0), 900, False),
+    ],
+)
+def test_clocks_are_judged_by_the_calls_that_the_driver_saw(
+    without: tuple[int, ...], span: tuple[float, float], core_mhz: int, well: bool
+) -> None:
+    calls = [each for k, each in enumerate(CALLS) if k not in without]
+    assert set_and_reset(calls, span, {"core_mhz": core_mhz, "memory_mhz": 810}) == well
 
 
 def _as_it_ran_costs_what_its_rows_sum_to(day: Day) -> None:

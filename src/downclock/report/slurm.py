@@ -11,25 +11,34 @@ from typing import Any
 from downclock.adapters.slurm.carry import Action
 from downclock.adapters.slurm.learn import Learnt, against_default_clocks
 from downclock.adapters.slurm.moments import Tracked
+from downclock.adapters.slurm.observed import Job, Observed
 from downclock.adapters.slurm.planner import Planner, Step
 from downclock.adapters.slurm.spool import Measured
+from downclock.adapters.slurm.world import SlurmWorld
 from downclock.quantities import count, energy, instant, percent
 from downclock.report.tables import Page, Table
 from downclock.schedule.account.bill import Bill
+
+MOST_NAMED = 20
+"""Jobs that a sentence names."""
 
 _HEAD = ("job", "application", "GPUs", "state", "nodes", "clock", "start", "end", "deadline")
 
 
 def plan_page(planner: Planner, step: Step, *, dry: bool) -> Page:
-    """What the plan says of every job, and the commands that follow from it."""
+    """What the plan says of every job, and the commands that follow from it.
+
+    Tables show a number of rows: jobs that ended come last there, the latest first.
+    """
     known = sorted(planner.world.tracked.values(), key=lambda each: each.task.job)
     known = [each for each in known if each.number >= 0 or _is_open(planner, each, step)]
-    rows = [_job(planner, each) for each in known]
+    rows = [_job(planner, each, step.seen) for each in known]
+    order = sorted(range(len(known)), key=lambda k: (bool(known[k].ended), -known[k].ended_s))
     left = planner.untouched(step.seen)
-    lines = [_first_line(planner, known, len(left)), *_late_line(rows)]
+    lines = [_first_line(planner, known, len(left)), *_late_line(rows), *_unlearnt_line(planner)]
     verb = "would be run" if dry else "were run"
     commands = [command for action in step.todo for command in action.commands]
-    tables = [_table(rows)] if rows else []
+    tables = [_table([rows[k] for k in order])] if rows else []
     if left:
         told = tuple((str(job.number), why) for job, why in left)
         tables.append(Table(("job", "not touched, as"), told, text=(0, 1)))
@@ -66,12 +75,12 @@ def _first_line(planner: Planner, known: Sequence[Tracked], untouched: int) -> s
 def status_page(planner: Planner, step: Step, measured: Sequence[Measured]) -> Page:
     """Where every job stands, and the energy that was measured of those that ended.
 
-    Energy in all, of planned jobs that are done, and of those at default clocks.
+    Energy in all, of planned jobs that are done, and of those at default clocks; the latest first.
     """
     page = plan_page(planner, step, dry=True)
     rows = tuple(
         (str(each.job), each.node, f"{each.run_s:.0f} s", energy(each.energy_j), each.source)
-        for each in measured
+        for each in reversed(measured)
     )
     head = ("job", "node", "ran", "energy", "measured by")
     tables = [Table(head, rows, "Measured", text=(0, 1, 4))] if rows else []
@@ -172,7 +181,7 @@ def shown(words: Sequence[str]) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
-def _job(planner: Planner, tracked: Tracked) -> dict[str, Any]:
+def _job(planner: Planner, tracked: Tracked, seen: Observed) -> dict[str, Any]:
     """One job as a flat record."""
     world = planner.world
     assert world.scheduler is not None
@@ -190,11 +199,13 @@ def _job(planner: Planner, tracked: Tracked) -> dict[str, Any]:
         ),
         "deadline": instant(tracked.deadline_s - world.epoch_s, world.epoch),
     }
-    if row is None:
-        return record | _late(tracked, tracked.ended_s)
+    job = _started(world, tracked, seen)
+    if row is None or tracked.left:
+        return record | _outside(world, tracked, job, seen.now_s)
     kind = int(planner.site.cluster.platform.kind[row.processors[0]])
     clock = " ".join(f"{k}={v}" for k, v in planner.site.setting(kind, row.point).words().items())
     begin_s = row.start_s if page.running is None and not page.log else row.began_s
+    begin_s = begin_s if job is None else job.start_s - world.epoch_s
     end_s = row.ended_s if row.ended_s < float("inf") else begin_s + row.end_s - row.start_s
     return record | {
         "nodes": ",".join(world.nodes_of(row.processors)),
@@ -205,10 +216,38 @@ def _job(planner: Planner, tracked: Tracked) -> dict[str, Any]:
     }
 
 
+def _started(world: SlurmWorld, tracked: Tracked, seen: Observed) -> Job | None:
+    """The job as Slurm shows it, where it has started it; else None."""
+    job = world.job_of(tracked, seen)
+    return None if job is None or job.waits or not job.start_s else job
+
+
+def _outside(world: SlurmWorld, tracked: Tracked, job: Job | None, now_s: float) -> dict[str, Any]:
+    """Where and when a job ran that the plan has no row of, as far as Slurm shows it."""
+    if job is None:
+        return _late(tracked, tracked.ended_s)
+    told = {
+        "nodes": ",".join(job.nodes),
+        "start": instant(job.start_s - world.epoch_s, world.epoch),
+    }
+    if job.active:
+        return told | _late(tracked, now_s)
+    told["end"] = instant(job.end_s - world.epoch_s, world.epoch)
+    return told | _late(tracked, job.end_s)
+
+
 def _late_line(rows: Sequence[dict[str, Any]]) -> list[str]:
     """Which jobs ended, or will end, after the deadline that their owners asked for."""
     late = [str(row["job"]) for row in rows if "late_s" in row]
-    return [f"{count(len(late), 'job')} later than asked: {', '.join(late)}"] if late else []
+    named = ", ".join(late[-MOST_NAMED:])
+    more = f" and {len(late) - MOST_NAMED:,} before" if len(late) > MOST_NAMED else ""
+    return [f"{count(len(late), 'job')} later than asked: {named}{more}"] if late else []
+
+
+def _unlearnt_line(planner: Planner) -> list[str]:
+    """That the library which the site file names is not there."""
+    path = planner.site.unlearnt
+    return [f"{path} (learned) is not there yet: downclock slurm learn writes it"] if path else []
 
 
 def _late(tracked: Tracked, end_s: float) -> dict[str, float]:

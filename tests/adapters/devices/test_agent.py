@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path
 
@@ -153,6 +154,57 @@ def test_clocks_are_reset_and_set_where_nothing_can_be_spooled(node: Node) -> No
         True,
     )
     assert node.locked == [FREE] * 4
+
+
+def test_clocks_are_reset_where_the_spool_hangs_and_energy_is_told_when_it_is_back(
+    node: Node,
+) -> None:
+    node.job(7, PLAN)
+    node.agent("prolog", 7, "1")
+    until(lambda: begun(node))
+    node.job(7, PLAN, state="COMPLETED")
+    spool = node.state / "spool"
+    spool.mkdir()
+    hangs = spool / "7-n1-0.json"
+    os.mkfifo(hangs)  # whoever opens it waits for ever
+    epilog = subprocess.Popen(node.words("agent", "epilog"), env=node.env(7, "1"))
+    try:
+        until(lambda: node.locked == [FREE] * 4)
+        assert epilog.poll() is None
+    except AssertionError:
+        epilog.kill()
+        raise
+
+    def told() -> object:
+        with suppress(OSError):  # whoever waits reads nothing
+            os.close(os.open(hangs, os.O_WRONLY | os.O_NONBLOCK))
+        return [path for path in spool.glob("7-n1-0-*.json") if '"set": true' in path.read_text()]
+
+    until(told)
+    assert epilog.wait(30) == 0
+    (path,) = spool.glob("7-n1-0-*.json")
+    row = json.loads(path.read_text())
+    assert (row["by"], row["gpus"][0]["core_mhz"]) == ("epilog", 1005)
+    assert row["energy_j"] > 0.0
+
+
+def test_recover_resets_before_it_looks_into_the_spool(node: Node) -> None:
+    node.job(7, PLAN)
+    node.agent("prolog", 7, "1")
+    until(lambda: begun(node))
+    node.job(7, PLAN, state="COMPLETED")
+    hangs = (
+        "import time\nfrom downclock.adapters.devices import agent\n"
+        "agent._forget_unfinished = lambda _: time.sleep(60)\n"
+        f"agent.recover(agent.Site({str(node.state)!r}, {str(node.state / 'spool')!r},"
+        f" {str(node.folder / 'slurm' / 'scontrol')!r}), print)"
+    )
+    recover = subprocess.Popen([sys.executable, "-c", hangs], env=node.env())
+    try:
+        until(lambda: node.locked == [FREE] * 4)
+    finally:
+        recover.kill()
+        recover.wait()
 
 
 @pytest.mark.parametrize("failure", NOTHING_TO_ASK)

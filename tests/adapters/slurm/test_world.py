@@ -25,8 +25,10 @@ from downclock.adapters.slurm.spool import read_spool
 from downclock.adapters.slurm.world import SlurmWorld
 from downclock.engine.facts import FINISHED, Fact
 from downclock.engine.snapshot import saved
-from downclock.report.slurm import plan_page, uninstalled_page
-from downclock.report.tables import rendered
+from downclock.power.library_file import built_in_library, write_library
+from downclock.quantities import instant
+from downclock.report.slurm import plan_page, status_page, uninstalled_page
+from downclock.report.tables import Page, rendered
 from tests.adapters.slurm.test_site import CLUSTER
 
 BEGIN_S = 1_794_880_000.0
@@ -651,6 +653,89 @@ def test_a_job_that_ended_later_than_asked_is_named(live: Live) -> None:
         page = plan_page(planner, step, dry=True)
     assert [row.get("late_s") for row in page.records] == [None, 102.0]  # told a second later
     assert page.lines[1] == "1 job later than asked: 2"
+
+
+def _page(live: Live) -> Page:
+    live.log.close()
+    with Planner(live.site, dry=True) as planner:
+        page = status_page(planner, Step(live.shown.seen(), [], []), read_spool(live.site.spool))
+    live.open()
+    return page
+
+
+def test_the_latest_of_many_jobs_are_shown_and_the_rest_is_counted(live: Live) -> None:
+    live.site.spool.mkdir()
+    for number in range(1, 76):
+        live.shown.submit(number, run="20s", deadline="+15s")
+        live.step()
+        live.shown.start()
+        live.step(30.0)
+        live.shown.change(number, states=DONE, end_s=live.shown.now_s)
+        row = {"job": number, "node": "node1", "user": "ann", "job_name": "j", "energy_j": 1.0,
+               "started_s": live.shown.now_s - 1.0, "ended_s": live.shown.now_s, "gpus": [],
+               "source": "counter"}  # fmt: skip
+        (live.site.spool / f"{number}-node1-0.json").write_text(json.dumps(row))
+        live.step()
+    live.shown.submit(76)
+    live.step()
+    page = _page(live)
+    assert [row["job"] for row in page.records] == [*range(1, 77)]  # as JSON and CSV have them
+    jobs, measured = ([row[0] for row in table.rows] for table in page.tables)
+    assert jobs == [str(k) for k in (76, *range(75, 0, -1))]
+    assert measured == [str(k) for k in range(75, 0, -1)]
+    named = ", ".join(str(k) for k in range(56, 76))
+    assert page.lines[1] == f"75 jobs later than asked: {named} and 55 before"
+    assert rendered(page, "table").count("and 16 more") >= 1
+    assert rendered(page, "table").count("and 15 more") >= 1
+
+
+def test_a_job_that_started_outside_the_plan_shows_when_and_where_it_did(live: Live) -> None:
+    for number in range(1, 10):
+        live.shown.submit(number, run="600s", deadline="+30s")
+    live.step()
+    waits = next(job.number for job in live.shown.jobs.values() if "core_mhz" not in job.comment)
+    start_s = live.shown.now_s + 7.0
+    live.shown.change(waits, states=RUNNING, nodes={"node2": 1}, start_s=start_s)
+    live.step(47.0)
+    row = _page(live).records[waits - 1]
+    assert (row["state"], row["nodes"]) == (f"left to Slurm: {live.left(waits)}", "node2")
+    assert row["start"] == instant(start_s - live.world.epoch_s, live.world.epoch)
+    assert ("end" in row, row["late_s"]) == (False, 18.0)
+    live.shown.change(waits, states=DONE, end_s=start_s + 100.0)
+    live.step(60.0)
+    row = _page(live).records[waits - 1]
+    assert row["end"] == instant(start_s + 100.0 - live.world.epoch_s, live.world.epoch)
+    assert (row["start"], row["late_s"]) == (
+        instant(start_s - live.world.epoch_s, live.world.epoch),
+        78.0,
+    )
+
+
+def test_a_job_that_slurm_starts_later_than_planned_shows_when_it_did(live: Live) -> None:
+    live.shown.submit(1)
+    live.step()
+    live.shown.now_s += 20.0
+    live.shown.start()
+    live.step()
+    (row,) = _page(live).records
+    assert row["state"] == "started"
+    assert row["start"] == instant(
+        live.shown.jobs[1].start_s - live.world.epoch_s, live.world.epoch
+    )
+
+
+@pytest.mark.parametrize("there", [False, True])
+def test_a_learnt_library_that_is_not_there_is_named(tmp_path: Path, there: bool) -> None:
+    if there:
+        write_library(built_in_library("a100"), tmp_path / "typo.json")
+    live = Live(_site(tmp_path, 'learned = "typo.json"\n'), Shown())
+    live.step()
+    said = [line for line in _page(live).lines if "typo.json" in line]
+    assert (
+        said == []
+        if there
+        else [f"{tmp_path}/typo.json (learned) is not there yet: downclock slurm learn writes it"]
+    )
 
 
 def test_uninstall_does_not_let_a_job_go_that_ran_already(live: Live) -> None:

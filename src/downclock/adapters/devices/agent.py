@@ -75,18 +75,20 @@ def call(verb: str, site: Site, environment: Mapping[str, str]) -> str:
     begun = _announce(state, job, born_s) if verb == "prolog" else _withdraw(state, job, born_s)
     if begun is None:
         return ""
-    said = _note_end(site, job, begun, born_s) if verb == "epilog" else ""
     words = [sys.executable, "-P", "-m", MODULE, verb, site.state, site.spool, site.scontrol,
              repr(born_s), json.dumps(begun), repr(_slurmd_s())]  # fmt: skip
     worker = subprocess.Popen(
         words,
-        stdin=subprocess.DEVNULL,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         env=dict(environment),
         start_new_session=True,  # Slurm kills the group of a Prolog that has ended
     )
+    assert worker.stdin is not None
     assert worker.stdout is not None
+    said = _note_end(site, job, begun, born_s) if verb == "epilog" else ""
+    worker.stdin.close()
     heard, ended = _heard(worker.stdout.fileno(), PATIENCE_S)
     said += heard
     late = f"downclock agent: not done after {PATIENCE_S:g} s: goes on while the job does\n"
@@ -295,6 +297,7 @@ def epilog(
         records = [record for record in mine if record.begun_s <= begun.begun_s]
         if records:
             _end(site, state, records, _present(say) if gpus is None else gpus, say, ended_s)
+    _until_noted()
     path = _spooled(site, job, begun.attempt, begun.begun_s)
     completed = ended_well(job, asked.result(), begun.known)
     if completed is not None and path.exists():
@@ -312,20 +315,27 @@ def recover(site: Site, say: Callable[[str], None], *, everything: bool = False)
     """
     state = State.opened(site.state)
     with state.held():
+        left = _recover(site, state, say, everything)
         _forget_unfinished(site)
-        running = {r.uuid: not everything and _running(site, state, r) for r in state.records()}
-        over = [record for record in state.records() if running[record.uuid] is False]
-        unknown = [record for record in state.records() if running[record.uuid] is None]
-        if not over and not unknown:
-            return []
-        gpus = _present(say)
-        _end(site, state, over, gpus, say)
-        for record in unknown:  # full speed harms no job, and an Epilog may still want its energy
-            if _reset(record, gpus.get(record.uuid), say):
-                why = "reset by recover: nobody could say whether the job runs"
-                state.keep(replace(_with(record, Setting(), None), why=why))
-        kept = [record for record in state.records() if running[record.uuid] is not True]
-        return [record for record in kept if record.locked]
+        return left
+
+
+def _recover(
+    site: Site, state: State, say: Callable[[str], None], everything: bool
+) -> list[Record]:
+    running = {r.uuid: not everything and _running(site, state, r) for r in state.records()}
+    over = [record for record in state.records() if running[record.uuid] is False]
+    unknown = [record for record in state.records() if running[record.uuid] is None]
+    if not over and not unknown:
+        return []
+    gpus = _present(say)
+    for record in unknown:  # full speed harms no job, and an Epilog may still want its energy
+        if _reset(record, gpus.get(record.uuid), say):
+            why = "reset by recover: nobody could say whether the job runs"
+            state.keep(replace(_with(record, Setting(), None), why=why))
+    _end(site, state, over, gpus, say)
+    kept = [record for record in state.records() if running[record.uuid] is not True]
+    return [record for record in kept if record.locked]
 
 
 def _running(site: Site, state: State, record: Record) -> bool | None:
@@ -410,6 +420,8 @@ def _end(
     """Read meters, reset, spool, forget; what cannot be reset is remembered for the next agent."""
     measured = [_measured(state, record, gpus.get(record.uuid)) for record in records]
     stuck = {record.uuid for record in records if not _reset(record, gpus.get(record.uuid), say)}
+    if ended_s is not None:
+        _until_noted()
     jobs: dict[tuple[str, int, float], list[tuple[Record, tuple[float | None, str]]]] = {}
     for record, energy in zip(records, measured, strict=True):
         if not record.spooled and record.job != MEASURE:
@@ -463,6 +475,14 @@ def _spooled(site: Site, job: SlurmJob | Record, attempt: int, begun_s: float) -
     if path.exists() and f'"begun_s": {begun_s!r},' not in path.read_text():
         return path.with_name(f"{path.stem}-{begun_s:.0f}.json")
     return path
+
+
+def _until_noted() -> None:
+    """Wait until `call` has noted the end or is gone: our input is closed.
+
+    What was measured is written after that; GPUs are reset before, as a spool may hang for ever.
+    """
+    os.read(0, 1)
 
 
 def _note_end(site: Site, job: SlurmJob, begun: Begun, ended_s: float) -> str:

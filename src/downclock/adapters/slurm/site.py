@@ -86,6 +86,7 @@ class SlurmSite:
         nodes: Slurm's name of each server of the platform.
         kind_of: kind of each GPU type.
         spread: learnt applications, and how much longer than estimated their jobs may take.
+        unlearnt: the library that ``learned`` names and that is not there yet; None: it is.
         fingerprint: of everything that decides: plans of another one are not gone on with.
     """
 
@@ -111,6 +112,7 @@ class SlurmSite:
     grace_s: float
     interval_s: float
     spread: Mapping[str, float] = field(default_factory=dict)
+    unlearnt: Path | None = None
     fingerprint: str = ""
 
     def make_policy(self) -> Policy:
@@ -177,6 +179,7 @@ def read_site(path: str | Path) -> SlurmSite:
         stated_runs=top.flag("stated_runs", True),
         **numbers,
         spread=spread,
+        unlearnt=learned if library is None else None,
         fingerprint=_fingerprint(document, cluster, spread),
     )
     with top.blamed():
