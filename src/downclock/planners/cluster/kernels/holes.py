@@ -126,7 +126,8 @@ def fit(
     if c.servers.base[j] == 0:
         lost += price * _idles_s(c, j, gang, hole, length)
         if hole < length and c.tally.priced[0] == 0:  # it would keep the server awake
-            hurried = hurried_s(curves, row, EXTEND * beside(c, j, gang) * price)
+            alone = c.tally.idle_share[0] * beside(c, j, gang)
+            hurried = hurried_s(curves, row, EXTEND * alone * price)
             other = _over_j(c, i, k, hurried) + price * _idles_s(c, j, gang, hole, hurried)
             if hole < hurried < length and other < lost:
                 lost, length = other, hurried

@@ -53,7 +53,7 @@ def foresee(c: Cluster, now_s: float) -> None:
     company = (busy + tally.queued[0]) / max(tally.processors[0], size)
     tally.idle_share[0] = max(0.0, 1.0 - company) ** POWER
     if busy < np.inf and tally.priced[0] == 0:  # else nothing to go by; or tasks that are held back
-        tally.coming[0] = busy
+        tally.coming[0] = tally.idle_share[0] * busy
         tally.most_bases[0] = min(BASE * busy, float(tally.queued[0])) / size
     for k in range(c.pools.up.size):
         c.pools.express[k] = EXPRESS * (1.0 - calm(c, k))
