@@ -90,19 +90,23 @@ def test_a_ripple_is_worth_waiting_for_only_where_processors_sleep_alone(size: i
     assert not is_worth_it(large)
 
 
-@pytest.mark.parametrize("seed", range(3))
-@pytest.mark.parametrize("size", [1, 4, 16])
-def test_what_the_price_blind_policy_began_is_taken_over_when_prices_begin_to_change(
-    seed: int, size: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Three quiet days, then nights that cost a tenth; jobs come for four days, all are done."""
+def cheap_nights(seed: int, size: int) -> Problem:
+    """Return three quiet days, then nights that cost a tenth; jobs come for four days."""
     hours = np.arange(168)
     values = np.where(hours < 72, 0.1, np.where(hours % 24 < 12, 0.02, 0.2))
     first = a_day(seed, size, values)
     tasks = first.tasks
     arrival = 4.0 * tasks.arrival_s
     deadline = arrival + tasks.deadline_s - tasks.arrival_s
-    problem = replace(first, tasks=replace(tasks, arrival_s=arrival, deadline_s=deadline))
+    return replace(first, tasks=replace(tasks, arrival_s=arrival, deadline_s=deadline))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("size", [1, 4, 16])
+def test_what_the_price_blind_policy_began_is_taken_over_when_prices_begin_to_change(
+    seed: int, size: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    problem = cheap_nights(seed, size)
     times, real = [], cluster_policy.pays
 
     def noted(view, objective, curves, board, known, now_s):  # type: ignore[no-untyped-def]
@@ -115,8 +119,8 @@ def test_what_the_price_blind_policy_began_is_taken_over_when_prices_begin_to_ch
     assert len(times) == 1
     assert 0.0 < times[0] < 72 * HOUR_S
     assert np.all(ours.outcomes.status == DONE)
-    # one server of 16 is awake for a handful of jobs all day: there is little to be saved
-    assert money(problem, ours) < money(problem, blind) * (1.0005 if size == 16 else 1.0)
+    if size < 16:
+        assert money(problem, ours) < money(problem, blind)
     early = [each.segments.start_s < times[0] for each in (ours, blind)]
     np.testing.assert_array_equal(
         np.sort(ours.segments.start_s[early[0]]), np.sort(blind.segments.start_s[early[1]])
@@ -208,3 +212,14 @@ def test_compiling_beforehand_reaches_what_waits(monkeypatch: pytest.MonkeyPatch
         if policy("thrifty").objection(problem) is None:
             plan(problem, policy("thrifty"))
     assert times == [0.0]
+
+
+def test_a_shared_server_awake_for_a_handful_of_jobs_saves_in_cheap_nights_on_the_mean():
+    """One of 16 is awake all day: little is to be saved, and one draw of jobs may lose it."""
+    parts = []
+    for seed in range(12):
+        problem = cheap_nights(seed, 16)
+        ours, blind = plan(problem, policy("thrifty")), plan(problem, policy("late"))
+        parts.append(money(problem, ours) / money(problem, blind))
+    assert np.mean(parts) < 0.995
+    assert max(parts) < 1.05
