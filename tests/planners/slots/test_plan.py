@@ -138,6 +138,16 @@ def test_milestones_keep_their_order() -> None:
     assert verdict.ok, str(verdict)
 
 
+def test_milestones_due_at_once_are_said_to_leave_no_slot() -> None:
+    """A task of 2 slots with time, then a milestone that is due at 0."""
+    named = np.array(["work", "mark"], dtype=object)
+    graph = TaskGraph("two", named, np.array([2.0, 0.0]), Edges(np.array([0]), np.array([1])))
+    problem = slotted_problem(graph, Machines(1), np.ones(10))
+    tasks = replace(problem.tasks, deadline_s=np.array([10.0 * SLOT_S, 0.0]))
+    with pytest.raises(InvalidInput, match=r"'work' cannot end .*needs 2 slots, and there are 0"):
+        plan_least_cost(replace(problem, tasks=tasks))
+
+
 def test_the_same_seed_gives_the_same_plan() -> None:
     problem = small_problem(Machines(2), alternating_prices(40), seed=5)
     one = plan_least_cost(problem, rounds=30, seed=1)

@@ -185,7 +185,7 @@ def _question(
     real = np.flatnonzero(problem.tasks.scale > 0.0)
     curve, work, share, (units, power_w, points) = _power_curves(problem, real, slot_s, up=relaxed)
     release, due = _windows(problem, slot_s)
-    edges_s = slot_s * np.arange(int(due[real].max()) + 2, dtype=np.float64)
+    edges_s = slot_s * np.arange(max(int(due[real].max()), 0) + 2, dtype=np.float64)
     name = platform.zones[int(platform.zone[0])]
     zone = problem.prices.of(name)
     graph = SlotGraph(
