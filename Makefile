@@ -19,7 +19,7 @@ EVERY := late least-cost known graph edl bin replan thrifty
 compiled: .venv/ready
 	$(BIN)/downclock compile $(EVERY)
 
-# What every policy does, bit for bit; `make test` asks a third of it.
+# What every policy does, bit for bit; `make test` asks a fifth of it.
 golden: compiled
 	DOWNCLOCK_GOLDEN=all $(BIN)/python -m pytest -n $(WORKERS) tests/golden
 

