@@ -101,13 +101,22 @@ def test_tasks_that_cannot_wait_start_at_once():
     assert np.all(ran.start_s < problem.tasks.arrival_s[ran.task] + 0.001 * usual_s)
 
 
+@pytest.mark.filterwarnings("error")
 @pytest.mark.parametrize(
-    ("idle_w", "part"), [(0.0, 1.0), (1e-6, 0.999984), (0.01, 0.84), (0.1, 0.0)]
+    ("idle_w", "wake_j", "part"),
+    [
+        (0.0, 5400.0, 1.0),
+        (1e-6, 5400.0, 0.999984),
+        (0.01, 5400.0, 0.84),
+        (0.1, 5400.0, 0.0),
+        (0.1, 0.0, 0.0),
+        (90.0, 5e-324, 0.0),
+    ],
 )
-def test_how_long_a_server_stays_awake_has_no_step(idle_w, part):
-    """A day where idling is for nothing; not at all where a day of it costs a wake of 5400 J."""
+def test_how_long_a_server_stays_awake_has_no_step(idle_w, wake_j, part):
+    """A day where idling is for nothing; not at all where a day of it costs a wake."""
     kind = replace(mei.online(1).platform.kinds[0], idle_w=idle_w)
-    platform = Platform.build((kind,), (ServerSpec("s", ((kind.name, 1),), wake_j=5400.0),))
+    platform = Platform.build((kind,), (ServerSpec("s", ((kind.name, 1),), wake_j=wake_j),))
     board = new_board(platform, late=True)
     assert board.servers["linger_s"][0] == pytest.approx(86400.0 * part)
 

@@ -191,9 +191,9 @@ def _linger_s(power_w: Floats, wake_j: Floats) -> Floats:
     """
     from downclock.planners.cluster.kernels.board import LINGER_S
 
-    with np.errstate(divide="ignore", invalid="ignore"):
-        part = 1.0 - power_w * LINGER_S / wake_j
-    return np.where(wake_j > 0.0, LINGER_S * np.maximum(part, 0.0), 0.0)
+    idle_j = power_w * LINGER_S
+    spent = np.divide(idle_j, wake_j, out=np.ones_like(idle_j), where=idle_j < wake_j)
+    return LINGER_S * (1.0 - spent)
 
 
 def _tally(servers: Table, *, late: bool) -> Table:
