@@ -62,6 +62,10 @@ def test_readings_choose_their_parts() -> None:
         ("edl:start=late", "policy 'edl': start='late' must be one of batch, stream"),
         ("edl:rho=-1", "policy 'edl': rho=-1.0 must be finite and not negative"),
         ("edl:rho=soon", "policy 'edl': rho='soon' must be one of break-even, never"),
+        (
+            "prompt:reserve=1e15",
+            "policy 'prompt': reserve=1000000000000000.0 must be between 0 and 1000",
+        ),
         ("edl:grid=1e-9", "policy 'edl': grid=1e-09 must be at least 0.001"),
         ("edf-bf:by=luck", "policy 'edf-bf': by='luck' must be one of end, load, peak"),
     ],

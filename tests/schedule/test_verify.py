@@ -192,7 +192,7 @@ def test_a_server_that_begins_asleep_must_wake_for_its_wake_time() -> None:
 
 def test_a_wake_too_short_for_the_clock_has_no_span() -> None:
     """50 s + 1e-300 s is 50 s: such a span would have no length."""
-    problem = plain_problem(wake_s=1e-300, wake_j=1.0)
+    problem = plain_problem(wake_s=1e-300, wake_j=1e-300)
     assert verify(problem, plain_schedule([50.0, 50.0], [0, 1], (ON, 50.0, 63.0))).ok
 
 

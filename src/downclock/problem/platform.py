@@ -19,7 +19,7 @@ from downclock.power.frontier import Frontier, frontier
 from downclock.power.library import Library
 from downclock.power.points import Clocks
 from downclock.problem.limits import NO_LIMITS, Limits
-from downclock.quantities import count, refuse_rows, require_quantity
+from downclock.quantities import MOST, count, refuse_rows, require_quantity
 from downclock.units import Bools, Floats, Ints, Names
 
 Interrupt: TypeAlias = Literal["none", "pause", "preempt", "migrate"]
@@ -109,6 +109,9 @@ class ServerSpec:
             raise InvalidInput("needs at least one processor of each kind it names", item=item)
         for field in SERVER_QUANTITIES:
             require_quantity(field, getattr(self, field), item=item)
+        if 0.0 < self.wake_s < self.wake_j / MOST["w"]:
+            rule = f"draws wake_j at more than {MOST['w']:g} W; 0 is a wake that takes no time"
+            raise InvalidInput(rule, item=item, field="wake_s", value=self.wake_s)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

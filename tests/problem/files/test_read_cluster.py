@@ -197,6 +197,11 @@ BAD = {
         changed("wake_s = 30", "wake_s = nan"),
         "cluster.toml line 22, server 'big': wake_s=nan must be finite and not negative",
     ),
+    "a wake of endless power": (
+        changed("wake_s = 30", "wake_s = 5e-324"),
+        "cluster.toml line 22, server 'big': wake_s=5e-324 draws wake_j at more than 1e+09 W; 0 is"
+        " a wake that takes no time",
+    ),
     "unknown rule": (
         changed('interrupt = "pause"', 'interrupt = "stop"'),
         "cluster.toml line 7, kind 'gtx1080ti': interrupt='stop' must be one of"

@@ -79,6 +79,9 @@ PLACED_PER_S = 25.0
 """Tasks placed anew at each event that a second of effort stands for: counted, so that results
 repeat; about a second in all where a thousand tasks come."""
 
+MOST_RESERVE = 1000.0
+"""A task that may need more than this beyond its estimate has none."""
+
 
 @dataclass(frozen=True, slots=True)
 class ClusterPolicy:
@@ -110,10 +113,11 @@ class ClusterPolicy:
     )
 
     def __post_init__(self) -> None:
-        for field in ("effort", "reserve"):
-            value = getattr(self, field)
-            if not 0.0 <= value < float("inf"):
-                raise InvalidInput("must be finite and not negative", field=field, value=value)
+        if not 0.0 <= self.effort < float("inf"):
+            raise InvalidInput("must be finite and not negative", field="effort", value=self.effort)
+        if not 0.0 <= self.reserve <= MOST_RESERVE:
+            rule = f"must be between 0 and {MOST_RESERVE:g}"
+            raise InvalidInput(rule, field="reserve", value=self.reserve)
 
     def objection(self, problem: Problem) -> str | None:
         """Continuous time, on processors with clocks of their own."""
