@@ -156,6 +156,12 @@ def test_spreads_come_back_as_written_and_draw_inside_their_range() -> None:
     assert drawn[2] == 1.5
 
 
+def test_a_wide_uniform_spread_is_no_exponent() -> None:
+    """Rows of all shapes were raised to powers: exp of 100,000 normals overflowed."""
+    drawn = Spread.parse(["uniform:100000:1000000"] * 50).draw(1)
+    assert np.all((drawn >= 1e5) & (drawn <= 1e6))
+
+
 def test_columns_that_a_reader_locked_are_copied() -> None:
     """A locked array has another type for numba: every kernel would be compiled again."""
     deadline_s = np.array([5.0, 6.0])

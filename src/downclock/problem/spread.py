@@ -49,7 +49,7 @@ class Spread:
         drawn = np.ones(self.shape.size)
         is_uniform, is_log = self.shape == UNIFORM, self.shape == LOGNORMAL
         drawn[is_uniform] = (self.a + (self.b - self.a) * uniform)[is_uniform]
-        drawn[is_log] = (self.a * np.exp(self.b * normal))[is_log]
+        drawn[is_log] = self.a[is_log] * np.exp(self.b[is_log] * normal[is_log])
         return drawn
 
 
