@@ -117,7 +117,11 @@ def test_the_readmes_picture_shows_the_plan_and_the_numbers_of_its_sample():
         for number in re.split(r" {2,}", rows[name].strip()):
             assert number in picture, (name, number)
     assert "the plan of known" in picture
-    assert "docs/images/example-day.svg" in (ROOT / "README.md").read_text()
+    for page in ("README.md", "docs/index.md"):
+        (words,) = re.findall(
+            r"!\[([^]]*)\]\(\S*images/example-day\.svg\)", (ROOT / page).read_text()
+        )
+        assert "planned by known" in words, page
 
 
 def test_the_reference_shows_the_help_of_every_command():
