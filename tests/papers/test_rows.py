@@ -42,7 +42,7 @@ def test_a_reason_counts_only_where_its_switch_gives_the_printed_number() -> Non
     ours = Estimate(10.0, 9.5, 10.5, 10)
     good = Reason("the other card", Estimate(12.1, 11.8, 12.4, 10))
     row = printed(WHERE, "q", 12.0, ours, "J", reason=good)
-    assert (row.verdict, row.note) == ("differs", "the other card: 12.1")
+    assert (row.verdict, row.note) == ("differs", "the other card: 12.1 (11.8 to 12.4)")
     bad = Reason("the other card", Estimate(11.0, 10.8, 11.2, 10))
     assert printed(WHERE, "q", 12.0, ours, "J", reason=bad).verdict == "unexplained"
     exact = printed(WHERE, "q", 0.982, 0.898, "", digits=3, reason=Reason("c3 = 0.1", 0.98208))

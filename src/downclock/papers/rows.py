@@ -36,7 +36,7 @@ MEANING: dict[Verdict, str] = {
     "holds": "a claim (more than, less than, the least of) that our numbers bear out",
     "does not hold": "a claim that our numbers refute",
     "differs": "a printed number that is not ours; the reason was tested: a switch, named in the"
-    " note, that gives the printed number",
+    " note with what it gives: the printed number, or a mean whose interval holds it",
     "by chance": "a printed mean outside its interval, among numbers of the same sets of which no"
     " more lie outside, none farther off, and no algorithm's to one side, than ten of our own sets"
     " do in 5 % of draws; the note gives the three shares",
@@ -197,7 +197,7 @@ def printed(
     if verdict == "differs":
         tested = "unexplained" if reason is None else _agreement(published, reason.value, digits)
         verdict = "differs" if tested in ("exact", "within interval") else "unexplained"
-        note = "" if reason is None else f"{reason.words}: {_mean(reason.value):.5g}"
+        note = "" if reason is None else f"{reason.words}: {_with_interval(reason.value)}"
     return _row(where, quantity, "", published, ours, unit, verdict, note)
 
 
@@ -269,6 +269,13 @@ def _agreement(published: float, ours: Value, digits: int) -> Verdict:
 
 def _mean(value: Value) -> float:
     return value.mean if isinstance(value, Estimate) else float(value)
+
+
+def _with_interval(value: Value) -> str:
+    """Say what a switch gives, and where a mean like it may lie."""
+    if isinstance(value, Estimate) and value.low < value.high:
+        return f"{value.mean:.5g} ({value.low:.4g} to {value.high:.4g})"
+    return f"{_mean(value):.5g}"
 
 
 def _row(
