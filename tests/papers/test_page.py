@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,10 @@ from downclock.papers.rows import PUBLISHED_SETS, SAMPLE, Row, Settings
 from downclock.papers.run import Done, Task
 from tests.papers.written import read_rows
 
-DOCS = Path(__file__).parent.parent.parent / "docs"
+ROOT = Path(__file__).parent.parent.parent
+DOCS = ROOT / "docs"
+BESIDE = ROOT.parent / "shared" / "data"
+"""Where the public data may lie if no one says so, as for all tests."""
 SAMPLED = DOCS / "papers-sample.csv"
 TIMED = ("gerhards", "speed")
 """The item whose number is a time."""
@@ -63,12 +67,18 @@ def test_published_numbers_and_the_judge_have_not_moved_since() -> None:
     ("paper", "item"), [(name, item) for name in papers() for item in papers()[name].items]
 )
 def test_one_set_of_every_item_gives_the_rows_it_gave_then(
-    paper: str, item: str, shared_data: Path, monkeypatch: pytest.MonkeyPatch
+    paper: str, item: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A policy, a search or a generator that moves the page's numbers moves those of one set."""
-    monkeypatch.setenv("DOWNCLOCK_DATA", str(shared_data))
+    """A policy, a search or a generator that moves the page's numbers moves those of one set.
+
+    Items that need no public data are asked without them, too.
+    """
+    monkeypatch.setenv("DOWNCLOCK_DATA", os.environ.get("DOWNCLOCK_DATA", str(BESIDE)))
     stored = [row for row in read_rows(SAMPLED) if (row.paper, row.item) == (paper, item)]
     again = papers()[paper].items[item].run(SAMPLE)
+    absent = [row.note for row in again if row.note.startswith("data absent")]
+    if absent:
+        pytest.skip(absent[0])
     assert [_fixed(row) for row in again] == [_fixed(row) for row in stored], RENEW
     if (paper, item) != TIMED:
         then = [math.nan if row.ours is None else row.ours for row in stored]

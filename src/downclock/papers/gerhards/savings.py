@@ -114,13 +114,14 @@ def _saved(case: instances.Case, curve: Callable[[int], Floats], percent: float)
 def static_power(settings: Settings) -> list[Row]:
     """Saving at 20 % extension with power 0.4 + 0.6 f³."""
     where = (PAPER, "static")
-    curve = "epex" if "epex" in instances.curves() else "flat"
-    costs = compared(settings, curve, 20, STATIC)
-    return [
+    rows = [
         not_run(where, "saving of the heuristic, 20 %", published.SAVING_STATIC, "%",
-                instances.NOT_PUBLIC),
-        *_savings(where, costs, f"{curve}, 20 %"),
+                instances.NOT_PUBLIC)
     ]  # fmt: skip
+    if "epex" not in instances.curves():
+        return [*rows, not_run(where, "our savings, epex, 20 %", None, "%", absent("prices"))]
+    costs = compared(settings, "epex", 20, STATIC)
+    return [*rows, *_savings(where, costs, "epex, 20 %")]
 
 
 def losses(settings: Settings) -> list[Row]:

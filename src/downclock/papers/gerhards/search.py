@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from downclock.papers.data import absent
 from downclock.papers.gerhards import PAPER, instances, published
-from downclock.papers.rows import Item, Row, Settings, claimed, ours_only
+from downclock.papers.rows import Item, Row, Settings, claimed, not_run, ours_only
 from downclock.planners.slots.budget import binary_search, sweep_search
 from downclock.units import Floats
 
@@ -21,8 +22,10 @@ def roughness(costs: Floats) -> float:
 
 def fig3(settings: Settings) -> list[Row]:
     """How smooth the landscape is, and how near binary search comes to the sweep."""
-    curve = "epex" if "epex" in instances.curves() else "flat"
-    prices = instances.curves()[curve]
+    prices = instances.curves().get("epex")
+    if prices is None:
+        why = absent("prices")
+        return [not_run((PAPER, "fig3"), "binary search above the sweep", None, "%", why)]
     every, rough, apart = [], [], []
     for percent in EXTENSIONS:
         for case in instances.cases(settings):

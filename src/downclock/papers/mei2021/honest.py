@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from downclock.papers.data import data
+from downclock.papers.data import absent, data
 from downclock.papers.mei.runs import MW_MIN, RHO, Outcome, outcome_of
 from downclock.papers.mei2021 import PAPER
 from downclock.papers.mei2021.single_task import measured_a100
-from downclock.papers.rows import Item, Row, Settings, estimate, ours_only
+from downclock.papers.rows import Item, Row, Settings, estimate, not_run, ours_only
 from downclock.power.library import Library
 from downclock.power.library_file import built_in_library
 from downclock.power.points import NARROW, WIDE, Clocks
@@ -31,6 +31,9 @@ def honest(settings: Settings) -> list[Row]:
         rows.append(ours_only(where, f"run energy saved, {name}", saving, "%"))
         total = estimate([on.total_j / MW_MIN for on, _ in found])
         rows.append(ours_only(where, f"total of EDL-D theta=0.9, l=16, {name}", total, "MW min"))
+    if folder is None:
+        saved = "run energy saved, A100 as measured"
+        rows.append(not_run(where, saved, None, "%", absent("dvfs/a100")))
     return rows
 
 
