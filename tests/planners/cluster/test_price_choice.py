@@ -132,11 +132,27 @@ def test_what_the_price_blind_policy_began_is_taken_over_when_prices_begin_to_ch
 def test_the_question_is_asked_at_once_then_for_twice_the_tasks_or_after_six_hours() -> None:
     watch = PriceWatch(asks=True)
     assert watch.is_due(1, 0.0)
-    watch = watch.after(2, 5.0)
-    assert not watch.is_due(3, 9.0)
-    assert watch.is_due(4, 9.0)
-    assert watch.is_due(3, 5.0 + 6 * HOUR_S)
+    watch = watch.after(200, 5.0, waits=False)
+    assert not watch.is_due(399, 9.0)
+    assert watch.is_due(400, 9.0)
+    assert watch.is_due(201, 5.0 + 6 * HOUR_S)
     assert not PriceWatch(asks=False).is_due(100, 1e9)
+
+
+def test_while_tasks_wait_it_is_asked_with_every_fiftieth_whether_room_is_scarce() -> None:
+    watch = PriceWatch(asks=True).after(200, 5.0, waits=True)
+    assert not watch.is_due(203, 9.0)
+    assert watch.is_due(204, 9.0)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_cluster_that_is_soon_full_costs_no_more_with_eyes_for_prices(seed: int) -> None:
+    """Who waited filled the cheap hours: one job found no room, or others raced (+25, +4 %)."""
+    drawn = a_day(seed, 1, 0.1 * (1.0 + 0.5 * WAVE))
+    problem = replace(drawn, platform=mei.Cluster(pairs=28, per_server=1).platform())
+    ours, blind = plan(problem, policy("thrifty")), plan(problem, policy("late"))
+    assert np.all((ours.outcomes.status == DONE) | (blind.outcomes.status != DONE))
+    assert money(problem, ours) <= 1.005 * money(problem, blind)
 
 
 def test_who_waits_lets_go_when_room_becomes_scarce_and_asks_again(
@@ -144,19 +160,19 @@ def test_who_waits_lets_go_when_room_becomes_scarce_and_asks_again(
 ) -> None:
     """Enough room at time 0, too little six hours later, enough again after another six."""
     problem, made = a_day(1, 4, 0.1 * (1.0 + 0.5 * WAVE)), policy("thrifty")
-    view, scarce = View(problem), iter([False, True, False])
+    view, busy = View(problem), iter([0.0, 0.9, 0.0])
     state = made.start(view)
     known = view.tasks.add(problem.tasks, np.flatnonzero(problem.tasks.arrival_s == 0.0))
     made.tell(state, view, known, np.zeros(known.size))
     state.watch = state.watch._replace(enough=10 * known.size)
-    answer = lambda *_: next(scarce)  # noqa: E731
-    monkeypatch.setattr(price_choice, "is_scarce", answer)
-    monkeypatch.setattr(cluster_policy, "is_scarce", answer)
+    answer = lambda *_: next(busy)  # noqa: E731
+    monkeypatch.setattr(price_choice, "must_be_busy", answer)
+    monkeypatch.setattr(cluster_policy, "must_be_busy", answer)
     waits = []
-    for hour in (0.0, 5.0, 6.0, 12.0):
+    for hour in (0.0, 6.0, 12.0):
         made.ask_waiting(state, view, 1, hour * HOUR_S)
         waits.append(int(state.board.tally["priced"][0]))
-    assert waits == [1, 1, 0, 1]
+    assert waits == [1, 0, 1]
 
 
 def test_a_forecast_must_promise_half_as_much_again() -> None:

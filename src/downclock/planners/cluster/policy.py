@@ -52,9 +52,10 @@ from downclock.planners.cluster.columns import CurveTables
 from downclock.planners.cluster.kernels.status import DONE, GONE, OPEN, UNTOLD
 from downclock.planners.cluster.price_bound import tariff_of
 from downclock.planners.cluster.price_choice import (
+    SCARCE,
     PriceWatch,
-    is_scarce,
     latest_s,
+    must_be_busy,
     pays,
     tariff_for,
 )
@@ -289,11 +290,11 @@ class ClusterPolicy:
         assert self.objective is not None
         board, known = state.board, np.arange(state.seen)
         if board.tally["priced"][0]:
-            waits = not is_scarce(view, state.curves, board, known, now_s)
+            waits = must_be_busy(view, state.curves, board, known, now_s) <= SCARCE
         else:
             waits = pays(view, self.objective, state.curves, board, known, now_s)
         board.tally["priced"] = waits
-        state.watch = state.watch.after(state.seen, now_s)
+        state.watch = state.watch.after(state.seen, now_s, waits=waits)
 
     def happen(
         self, state: State, view: View, cluster: Cluster, told: Ints, new: Ints, now_s: float, *,

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 SAMPLE, TIMES, AHEAD_S = 128, 24, 86400.0
 """Known tasks looked at, times at which each is thought to come, and the span of these times."""
 
-AGAIN, AGAIN_S = 2, 21600.0
-"""The question is asked again when so many times as many tasks are known, or after this time; while
-tasks wait, whether room has become scarce."""
+AGAIN, SOON, AGAIN_S = 2.0, 1.02, 21600.0
+"""The question is asked again when so many times as many tasks are known, or after this time. While
+tasks wait it is whether room has become scarce, and asked much sooner: what waits takes room."""
 
 TRUST = 2.0 / 3.0
 """Part of the saving that a forecast promises which is believed. Of carbon forecasts made 24 hours
@@ -42,9 +42,9 @@ FITTED, UNFILLED = 0.014, 0.25
 """What waiting costs: this part of all energy, as run times are fitted to what servers leave free;
 and this part of what processors idle that end apart, as others fill the rest."""
 
-SCARCE = 0.55
-"""Part of the processors that must be busy from which on nothing waits: jobs that come later would
-find cheap hours full and be rejected."""
+ROOMY, SCARCE = 0.4, 0.55
+"""Part of the processors that must be busy up to which jobs begin to wait, as more come; and from
+which on nothing waits: jobs that come later would find cheap hours full and be rejected."""
 
 TIE = 1e-3
 """Weight of energy where it costs nothing, as a part of its mean value: no burning for nothing."""
@@ -54,16 +54,16 @@ class PriceWatch(NamedTuple):
     """When to ask whether waiting pays: while ``asks``, at so many tasks or from a time on."""
 
     asks: bool
-    enough: int = 1
+    enough: float = 1.0
     next_s: float = 0.0
 
     def is_due(self, seen: int, now_s: float) -> bool:
         """Tell whether to ask now, ``seen`` tasks being known."""
         return self.asks and (seen >= self.enough or now_s >= self.next_s)
 
-    def after(self, seen: int, now_s: float) -> PriceWatch:
+    def after(self, seen: int, now_s: float, *, waits: bool) -> PriceWatch:
         """What is kept after an answer."""
-        return PriceWatch(True, AGAIN * seen, now_s + AGAIN_S)
+        return PriceWatch(True, (SOON if waits else AGAIN) * seen, now_s + AGAIN_S)
 
 
 class Rates(NamedTuple):
@@ -139,7 +139,7 @@ def pays(
     from downclock.planners.cluster.kernels.price_choice import shifted
 
     rows, width_s = _typical(view, board, known)
-    if rows.size == 0 or is_scarce(view, curves, board, known, now_s):
+    if rows.size == 0 or must_be_busy(view, curves, board, known, now_s) > ROOMY:
         return False
     until_s, tariff = known_until_s(view, objective), tariff_for(view, objective).tariff
     length_s, joules = (float(curves.rows[name][rows].mean()) for name in ("free_s", "free_j"))
@@ -167,11 +167,6 @@ def spread_j(platform: Platform, awake_w: Floats, length_s: float) -> float:
     size = np.diff(platform.first_processor)
     idle_j = awake_w * length_s * (size - 1) / (2.0 * (size + 1))
     return float(np.mean((idle_j + platform.wake_j) / size))
-
-
-def is_scarce(view: View, curves: CurveTables, board: Board, known: Ints, now_s: float) -> bool:
-    """Tell whether those who wait would take room from others."""
-    return must_be_busy(view, curves, board, known, now_s) > SCARCE
 
 
 def must_be_busy(view: View, curves: CurveTables, board: Board, known: Ints, now_s: float) -> float:
