@@ -140,7 +140,7 @@ def _pools(platform: Platform, groups: Table, servers: Table) -> Table:
     express = np.where(spare > 0, order[last - spare], groups.size)
     return filled(
         kinds, POOL, first=last - count, end=last, classes=classes, wake_s=wake_s,
-        express_first=express, slept_s=LONG_AGO_S,
+        express_first=express, slept_s=LONG_AGO_S, warm=1.0,
         up=np.bincount(platform.kind, minlength=kinds),
         awake=np.bincount(platform.kind[on], minlength=kinds),
     )  # fmt: skip

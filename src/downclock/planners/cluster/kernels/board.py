@@ -28,6 +28,10 @@ LINGER_S = 86400.0
 PATIENT = 0.9375
 """What is left of what patience was worth after each time that it was worth something."""
 
+WARMER, COOLER = 0.015, 0.1
+"""Servers by which more are to stay awake for urgent tasks for each that is refused, and fewer for
+each that stayed in vain: these so many times the part of such a task's cost that it idled away."""
+
 LONG_AGO_S = -1e300
 
 
@@ -69,6 +73,7 @@ SERVER = record(
     since_s=float,  # when it began to wake
     last_s=float,  # planned end of its last task
     used_s=float,  # end of the last that has started
+    warm=int,  # 1: it stays awake with nothing to do, for tasks that cannot wait for a wake
     base=int,  # 1: it has no planned end, as enough tasks keep coming
     awake_rank=int,  # place among those awake; -1: asleep
     group_first=int,  # its first group of like processors, and the one after its last
@@ -107,6 +112,7 @@ POOL = record(  # groups of one kind, in ``pool_groups``
     last_s=float,  # when the last one came
     slept_s=float,  # when a server fell asleep that no other has been woken for
     patience_j=float,  # what it would have saved lately to stay awake until that costs a wake
+    warm=float,  # servers, about, that are to stay awake for tasks that cannot wait for a wake
 )
 QUEUE = record(head=int, tail=int, count=int)  # waiting tasks of one class, the first to come first
 SPAN = record(  # classes of one kind and size of gang
@@ -251,22 +257,56 @@ def _note_idle(c: Cluster, j: int, saved_j: float) -> None:
 
 
 @inner
+def _for_urgent(c: Cluster) -> float:
+    """Return the part of a task's mean cost that a server may idle away for urgent ones.
+
+    So many as come before one that can wait for a wake.
+    """
+    return c.tally.urgent[0] / (c.tally.weighed[0] - c.tally.urgent[0] + 1)
+
+
+@inner
 def lingers_s(c: Cluster, j: int) -> float:
     """Return how long server ``j`` stays awake after its last task.
 
-    Until that has cost what it may save: a wake, where that was worth it lately; and where tasks
-    come that cannot wait for one, what those lose that find it asleep: so many as come before one
-    that can wait, at a task's mean cost.
+    Until that has cost what it may save: a wake, where that was worth it lately; and where it stays
+    for tasks that cannot wait for a wake, what those lose that find it asleep.
     """
     tally, awake_w, may_save_j = c.tally, c.servers.awake_w[j], 0.0
     if tally.closed[0] == 1 or awake_w <= 0.0:
         return c.servers.linger_s[j]
     if c.pools.patience_j[c.processors.kind[c.servers.first[j]]] > 0.0:
         may_save_j += c.servers.wake_j[j]
-    if tally.urgent[0] > 0 and c.servers.wake_s[j] > 0.0:
-        lost = tally.urgent[0] / (tally.weighed[0] - tally.urgent[0] + 1)
-        may_save_j += lost * tally.worth_j[0] / tally.weighed[0]
+    if c.servers.warm[j] == 1:
+        may_save_j += _for_urgent(c) * tally.worth_j[0] / tally.weighed[0]
     return c.servers.linger_s[j] + may_save_j / awake_w
+
+
+@inner
+def _staying(c: Cluster, k: int, most: float) -> int:
+    """Count servers that stay awake for urgent tasks of kind ``k``, up to ``most``."""
+    count = 0
+    for a in range(c.tally.awake[0]):
+        j = c.awake_servers[a]
+        count += c.servers.warm[j] == 1 and c.processors.kind[c.servers.first[j]] == k
+        if count >= most:
+            break
+    return count
+
+
+@inner
+def stays(c: Cluster, j: int, now_s: float) -> bool:
+    """Tell whether server ``j``, which has nothing to do, stays awake for urgent tasks."""
+    k = c.processors.kind[c.servers.first[j]]
+    if c.tally.urgent[0] == 0 or c.servers.wake_s[j] <= 0.0:
+        return False
+    if c.servers.warm[j] == 1:
+        c.pools.warm[k] = max(0.0, c.pools.warm[k] - COOLER * min(1.0, _for_urgent(c)))
+        c.servers.warm[j] = 0
+        return False
+    most = c.pools.warm[k] - 0.5
+    c.servers.warm[j] = most > 0.0 and _staying(c, k, most) < most
+    return c.servers.last_s[j] + lingers_s(c, j) > now_s
 
 
 @inner
@@ -276,6 +316,7 @@ def note_start(c: Cluster, i: int, p: int, start_s: float, length_s: float) -> N
     c.starts.task[m], c.starts.processor[m] = i, p
     c.starts.start_s[m], c.starts.length_s[m] = start_s, length_s
     c.tally.starts[0] += 1
+    c.servers.warm[j] = 0
     used, wake_j = c.servers.used_s[j], c.servers.wake_j[j]
     idling = c.servers.awake_w[j] * (start_s - used)
     if c.servers.since_s[j] < used and 0.0 < idling < wake_j:
@@ -316,7 +357,7 @@ def put_out(c: Cluster, j: int) -> None:
     """Take server ``j`` off those awake."""
     tally = c.tally
     tally.bases[0] -= c.servers.base[j]
-    c.servers.awake[j] = c.servers.base[j] = 0
+    c.servers.awake[j] = c.servers.base[j] = c.servers.warm[j] = 0
     tally.awake[0] -= 1
     tally.processors[0] -= c.servers.end[j] - c.servers.first[j]
     moved = c.awake_servers[tally.awake[0]]

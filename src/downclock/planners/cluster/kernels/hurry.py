@@ -15,7 +15,7 @@ import numpy as np
 
 from downclock.kernels.compiling import inner
 from downclock.kernels.least_tree import LARGEST
-from downclock.planners.cluster.kernels.board import Cluster, row_of
+from downclock.planners.cluster.kernels.board import WARMER, Cluster, row_of
 from downclock.planners.cluster.kernels.curves import at_slope_s, energy_j, want_s, wanted_j
 
 SMALL = 8.0
@@ -55,7 +55,9 @@ def note_no_room(c: Cluster, i: int, now_s: float) -> None:
     if k < 0 or c.tasks.gang[i] > c.pools.up[k]:
         return
     wake_s = c.asleep[k, 1] if c.asleep[k, 1] <= LARGEST else 0.0
-    if now_s + wake_s + c.curves.rows.short_s[row_of(c, i, k)] > c.tasks.deadline_s[i]:
+    short, room = c.curves.rows.short_s[row_of(c, i, k)], c.tasks.deadline_s[i] - now_s
+    if wake_s + short > room:
+        c.pools.warm[k] += WARMER * (short <= room)
         return
     c.pools.hurry[k] = min(1.0, c.pools.hurry[k] + min(1.0, SMALL / max(c.pools.up[k], 1)))
 

@@ -20,12 +20,14 @@ from downclock.planners.cluster.kernels.board import (
     changed,
     count_working,
     first_of,
+    lingers_s,
     put_out,
     retime,
     row_of,
     set_asleep,
     sleep,
     soonest_s,
+    stays,
     unqueue,
     wake,
 )
@@ -223,8 +225,11 @@ def _follow(c: Cluster, told: Ints, now_s: float) -> None:
 def _attend(c: Cluster, now_s: float) -> None:
     """Let servers sleep that have had nothing to do for long enough."""
     while c.attend[0, 1] <= now_s:
-        j = first_of(c.attend)
-        sleep(c, j, c.attend[0, 1])
+        j, at_s = first_of(c.attend), c.attend[0, 1]
+        if stays(c, j, at_s):
+            set_key(c.attend, 0, j, c.servers.last_s[j] + lingers_s(c, j))
+        else:
+            sleep(c, j, at_s)
 
 
 @inner

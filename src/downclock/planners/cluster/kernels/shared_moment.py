@@ -18,6 +18,7 @@ from downclock.planners.cluster.kernels.board import (
     put_out,
     set_asleep,
     sleep,
+    stays,
     wake,
 )
 from downclock.planners.cluster.kernels.hand_over import hand_over
@@ -237,7 +238,7 @@ def _rest(c: Cluster, j: int, now_s: float) -> None:
     idling = c.servers.awake_w[j] * (first - now_s)
     if first - c.servers.wake_s[j] <= now_s or idling <= c.servers.wake_j[j]:
         c.servers.last_s[j] = first
-    else:
+    elif not stays(c, j, now_s):
         sleep(c, j, now_s)
     set_attention(c, j)
 
