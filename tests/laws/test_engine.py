@@ -271,7 +271,7 @@ def played_through_bytes(problem: Problem, spec: str) -> Schedule:
     tell_s = told_s(problem)
     told = np.argsort(tell_s, kind="stable")
     number = np.argsort(told)
-    world.number(told)
+    world.told = told
     scheduler = Scheduler(problem, made)
     known, moments = 0, 0
     while True:
@@ -297,7 +297,7 @@ def played_through_bytes(problem: Problem, spec: str) -> Schedule:
         moments += 1
         if moments % 3 == 0:
             scheduler, world = restored(problem, made, saved(scheduler)), World(problem)
-            world.number(told)
+            world.told = told
             world.resume(scheduler.book)
         else:
             world.begin(scheduler.book, started)

@@ -36,7 +36,7 @@ def disturbed(problem: Problem, spec: str, seed: int) -> None:
     told = np.argsort(tell_s, kind="stable")
     arrival_s, deadline_s = tell_s[told], problem.tasks.deadline_s[told].copy()
     before, after = (np.argsort(told)[ends] for ends in (problem.edges.before, problem.edges.after))
-    world.number(told)
+    world.told = told
     known = 0
     for _ in range(100 * told.size):
         coming_s = arrival_s[known] if known < told.size else np.inf

@@ -389,11 +389,6 @@ class Book:
         """What is known of a task; None: nothing."""
         return self.tasks[task] if task < len(self.tasks) else None
 
-    def as_promised(self, task: int) -> bool:
-        """Tell whether the last row of a task took as long as promised."""
-        log = self.tasks[task].log
-        return bool(log) and log[-1].kept
-
     def begun(self, processors: range) -> list[int]:
         """Tasks that run on these processors or were begun there and put back."""
         here = set(processors)

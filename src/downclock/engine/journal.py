@@ -72,11 +72,7 @@ class Journal:
             now_s, due, closed, *counts = numbers[at : at + _CALL]
             tasks, edges, size = (int(count) for count in counts)
             end = at + _CALL + size * _FACT
-            rows = [_fact(numbers[a : a + _FACT]) for a in range(at + _CALL, end, _FACT)]
+            facts = (numbers[a : a + _FACT] for a in range(at + _CALL, end, _FACT))
+            rows = [Fact(*map(int, each[:3]), *each[3:]) for each in facts]
             yield tasks, edges, Facts(now_s, rows, due=bool(due), closed=bool(closed))
             at = end
-
-
-def _fact(numbers: array[float]) -> Fact:
-    code, task, place, value, share, at_s = numbers
-    return Fact(int(code), int(task), int(place), value, share, at_s)

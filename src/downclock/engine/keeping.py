@@ -72,7 +72,8 @@ class Keeping:
         due = now_s >= inner.call_me_s
         decided, started = inner.handle(Facts(now_s, told, due=due, closed=facts.closed))
         state.world.begin(inner.book, started)
-        lost = {task: _had(inner, task) for task in facts.tasks(LOST).tolist()}
+        pages = {task: inner.book.tasks[task] for task in facts.tasks(LOST).tolist()}
+        lost = {i: (p.running or (p.rows or p.log)[-1]).processors for i, p in pages.items()}
         again = begun_again(view, lost, now_s)
         wanted = np.union1d(view.platform.server[again.processor], facts.places(SERVER_UP))
         return state, replace(
@@ -120,13 +121,6 @@ def _told(inner: Scheduler, view: View, facts: Facts, ended: set[int]) -> list[F
             and fact.task not in ended
         )
     ]
-
-
-def _had(inner: Scheduler, task: int) -> tuple[int, ...]:
-    """The processors that a task was promised."""
-    page = inner.book.tasks[task]
-    row = page.running or (page.rows or page.log)[-1]
-    return row.processors
 
 
 def begun_again(view: View, lost: Mapping[int, Sequence[int]], now_s: float) -> Segments:

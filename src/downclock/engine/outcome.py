@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime
 from typing import NamedTuple
 
 import numpy as np
@@ -72,7 +71,8 @@ def _judge(problem: Problem, segments: Segments, status: Ints, reason: Names) ->
     for task, told in histories(lost, segments, late | cut).items():
         before = NOT_WANTED if cut[task] else ""
         if late[task]:
-            before = late_text(ended_s[task], deadline_s[task], problem.epoch)
+            end, due = (instant(at_s[task], problem.epoch, 9) for at_s in (ended_s, deadline_s))
+            before = f"done at {end}, after its deadline {due}"
         after = told or ("" if before else reason[task])
         reason[task] = "; ".join(part for part in (before, after) if part)
 
@@ -93,12 +93,6 @@ def finish_s(segments: Segments, n: int) -> Floats:
     ends = np.full(n, -np.inf)
     np.maximum.at(ends, segments.task, segments.end_s)
     return np.where(np.isfinite(ends), ends, np.nan)
-
-
-def late_text(end_s: float, deadline_s: float, epoch: datetime | None) -> str:
-    """Say how late a task was done."""
-    end, deadline = instant(end_s, epoch, 9), instant(deadline_s, epoch, 9)
-    return f"done at {end}, after its deadline {deadline}"
 
 
 def histories(tasks: Ints, segments: Segments, ended: Bools) -> dict[int, str]:

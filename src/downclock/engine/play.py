@@ -116,7 +116,7 @@ def _steps(
 ) -> None:
     """Tell one moment after the other; ``arrival_s`` is when each is told (n,)."""
     number, known, last_s = np.argsort(told), 0, arrival_s[-1]
-    world.number(told)
+    world.told = told
     while True:
         coming_s = arrival_s[known] if known < told.size else np.inf
         now_s = min(coming_s, world.next_s(scheduler), scheduler.next_s)

@@ -60,36 +60,28 @@ class Policy(Protocol):
     @property
     def name(self) -> str:
         """The name in the catalogue, with parameters."""
-        ...
 
     @property
     def heeds(self) -> frozenset[int]:
         """Kinds of fact to be asked about."""
-        ...
 
     def objection(self, problem: Problem) -> str | None:
         """Say why this policy cannot plan the problem, or None."""
-        ...
 
     def start(self, view: View) -> Any:
         """Make the state before anything was told."""
-        ...
 
     def decide(self, state: Any, view: View, facts: Facts) -> tuple[Any, Decisions]:
         """Take note of facts and answer; the state may be changed in place."""
-        ...
 
     def fold(self, state: Any, view: View, coming: Coming) -> tuple[Any, Folded] | None:
         """Play a whole run; None: one moment after the other, please."""
-        ...
 
     def saved(self, state: Any) -> Columns:
         """The state as arrays by name."""
-        ...
 
     def restored(self, view: View, columns: Columns) -> Any:
         """The state from its arrays."""
-        ...
 
 
 class MomentByMoment:

@@ -110,8 +110,8 @@ class Scheduler:
         heeds = self.policy.heeds
         if any(fact.code in heeds for fact in facts.rows):
             return True
-        done = (fact.task for fact in facts.rows if fact.code == FINISHED)
-        return OVERDUE in heeds and any(not self.book.as_promised(task) for task in done)
+        done = (self.book.tasks[fact.task].log for fact in facts.rows if fact.code == FINISHED)
+        return OVERDUE in heeds and any(not log or not log[-1].kept for log in done)
 
     def _unseen(self, facts: Facts) -> Facts:
         """Facts that were not told before, by their id."""

@@ -18,7 +18,7 @@ from downclock.engine.pages import Row
 from downclock.engine.scheduler import Scheduler
 from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
-from downclock.units import Floats, Ints
+from downclock.units import Floats
 
 NEVER = 2.0
 """A failure after this part of an attempt's work does not happen."""
@@ -49,6 +49,8 @@ class World:
         work: actual / estimated work of each task (n,); None: 1.
         breaks: part of the work after which each attempt fails (n, attempts), or `NEVER`.
         incidents: by time.
+
+    ``told`` says which task of the problem each number stands for.
     """
 
     def __init__(
@@ -74,10 +76,6 @@ class World:
         """Nothing can happen but arrivals and ends, for who heeds only these kinds of fact."""
         outside = any(incident.code in heeds for incident in self.incidents)
         return self.breaks is None and not outside
-
-    def number(self, told: Ints) -> None:
-        """Say which task of the problem each number stands for."""
-        self.told = told
 
     def _work(self, task: int) -> float:
         """Actual / estimated work of a task; tasks that nothing was drawn for take their time."""

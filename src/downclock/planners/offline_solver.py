@@ -29,11 +29,9 @@ class Solver(Protocol):
 
     def objection(self, problem: Problem) -> str | None:
         """Say why it cannot take a problem, or None."""
-        ...
 
     def solve(self, problem: Problem) -> Result:
         """Solve it; a problem that it cannot meet is an `InvalidInput`."""
-        ...
 
 
 @dataclass(slots=True)

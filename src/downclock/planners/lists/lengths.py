@@ -21,15 +21,12 @@ class Lengths(Protocol):
 
     def wanted(self, view: View, kind: int, tasks: Ints) -> Floats:
         """Run time of each task; NaN or infinite where it cannot meet its deadline."""
-        ...
 
     def binds(self, view: View, kind: int, tasks: Ints) -> Bools:
         """Whether the deadline makes each task run faster than it would: deadline-prior."""
-        ...
 
     def points(self, view: View, kind: int, tasks: Ints, length_s: Floats) -> Floats:
         """Operating points (m, 3) of tasks at the run times they got."""
-        ...
 
 
 def window_s(view: View, tasks: Ints) -> Floats:
