@@ -31,6 +31,7 @@ from downclock.problem.files.columns import (
     table_of_rows,
 )
 from downclock.problem.problem import Problem
+from downclock.quantities import refuse_rows
 from downclock.schedule.schedule import (
     DONE,
     STATES,
@@ -159,11 +160,8 @@ def _columns(table: Segments | PowerSpans | Outcomes) -> dict[str, Any]:
 
 
 def _picked(record: str, field: str, names: Names, index: Ints) -> Names:
-    bad = (index < 0) | (index >= names.size)
-    if np.any(bad):
-        row = int(np.argmax(bad))
-        rule, item = f"is no {field} of the problem", f"{record} {row + 1}"
-        raise InvalidInput(rule, item=item, field=field, value=int(index[row]), row=row)
+    bad, rule = (index < 0) | (index >= names.size), f"is no {field} of the problem"
+    refuse_rows(bad, rule, field=field, values=index, item=lambda row: f"{record} {row + 1}")
     return np.asarray(names[index])
 
 

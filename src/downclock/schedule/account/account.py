@@ -22,7 +22,7 @@ import numpy as np
 from downclock.errors import InvalidInput, InvalidSchedule, require_type
 from downclock.problem.problem import Problem
 from downclock.schedule.account.bill import PARTS, Bill, Boundary
-from downclock.schedule.account.meters import Meter, carbon_meter, energy_meter, price_meter
+from downclock.schedule.account.meters import Meter, zone_meter
 from downclock.schedule.account.power_draws import PowerDraws, power_draws
 from downclock.schedule.schedule import STATES, Schedule
 from downclock.schedule.states import Wakes, server_states
@@ -51,13 +51,13 @@ def _bill(problem: Problem, schedule: Schedule, boundary: Boundary) -> Bill:
     """Add everything up; what is too large for a number is refused and not warned about."""
     book = _book(problem, schedule, windows_s(problem, schedule, boundary))
     tasks = len(problem.tasks)
-    server_j, task_j = _read(book, tasks, energy_meter(problem))
+    server_j, task_j = _read(book, tasks, Meter("energy", problem.platform.zones, None))
     if not np.isfinite(server_j.sum()):
         if not isinstance(boundary, str):
             rule = "is so late that the energy until then is too large for a number"
             raise InvalidInput(rule, field="boundary", value=boundary)
         raise InvalidSchedule("its energy is too large for a number: cannot be billed")
-    price, carbon = price_meter(problem), carbon_meter(problem)
+    price, carbon = zone_meter(problem, "price"), zone_meter(problem, "carbon")
     server_money, task_money, money_clipped = _settle(book, tasks, price)
     server_carbon, task_carbon, _ = _settle(book, tasks, carbon)
     run = book.draws[0]
@@ -162,20 +162,21 @@ def _settle(
 
 def _read(book: _Book, tasks: int, meter: Meter) -> tuple[Floats, Floats]:
     """Return a meter's reading by server and part (servers, 6), and by task (tasks,)."""
-    table = np.empty((book.zone.size, len(PARTS)))
+    servers = book.zone.size
+    table = np.empty((servers, len(PARTS)))
     run = _amounts(book, book.draws[0], meter)
     _forbid_gain_from_waste(book, meter, run)
-    table[:, 0] = _per_server(book, book.draws[0].server, run)
+    table[:, 0] = _sums(book.draws[0].server, run, servers)
     for part, draws in enumerate(book.draws[1:], start=1):
         amounts = _amounts(book, draws, meter)
-        table[:, part] = _per_server(book, draws.server, amounts)
+        table[:, part] = _sums(draws.server, amounts, servers)
         if part == IDLE:
             # A difference that is only rounding of the amounts it was made of is none.
-            gross = _per_server(book, draws.server, np.abs(amounts))
+            gross = _sums(draws.server, np.abs(amounts), servers)
             table[np.abs(table[:, part]) <= 1e-12 * gross, part] = 0.0
     server, at_s = book.wakes.server[book.wakes.at_once], book.wakes.at_s[book.wakes.at_once]
     impulses = book.wake_j[server] * meter.at(book.zone[server], at_s)
-    table[:, WAKE] += _per_server(book, server, impulses)
+    table[:, WAKE] += _sums(server, impulses, servers)
     return table, _sums(book.task, run, tasks)
 
 
@@ -191,10 +192,6 @@ def _forbid_gain_from_waste(book: _Book, meter: Meter, amounts: Floats) -> None:
     run, waste = book.draws[0], book.waste[rows]
     clipped = _amounts(book, taken(run, rows), meter.clipped())
     amounts[rows] = (1.0 - waste) * amounts[rows] + waste * clipped
-
-
-def _per_server(book: _Book, server: Ints, amounts: Floats) -> Floats:
-    return _sums(server, amounts, book.zone.size)
 
 
 def _sums(index: Ints, amounts: Floats, count: int) -> Floats:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.problem.price import Curve, ZonePrices
+from downclock.problem.price import Curve
 from downclock.problem.problem import Problem
 from downclock.units import J_PER_KWH, Floats, Ints
 
-G_PER_KG = 1000.0
+PER_JOULE = {"price": 1.0 / J_PER_KWH, "carbon": 1.0 / J_PER_KWH / 1000.0}
+"""What a joule costs where a kWh costs 1, and its kilograms of CO2 where a kWh has a gram."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -78,26 +80,10 @@ class Meter:
         self._read(zone, covers)
 
 
-def energy_meter(problem: Problem) -> Meter:
-    """Joules."""
-    return Meter("energy", problem.platform.zones, None)
-
-
-def price_meter(problem: Problem) -> Meter | None:
-    """Money at the actual prices; None where no zone has one."""
-    return _zone_meter(problem, "price", lambda zone: zone.price, 1.0 / J_PER_KWH)
-
-
-def carbon_meter(problem: Problem) -> Meter | None:
-    """Kilograms of CO2 at the actual intensity; None where no zone has one."""
-    return _zone_meter(problem, "carbon", lambda zone: zone.carbon, 1.0 / J_PER_KWH / G_PER_KG)
-
-
-def _zone_meter(
-    problem: Problem, what: str, pick: Callable[[ZonePrices], Curve | None], per_joule: float
-) -> Meter | None:
+def zone_meter(problem: Problem, what: Literal["price", "carbon"]) -> Meter | None:
+    """Money, or kilograms of CO2, by the actual curves of the zones; None where none has one."""
     zones = problem.platform.zones
-    curves = tuple(pick(problem.prices.of(zone)) for zone in zones)
+    curves = tuple(getattr(problem.prices.of(zone), what) for zone in zones)
     if all(curve is None for curve in curves):
         return None
-    return Meter(what, zones, curves, per_joule)
+    return Meter(what, zones, curves, PER_JOULE[what])

@@ -68,29 +68,19 @@ class Runs:
         task = self.rows.task[self.attempt_row]
         return np.append(task[1:] != task[:-1], True)[: task.size]
 
-    @property
-    def attempt_of_bundle(self) -> Ints:
-        """Attempt of each bundle (b,)."""
-        return np.repeat(np.arange(self.attempt.size - 1), np.diff(self.attempt))
-
     def distinct(self) -> Ints:
         """Number of different processors in each bundle (b,); rows are sorted by processor."""
         again = np.diff(self.rows.processor, prepend=-1) == 0
         again[self.first] = False
-        repeats = np.add.reduceat(again, self.first, dtype=np.int64) if len(self.rows) else 0
-        return np.asarray(np.diff(self.bundle) - repeats)
+        return np.diff(self.bundle) - np.add.reduceat(again, self.first, dtype=np.int64)
 
     def bundle_end_s(self) -> Floats:
         """Latest end in each bundle (b,)."""
-        if len(self.rows) == 0:
-            return np.empty(0)
         return np.maximum.reduceat(self.rows.end_s, self.first)
 
     def attempt_end_s(self) -> Floats:
         """Latest end in each attempt (a,)."""
-        if len(self.rows) == 0:
-            return np.empty(0)
-        return np.maximum.reduceat(self.bundle_end_s(), self.attempt[:-1])
+        return np.maximum.reduceat(self.rows.end_s, self.attempt_row)
 
     def following(self) -> Ints:
         """Bundles (k,) that continue an attempt: the one before belongs to it too."""
@@ -277,8 +267,7 @@ def awake(parsed: ParsedSchedule) -> PowerSpans:
     before = latest_earlier(on.server, on.end_s)
     joins = (before >= 0) & (on.start_s <= on.end_s[before] + slack(on.start_s))
     first = np.flatnonzero(~joins)
-    longest_s = np.maximum.reduceat(on.end_s, first) if first.size else np.empty(0)
-    return replace(taken(on, first), end_s=longest_s)
+    return replace(taken(on, first), end_s=np.maximum.reduceat(on.end_s, first))
 
 
 def at_or_before(server: Ints, start_s: Floats, which: Ints, time_s: Floats) -> Ints:

@@ -58,8 +58,6 @@ def steps(parsed: ParsedSchedule) -> Steps:
 def _moved(parsed: ParsedSchedule, before: Ints, after: Ints) -> Bools:
     """Compare two bundles of equal size processor by processor; rows are sorted by it."""
     runs = parsed.runs
-    if after.size == 0:
-        return np.zeros(0, dtype=bool)
     size = np.diff(runs.bundle)[after]
     here = runs.rows.processor[ranges(runs.first[after], size)]
     there = runs.rows.processor[ranges(runs.first[before], size)]

@@ -39,7 +39,8 @@ def two_places(parsed: ParsedSchedule) -> Iterator[Finding]:
     beside = parsed.problem.tasks.processors[rows.task] == 1
     beside &= rows.processor != np.roll(rows.processor, 1)
     start_s, end_s = rows.start_s[runs.first], runs.bundle_end_s()
-    before = latest_earlier(runs.attempt_of_bundle, end_s)
+    attempt = np.repeat(np.arange(runs.attempt.size - 1), np.diff(runs.attempt))
+    before = latest_earlier(attempt, end_s)
     elsewhere = rows.processor[runs.first] != rows.processor[runs.first[before]]
     clash = (before >= 0) & elsewhere & (start_s < end_s[before] - slack(end_s[before]))
     beside[runs.first] = clash

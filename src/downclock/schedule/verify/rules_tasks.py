@@ -97,11 +97,10 @@ def share(parsed: ParsedSchedule) -> Iterator[Finding]:
 def _wasteable_s(parsed: ParsedSchedule) -> Floats:
     """Time at the end of each segment that may pass without work: less than a slot, or none."""
     rows, slot_s = parsed.runs.rows, parsed.problem.platform.slot_s
-    if slot_s is None or not len(rows):
+    if slot_s is None:
         return np.zeros(len(rows))
-    first = parsed.runs.attempt_row
-    ends_s = np.maximum.reduceat(rows.end_s, first)
-    last = rows.end_s >= np.repeat(ends_s, np.diff(first, append=len(rows))) - slack(rows.end_s)
+    size = np.diff(parsed.runs.attempt_row, append=len(rows))
+    last = rows.end_s >= np.repeat(parsed.runs.attempt_end_s(), size) - slack(rows.end_s)
     return np.where(last, slot_s, 0.0)
 
 
@@ -129,8 +128,6 @@ def work(parsed: ParsedSchedule) -> Iterator[Finding]:
 def attempt_shares(parsed: ParsedSchedule) -> Floats:
     """Sum of shares of each attempt; a gang counts once."""
     runs, rows = parsed.runs, parsed.runs.rows
-    if len(rows) == 0:
-        return np.empty(0)
     counts = parsed.problem.tasks.processors[rows.task] == 1
     counts[runs.first] = True
     return np.add.reduceat(np.where(counts, rows.share, 0.0), runs.attempt_row)
