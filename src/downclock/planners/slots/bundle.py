@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from downclock.planners.slots.kernels.bundle import Atoms, add_atoms, next_multipliers
+from downclock.planners.slots.kernels.bundle import Atoms, add_atoms
 from downclock.planners.slots.model import SlotGraphIndex
 from downclock.units import Floats, Ints
 
@@ -54,12 +54,6 @@ class Bundle:
         first, last = np.ascontiguousarray(slot[0::2]), np.ascontiguousarray(slot[1::2])
         index = self.index
         return int(add_atoms(index.table, index.row, self.group, first, last, self.atoms))
-
-    def next_multipliers(
-        self, centre: Floats, pace: float, close: float, sweeps: int
-    ) -> tuple[Floats, float]:
-        """Best multipliers of the model that are not far from ``centre``, and the model there."""
-        return next_multipliers(self.atoms, centre, self.index.graph.machines, pace, close, sweeps)
 
     def average(self) -> Floats:
         """First and last slot of each task (n, 2) in the solution of the relaxation.

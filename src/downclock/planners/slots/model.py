@@ -15,6 +15,7 @@ from downclock.errors import InvalidInput
 from downclock.planners.slots.kernels.lists import ancestor_bits, slot_windows
 from downclock.planners.slots.kernels.tables import any_tables, interval_levels, step_tables
 from downclock.problem.graph import Edges, grouped
+from downclock.quantities import refuse_rows
 from downclock.units import Bools, Floats, Ints
 
 SLIGHT = 1e-11
@@ -62,9 +63,7 @@ class SlotGraph:
         self._check()
 
     def _check(self) -> None:
-        if np.any(self.work < 1):
-            row = int(np.argmax(self.work < 1))
-            raise InvalidInput("must be at least 1", field="work", value=self.work[row], row=row)
+        refuse_rows(self.work < 1, "must be at least 1", field="work", values=self.work)
         if not np.all(np.isfinite(self.price) & (self.price >= 0.0)):
             raise InvalidInput("must be finite and not negative: clip it", field="price")
         if self.units.size == 0 or self.units.shape != self.power.shape or self.units.min() < 1:

@@ -9,6 +9,7 @@ import numpy as np
 
 from downclock.planners.slots.bundle import Bundle
 from downclock.planners.slots.fluid import SAFE
+from downclock.planners.slots.kernels.bundle import next_multipliers
 from downclock.planners.slots.kernels.cut import cut
 from downclock.planners.slots.kernels.fixing import priced_intervals
 from downclock.planners.slots.kernels.lists import window_labels
@@ -92,9 +93,10 @@ class CapacityMultipliers:
                 return
             if late():
                 return
-            aim, model = self.bundle.next_multipliers(
-                self.multiplier, self._pace, 1e-10 * upper, SWEEPS << 2 * self._finer
-            )
+            aim, model = next_multipliers(
+                self.bundle.atoms, self.multiplier, self.index.graph.machines, self._pace,
+                1e-10 * upper, SWEEPS << 2 * self._finer,
+            )  # fmt: skip
             hope = model - self._value
             if hope <= SETTLED * upper:
                 self._settle(upper)

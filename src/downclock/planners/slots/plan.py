@@ -11,19 +11,20 @@ from downclock.planners.offline_solver import refusal
 from downclock.planners.result import Result, status_of, without_rounding
 from downclock.planners.slots.mixed_cut import MixedMachines
 from downclock.planners.slots.mixed_search import solve_mixed
+from downclock.planners.slots.model import SlotGraphIndex, SlotPlan
+from downclock.planners.slots.order import machines_of
 from downclock.planners.slots.question import (
     SlottedQuestion,
     as_slot_question,
     classes,
     on_machine_class,
     schedule_of,
-    written,
 )
 from downclock.planners.slots.reason import reason
 from downclock.planners.slots.solve import ROUNDS, solve_slots
 from downclock.problem.objective import Objective, parse_objective
 from downclock.problem.problem import Problem
-from downclock.units import Bools
+from downclock.units import Bools, Ints
 
 NAME = "least-cost"
 
@@ -86,13 +87,12 @@ def plan_least_cost(
     if found.plan is None:
         rule = reason(question.graph, problem.tasks.name[question.task])
         raise InvalidInput(rule, item=f"problem '{problem.name}'")
-    schedule, cost = schedule_of(problem, question, found.plan, f"{NAME}:objective={objective}")
-    method = f"least {objective}, {found.rounds} orders"
     easier, bound = as_slot_question(problem, objective, relaxed=True).graph, found.bound
     if not np.array_equal(easier.units, question.graph.units):
         bound = solve_slots(easier, seconds=0.5 * seconds, rounds=rounds, seed=seed).bound
-    unit, bound = objective.unit(problem.prices.currency), without_rounding(bound, cost)
-    return Result(schedule, cost, bound, status_of(cost, bound), method, unit)
+    machine = machines_of(SlotGraphIndex.of(question.graph), found.plan)
+    of, method = [question] * machine.size, f"least {objective}, {found.rounds} orders"
+    return _result(problem, objective, of, machine, found.plan, bound, method)
 
 
 def _plan_mixed(
@@ -107,15 +107,25 @@ def _plan_mixed(
             f" {len(questions)} classes of processors (which proves nothing)"
         )
         raise InvalidInput(rule, item=f"problem '{problem.name}'")
-    plan, group = found.plan, mixed.machine_class[found.machine]
-    every = [questions[c].levels(plan, i) for i, c in enumerate(group)]
-    cost = sum(questions[c].cost(plan, i, every[i]) for i, c in enumerate(group))
-    points = [questions[c].points[questions[c].graph.curve[i]] for i, c in enumerate(group)]
-    name = f"{NAME}:objective={objective}"
-    schedule = written(problem, questions[0].task, found.machine, plan, every, points, name)
-    bound = without_rounding(_mixed(problem, objective, relaxed=True)[1].bound(), cost)
+    of = [questions[c] for c in mixed.machine_class[found.machine]]
+    bound = _mixed(problem, objective, relaxed=True)[1].bound()
     method = f"least {objective} on unequal machines, {found.rounds} orders"
-    unit = objective.unit(problem.prices.currency)
+    return _result(problem, objective, of, found.machine, found.plan, bound, method)
+
+
+def _result(
+    problem: Problem,
+    objective: Objective,
+    of: list[SlottedQuestion],
+    machine: Ints,
+    plan: SlotPlan,
+    bound: float,
+    method: str,
+) -> Result:
+    """Write the plan that was found; ``of`` and ``machine`` are of each task (n,)."""
+    name, unit = f"{NAME}:objective={objective}", objective.unit(problem.prices.currency)
+    schedule, cost = schedule_of(problem, of, machine, plan, name)
+    bound = without_rounding(bound, cost)
     return Result(schedule, cost, bound, status_of(cost, bound), method, unit)
 
 

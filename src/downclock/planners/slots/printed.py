@@ -40,12 +40,6 @@ PRINTED = frozenset(FLAWS) - {LAST}
 """Places of the reading "printed". The slot D' has no price, so section 3 is followed there."""
 
 
-def _places(reading: Reading) -> frozenset[str]:
-    if isinstance(reading, str):
-        return PRINTED if reading == "printed" else frozenset()
-    return reading
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ProgramRun:
     """What the program returned.
@@ -110,10 +104,13 @@ def solve_program(graph: SlotGraph, reading: Reading, *, seconds: float = 60.0) 
     """
     from scipy.optimize import Bounds
 
-    if LAST in _places(reading):
-        graph = _one_more_slot(graph)
+    named = {"printed": PRINTED, "corrected": frozenset[str]()}
+    places = named[reading] if isinstance(reading, str) else reading
+    if LAST in places:  # slot D' too, at the last price
+        price, nothing = np.append(graph.price, graph.price[-1]), np.empty(0, dtype=np.int64)
+        graph = replace(graph, price=price, release=nothing, due=nothing)
     names = _Names.of(graph)
-    rows = _rows(graph, names, _places(reading))
+    rows = _rows(graph, names, places)
     cost = np.zeros(names.size)
     cost[names.x] = np.multiply.outer(np.append(0.0, graph.power[0]), graph.price)
     answer = solve_integer(
@@ -135,13 +132,6 @@ def _run(names: _Names, answer: Any, cost: Floats, rows: int) -> ProgramRun:
     running, holding = (np.any(each, axis=(1, 2)) for each in (chosen[:, :, 1:], chosen))
     status = "optimal" if answer.status == 0 else "feasible"
     return ProgramRun(status, float(cost @ np.round(answer.x)), running, holding, rows)
-
-
-def _one_more_slot(graph: SlotGraph) -> SlotGraph:
-    """Return the graph with slot D' too, at the last price."""
-    nothing = np.empty(0, dtype=np.int64)
-    price = np.append(graph.price, graph.price[-1])
-    return replace(graph, price=price, release=nothing, due=nothing)
 
 
 def _rows(graph: SlotGraph, names: _Names, places: frozenset[str]) -> Rows:

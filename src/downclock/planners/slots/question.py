@@ -11,8 +11,7 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 from downclock.planners.objections import not_limited
-from downclock.planners.slots.model import SlotGraph, SlotGraphIndex, SlotPlan, levels
-from downclock.planners.slots.order import machines_of
+from downclock.planners.slots.model import SlotGraph, SlotPlan, levels
 from downclock.power.points import CORE
 from downclock.problem.graph import Edges
 from downclock.problem.objective import Objective
@@ -317,30 +316,14 @@ def _between(problem: Problem, real: Ints) -> Edges:
 
 
 def schedule_of(
-    problem: Problem, question: SlottedQuestion, plan: SlotPlan, policy: str
+    problem: Problem, of: Sequence[SlottedQuestion], machine: Ints, plan: SlotPlan, policy: str
 ) -> tuple[Schedule, float]:
-    """Write a plan on equal machines as a schedule; return what it costs, too."""
-    machine = machines_of(SlotGraphIndex.of(question.graph), plan)
-    every = [question.levels(plan, i) for i in range(len(question.graph))]
-    points = [question.points[c] for c in question.graph.curve]
-    schedule = written(problem, question.task, machine, plan, every, points, policy)
-    return schedule, sum(question.cost(plan, i, level) for i, level in enumerate(every))
+    """Write a plan as a schedule, a segment for every run at one level; return its cost, too.
 
-
-def written(
-    problem: Problem,
-    tasks: Ints,
-    machine: Ints,
-    plan: SlotPlan,
-    every: Sequence[Ints],
-    points_of: Sequence[Floats],
-    policy: str,
-) -> Schedule:
-    """Write intervals, machines and levels as a schedule: a segment for every run at one level.
-
-    ``every`` are the levels in each task's slots, ``points_of`` its levels' operating points.
+    ``of`` (n,) is the question of each task: that of its ``machine``'s class (n,).
     """
-    slot_s = float(problem.platform.slot_s or 1.0)
+    slot_s, tasks = float(problem.platform.slot_s or 1.0), of[0].task
+    every = [question.levels(plan, i) for i, question in enumerate(of)]
     rows = [
         (i, plan.first[i] + begin, plan.first[i] + end, level)
         for i, chosen in enumerate(every)
@@ -349,6 +332,7 @@ def written(
     task, start, end, level = (
         np.array(column, dtype=np.int64) for column in zip(*rows, strict=True)
     )
+    points_of = [question.points[question.graph.curve[i]] for i, question in enumerate(of)]
     points = np.array([points_of[i][k] for i, k in zip(task, level, strict=True)])
     rows_task, processor = tasks[task], machine[task]
     full_s, _ = problem.at(rows_task, problem.platform.kind[processor], points)
@@ -359,7 +343,8 @@ def written(
     start_s, end_s = (slot.astype(np.float64) * slot_s for slot in (start, end))
     segments = Segments.of(rows_task, processor, start_s, end_s, points, share)
     outcomes = Outcomes.all_done(len(problem.tasks))
-    return Schedule(segments, _spans(problem, segments), outcomes, policy)
+    cost = sum(question.cost(plan, i, every[i]) for i, question in enumerate(of))
+    return Schedule(segments, _spans(problem, segments), outcomes, policy), cost
 
 
 def _runs(level: Ints) -> list[tuple[int, int, int]]:

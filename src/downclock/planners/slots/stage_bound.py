@@ -423,10 +423,15 @@ class StageBound:
         beside = [np.zeros(each.shape) for each in arcs]
         chosen, several = list[tuple[_Copy, Floats, Ints]](), np.zeros(once.size, dtype=bool)
         for copy in _copies(self.barriers):
-            cost, interval = self._beside_costs(copy, room)
-            several[copy.task] |= not copy.only
-            gain = cost if copy.only else np.minimum(cost - once[copy.task], 0.0)
-            beside[copy.stage] += gain
+            task, stage = copy.task, copy.stage
+            cost, interval = beside_costs(
+                self.table[self.row[task]], int(self.early[task]), int(self.late[task]),
+                self._paid(copy, room), copy.rule, self.alive[stage], int(self.low[stage]),
+                int(self.low[stage + 1]),
+            )  # fmt: skip
+            several[task] |= not copy.only
+            gain = cost if copy.only else np.minimum(cost - once[task], 0.0)
+            beside[stage] += gain
             chosen.append((copy, gain, interval))
         arcs = [each + more for each, more in zip(arcs, beside, strict=True)]
         load, times = np.zeros(room.shape), np.zeros(once.size)
@@ -458,14 +463,6 @@ class StageBound:
         cost = np.hstack([self.fluid.marginals(self.index.graph.price), cost])
         order = np.argsort(cost, axis=None, kind="stable")
         return Steps(amount, cost, order, np.argsort(order).reshape(cost.shape)), first
-
-    def _beside_costs(self, copy: _Copy, room: Floats) -> tuple[Floats, Ints]:
-        task, stage = copy.task, copy.stage
-        return beside_costs(
-            self.table[self.row[task]], int(self.early[task]), int(self.late[task]),
-            self._paid(copy, room), copy.rule, self.alive[stage], int(self.low[stage]),
-            int(self.low[stage + 1]),
-        )  # fmt: skip
 
     def _paid(self, copy: _Copy, room: Floats) -> Multipliers:
         """What a copy pays for machines before, in and after its stage."""

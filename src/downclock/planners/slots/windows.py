@@ -22,7 +22,9 @@ def capacity_windows(index: SlotGraphIndex) -> tuple[Ints, Ints]:
     if n > MANY:
         early, late, _ = index.windows(index.before, index.after)
         return early, late
-    ancestor = _ancestors(index)
+    # Whether task j must end before task i starts (n, n).
+    bits = np.unpackbits(index.bits.view(np.uint8), axis=1, bitorder="little", count=n)
+    ancestor = bits.astype(bool)
     release, due = graph.release, graph.due
     early = _earliest(index.order, ancestor, index.length, release, graph.machines)
     backwards = np.ascontiguousarray(index.order[::-1])
@@ -32,12 +34,6 @@ def capacity_windows(index: SlotGraphIndex) -> tuple[Ints, Ints]:
     if n and np.any(early + index.length - 1 > late):
         early, late, _ = index.windows(index.before, index.after)
     return early, late
-
-
-def _ancestors(index: SlotGraphIndex) -> Bools:
-    """Return (n, n): whether task j must end before task i starts."""
-    bits = index.bits.view(np.uint8)
-    return np.unpackbits(bits, axis=1, bitorder="little", count=len(index.graph)).astype(bool)
 
 
 def _earliest(order: Ints, ancestor: Bools, length: Ints, release: Ints, machines: int) -> Ints:
