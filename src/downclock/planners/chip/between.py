@@ -28,19 +28,20 @@ def with_pairs(graph: WorkGraph, cores: float) -> tuple[WorkGraph, Any]:
     """
     from scipy import sparse
 
-    whole = _with_ends(graph)
+    whole, n = _with_ends(graph), len(graph) + 2
     ends = np.array([[len(graph), len(graph) + 1]])
-    inside = np.ones((1, len(whole)))
+    inside = np.ones((1, n))
     inside[0, -2:] = 0.0
     if len(graph) <= _MOST_TASKS:
-        follows = _follows(whole)
+        bits = np.unpackbits(whole.reach().view(np.uint8), axis=1, bitorder="little", count=n)
+        follows = bits.astype(np.float64)  # 1 where the second task comes after the first (n, n)
         pairs = np.concatenate([ends, _crowded(whole, follows, cores)])
         inside = follows[pairs[:, 0]] * follows[:, pairs[:, 1]].T
     else:
         pairs = ends
     before = np.concatenate([whole.before, pairs[:, 0]])
     after = np.concatenate([whole.succ, pairs[:, 1]])
-    plain = sparse.csr_matrix((whole.succ.size, len(whole)))
+    plain = sparse.csr_matrix((whole.succ.size, n))
     between = sparse.csr_matrix(sparse.vstack([plain, sparse.csr_matrix(inside)]))
     by_first = np.argsort(before, kind="stable")  # as the graph sorts its edges
     return WorkGraph.of(whole.work, Edges(before, after)), between[by_first]
@@ -64,12 +65,6 @@ def _crowded(graph: WorkGraph, follows: Floats, cores: float) -> Ints:
     by_ratio, by_excess = np.argsort(-work / path), np.argsort(path - work)
     kept = np.union1d(by_ratio[: len(graph)], by_excess[: len(graph)])
     return np.column_stack([first, last])[kept]
-
-
-def _follows(graph: WorkGraph) -> Floats:
-    """1 where the second task comes after the first (n, n)."""
-    bits = graph.reach().view(np.uint8)
-    return np.unpackbits(bits, axis=1, bitorder="little", count=len(graph)).astype(np.float64)
 
 
 def _longest_between(graph: WorkGraph, follows: Floats) -> Floats:

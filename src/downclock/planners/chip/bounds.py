@@ -18,8 +18,7 @@ from __future__ import annotations
 import numpy as np
 
 from downclock.planners.chip.clocks import ChipPower, energy_of_weighted
-from downclock.planners.chip.length import least_length
-from downclock.planners.chip.level_program import LevelProgram, common_unit
+from downclock.planners.chip.level_program import LevelProgram
 from downclock.planners.chip.local import local_clocks
 from downclock.planners.chip.model import WorkGraph
 from downclock.units import Floats
@@ -104,13 +103,6 @@ def _weighted(program: LevelProgram, alpha: float) -> float:
     if cores == 1:
         return simple
     return max(simple, program.solve(ChipPower(alpha=alpha).weight(cores)[1:])[0])
-
-
-def simple_bound(graph: WorkGraph, cores: int, alpha: float = 3.0) -> float:
-    """Least weighted makespan by total work and least makespan alone."""
-    unit = common_unit(graph)
-    length = least_length(graph, cores, unit)
-    return lemma3_bound(graph.total_work, length, cores, alpha, unit)
 
 
 def lemma3_bound(

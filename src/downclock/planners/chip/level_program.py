@@ -68,7 +68,10 @@ class LevelProgram:
         found = self._merged()._least(cycle_cost)
         if self.unit > 0.0 and 2 * self.cores * len(self.graph) <= _WHOLE:
             # One stage and no rows of packing: more unknowns, and whole, take HiGHS very long.
-            found = max(found, self._one_stage()._least(cycle_cost, whole=True), key=itemgetter(0))
+            none, whole = np.zeros(len(self.graph), np.int64), self.lengths.whole
+            lengths = Lengths(np.array([whole]), whole)
+            one_stage = replace(self, stages=Stages(none[:0], none, none), lengths=lengths)
+            found = max(found, one_stage._least(cycle_cost, whole=True), key=itemgetter(0))
         return found
 
     def _least(self, cycle_cost: Floats, whole: bool = False) -> tuple[float, Floats | None]:
@@ -102,12 +105,6 @@ class LevelProgram:
             omega = np.concatenate([[0.0], cycles * scale])
         return float(proven) * scale * (1.0 - _SAFETY), omega
 
-    def _one_stage(self) -> LevelProgram:
-        """Return the program without barriers."""
-        none = np.zeros(len(self.graph), np.int64)
-        lengths = Lengths(np.array([self.lengths.whole]), self.lengths.whole)
-        return replace(self, stages=Stages(none[:0], none, none), lengths=lengths)
-
     def _merged(self) -> LevelProgram:
         """Return the program itself, or one without edges whose tasks are put together."""
         size = int((self.stages.last - self.stages.first + 1).sum())
@@ -135,7 +132,8 @@ def _rows_of(graph: WorkGraph, stages: Stages, cores: int, paths: bool) -> Level
     width = levels + (2 if paths else 1) * cores * size
     path_rows = _path_rows(graph, stages.count, task, stage, cores, width, paths)
     sum_rows = _sum_rows(len(graph), stages.count, task, stage, cores, width)
-    length_rows = _length_rows(stages.count, cores, width)
+    row = np.append(np.repeat(np.arange(stages.count), cores), np.full(levels, stages.count))
+    length_rows = entries(row, np.tile(np.arange(levels), 2), (stages.count + 1, width))
     most = np.full(width, np.inf)
     if paths:  # no more cores are active in a stage than tasks may run in it
         few = np.bincount(stage, minlength=stages.count)
@@ -197,11 +195,3 @@ def _sum_rows(n: int, stages: int, task: Ints, stage: Ints, cores: int, width: i
     times = entries(np.arange(levels), np.arange(levels), (levels, width), active)
     per_task = entries(np.tile(task, cores), column, (n, width))
     return sparse.csr_array(sparse.vstack([per_level - times, per_task]))
-
-
-def _length_rows(stages: int, cores: int, width: int) -> Any:
-    """The T of each stage, and all T."""
-    row = np.repeat(np.arange(stages), cores)
-    column = np.arange(stages * cores)
-    rows = np.concatenate([row, np.full(column.size, stages)])
-    return entries(rows, np.tile(column, 2), (stages + 1, width))

@@ -23,7 +23,9 @@ def list_schedule(graph: WorkGraph, cores: int, rule: str = "hlf") -> Placement:
     if rule == "hlf":
         return greedy(graph, cores, by_most(graph.bottom_levels()))
     if rule == "heft":
-        return insertion(graph, cores)
+        # By falling level, ties in topological order.
+        queue = np.lexsort((np.argsort(graph.order), -graph.bottom_levels())).astype(np.int64)
+        return Placement(*insertion_schedule(graph.columns(), queue, cores), cores)
     raise InvalidInput("is not one of lpt, hlf, heft", field="rule", value=rule)
 
 
@@ -35,9 +37,3 @@ def by_most(priority: Floats) -> Ints:
 def greedy(graph: WorkGraph, cores: int, queue: Ints) -> Placement:
     """No core idles while a task is ready; ready tasks in the order of ``queue`` (n,)."""
     return Placement(*greedy_schedule(graph.columns(), queue, cores), cores)
-
-
-def insertion(graph: WorkGraph, cores: int) -> Placement:
-    """Each task by falling level into its earliest gap; levels tie in topological order."""
-    queue = np.lexsort((np.argsort(graph.order), -graph.bottom_levels())).astype(np.int64)
-    return Placement(*insertion_schedule(graph.columns(), queue, cores), cores)

@@ -231,8 +231,10 @@ def _chip_clocks(
 def _core_rows(question: GraphQuestion, rule: str, how: SearchEffort) -> ClockedRows:
     """Place tasks and choose a clock for each, or levels where clocks are enumerated."""
     graph, power, deadline_s = question.graph, question.power, question.deadline_s
-    starts = _chip_wide_starts(question, rule, how)
+    starts = []
     if rule == "search":
+        if len(graph) <= _STARTS:
+            starts = [_placed(question, rule, "optimal", how)]
         placed, found = search_local(graph, question.cores, deadline_s, power, how, starts)
     else:
         placed = list_schedule(graph, question.cores, rule)
@@ -245,13 +247,6 @@ def _core_rows(question: GraphQuestion, rule: str, how: SearchEffort) -> Clocked
             clock = local_clocks(graph, start, deadline_s, power).clock
             rows.append(_at_levels(question, start, clock))
     return min(rows, key=lambda each: _graph_energy(question, each))
-
-
-def _chip_wide_starts(question: GraphQuestion, rule: str, how: SearchEffort) -> list[Placement]:
-    """What the search finds for one clock, to begin a search for several with."""
-    if rule != "search" or len(question.graph) > _STARTS:
-        return []
-    return [_placed(question, rule, "optimal", how)]
 
 
 def _at_levels(question: GraphQuestion, placed: Placement, clock: Floats) -> ClockedRows:

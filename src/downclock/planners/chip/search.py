@@ -18,9 +18,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from downclock.planners.chip.bounds import simple_bound
+from downclock.planners.chip.bounds import lemma3_bound
 from downclock.planners.chip.clocks import ChipPower, weighted_makespan
 from downclock.planners.chip.kernels.search import Cooling, anneal_queue, anneal_starts
+from downclock.planners.chip.length import least_length
 from downclock.planners.chip.level_program import common_unit
 from downclock.planners.chip.lists import by_most, greedy, list_schedule
 from downclock.planners.chip.model import Placement, WorkGraph
@@ -77,7 +78,10 @@ def search(
     best = min((list_schedule(graph, cores, rule) for rule in ("hlf", "lpt", "heft")), key=value)
     if cores == 1 or graph.total_work <= 0.0:
         return best
-    least, reached = simple_bound(graph, cores, alpha) * (1.0 + 1e-9), value(best)
+    unit = common_unit(graph)
+    length = least_length(graph, cores, unit)
+    least = lemma3_bound(graph.total_work, length, cores, alpha, unit) * (1.0 + 1e-9)
+    reached = value(best)
     for placed in _runs(graph, cores, alpha, how or SearchEffort()):
         found = value(placed)
         if found < reached * (1.0 - 1e-9):

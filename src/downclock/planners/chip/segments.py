@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from downclock.planners.chip.model import Placement, WorkGraph
+from downclock.tabular import joined, taken
 from downclock.units import Floats, Ints, ranges
 
 ROUNDING = 1e-12
 """Two moments that differ by less, relative to the later one, are the same."""
-
 
 _WHOLE = 1e-10
 """Least part of a row's time that is worth a clock of its own."""
@@ -83,10 +83,9 @@ def at_levels(rows: ClockedRows, levels: Floats) -> ClockedRows:
         ClockedRows(rows.task, rows.core, rows.start_s, turn_s, slow, rows.share * done),
         ClockedRows(rows.task, rows.core, turn_s, rows.end_s, fast, rows.share * (1.0 - done)),
     )
-    kept = np.flatnonzero(np.concatenate([each.end_s > each.start_s for each in both]))
-    kept = kept[np.lexsort((kept // rows.task.size, kept % rows.task.size))]
-    names = ClockedRows.__dataclass_fields__
-    return ClockedRows(*(np.concatenate([getattr(r, name) for r in both])[kept] for name in names))
+    every = joined(both)
+    kept = np.flatnonzero(every.end_s > every.start_s)
+    return taken(every, kept[np.lexsort((kept // rows.task.size, kept % rows.task.size))])
 
 
 def moments(start: Floats, end: Floats, rounding: float = ROUNDING) -> tuple[Floats, Ints, Ints]:

@@ -48,13 +48,6 @@ class TaskLevels:
     time_s: Floats
     power_w: Floats
 
-    def learn(self, application: Ints, scale: Floats, tasks: Ints) -> None:
-        """Add tasks with these applications and works."""
-        size = int(tasks.max(initial=-1)) + 1
-        self.time_s, self.power_w = grown(self.time_s, size), grown(self.power_w, size)
-        self.time_s[tasks] = self.levels.unit_s[application] * scale[:, None]
-        self.power_w[tasks] = self.levels.power_w[application]
-
 
 def objection_to_levels(problem: Problem) -> str | None:
     """Say why a policy of levels cannot plan a problem, or None."""
@@ -88,8 +81,12 @@ def task_levels(view: View) -> list[TaskLevels]:
 
 def learn(levels: list[TaskLevels], view: View, tasks: Ints) -> None:
     """Add tasks on every kind."""
+    application, scale = view.tasks.application[tasks], view.tasks.scale[tasks]
+    size = int(tasks.max(initial=-1)) + 1
     for each in levels:
-        each.learn(view.tasks.application[tasks], view.tasks.scale[tasks], tasks)
+        each.time_s, each.power_w = grown(each.time_s, size), grown(each.power_w, size)
+        each.time_s[tasks] = each.levels.unit_s[application] * scale[:, None]
+        each.power_w[tasks] = each.levels.power_w[application]
 
 
 def _levels(library: Library, kind: Kind) -> Levels:

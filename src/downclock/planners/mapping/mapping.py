@@ -26,7 +26,6 @@ Scheme: TypeAlias = Literal["static", "dynamic", "aggressive", "erf-response", "
 """Static: the level of time 0 stays. Dynamic: levels follow arrivals and early completions.
 Aggressive: levels from average times. ERF: top level, shortest response or execution time."""
 
-
 ROUNDING = 1e-12
 """A job that ends with less of its time left ended when it should."""
 

@@ -56,13 +56,10 @@ class LiuPolicy(MomentByMoment):
     def start(self, view: View) -> State:
         """Empty queues."""
         platform = view.platform
-        locked = any(kind.clock == "locked" for kind in platform.kinds)
-        rules = self.rules
-        if locked and not rules.reading.locked:
-            accept = rules.reading.accept
-            safe = rules.reading.level == "blocking"
-            accept = "theorem3-current" if safe else accept
-            rules = replace(rules, reading=replace(rules.reading, locked=True, accept=accept))
+        rules, reading = self.rules, self.rules.reading
+        if not reading.locked and any(kind.clock == "locked" for kind in platform.kinds):
+            accept = "theorem3-current" if reading.level == "blocking" else reading.accept
+            rules = replace(rules, reading=replace(reading, locked=True, accept=accept))
         preemptive = [kind.interrupt in ("preempt", "migrate") for kind in platform.kinds]
         queues = [
             Queue(int(k), preemptive[k], levels_of(view, int(k)).speed.tolist())

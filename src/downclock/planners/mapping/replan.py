@@ -27,7 +27,6 @@ from downclock.units import Floats, Ints
 Until: TypeAlias = Literal["horizon", "makespan"]
 """Energy boundary: servers stay on for a fixed time, or until the last job is done."""
 
-
 MOST_PROCESSORS = 256
 """Larger platforms are for the list policies."""
 
@@ -36,7 +35,6 @@ MOST_TASKS = 2000
 
 CANDIDATES = 4
 """Processors of each kind that a plan looks at for a job, besides the one it has."""
-
 
 OPEN_JOBS = 48
 """Jobs with the earliest deadlines that a plan may change; later ones wait for their turn."""
