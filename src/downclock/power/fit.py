@@ -26,7 +26,7 @@ from downclock.power.points import (
     VoltageLaw,
 )
 from downclock.power.profiles import GpuProfiles, MeasuredProfiles, Profiles
-from downclock.power.runs import Runs, least_core_of, runs_of
+from downclock.power.runs import HOLDS_FOR, Runs, runs_of
 from downclock.quantities import percent
 from downclock.units import TOLERANCE, Floats
 
@@ -227,7 +227,8 @@ def _where_it_holds(
     runs: tuple[Runs, ...], clocks: ClockTable
 ) -> tuple[tuple[Runs, ...], ClockTable, tuple[str, ...]]:
     """Leave out the low core clocks at which the model cannot hold for most applications."""
-    least = least_core_of(runs) - TOLERANCE
+    cores = np.sort([run.least_core for run in runs])
+    least = cores[int(np.ceil(HOLDS_FOR * cores.size)) - 1] - TOLERANCE
     inside = clocks.points[:, CORE] >= least
     if inside.all() or np.unique(clocks.core_mhz[inside]).size < LEAST_CLOCKS:
         return runs, clocks, ()

@@ -17,7 +17,6 @@ from typing import Literal, TypeAlias, TypeVar
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.power.frontier_convex import Curves
 from downclock.power.frontier_cpu import CpuCurves
 from downclock.power.frontier_gpu import GpuCurves
 from downclock.power.frontier_table import TableCurves
@@ -31,6 +30,9 @@ A = TypeVar("A", Settings, MixedSettings)
 
 MemoryRule: TypeAlias = Literal["within", "exactly", "free"]
 """How a memory clock is chosen; see `Frontier.at_core`."""
+
+Curves: TypeAlias = CpuCurves | GpuCurves | TableCurves
+"""What answers for a hardware model on some clocks, per unit of work; all answer alike."""
 
 FREE_W = 1e250
 """Prices are kept below this, so that an infinite price of time means 'as fast as possible'."""

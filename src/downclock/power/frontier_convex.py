@@ -1,4 +1,4 @@
-"""Energy-time curves per unit of work: what all can be asked, and what convex ones have in common.
+"""Energy-time curves per unit of work: their ends, and what convex ones have in common.
 
 On continuous clocks the energy is convex in the time. So a limit shorter than the optimum is met
 exactly, and changing clocks while running saves nothing.
@@ -16,8 +16,8 @@ from downclock.units import Floats, Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class Curves(ABC):
-    """Energy-time curves of profiles on one kind, per unit of work; arrays have shape (m,).
+class Ends:
+    """Ends and optimum of energy-time curves, per unit of work; arrays have shape (m,).
 
     Attributes:
         t_min_s, t_max_s: shortest and longest time; infinite where no clock is allowed.
@@ -31,35 +31,15 @@ class Curves(ABC):
     e_max_time_j: Floats
     optimum: Settings
 
-    @abstractmethod
-    def at(self, rows: Ints, time_s: Floats, slack_s: Floats) -> Settings:
-        """Least energy in a time that differs from ``time_s`` by at most ``slack_s``."""
 
-    @abstractmethod
-    def within(self, rows: Ints, limit_s: Floats) -> Settings:
-        """Least energy in at most ``limit_s``, up to rounding."""
-
-    @abstractmethod
-    def cheapest(self, rows: Ints, time_price_w: Floats) -> Settings:
-        """Least energy + price × time."""
-
-    @abstractmethod
-    def mixed_at(self, rows: Ints, time_s: Floats, slack_s: Floats) -> MixedSettings:
-        """As ``at``, of the convex hull."""
-
-    @abstractmethod
-    def mixed_within(self, rows: Ints, limit_s: Floats) -> MixedSettings:
-        """As ``within``, of the convex hull."""
-
-    @abstractmethod
-    def ladder(self) -> tuple[Ints, Floats, Floats]:
-        """Offsets (m + 1,), times and energies of enumerated points, sorted by time."""
-
-
-class ConvexCurves(Curves):
+class ConvexCurves(Ends, ABC):
     """Convex energy-time curves."""
 
     __slots__ = ()
+
+    @abstractmethod
+    def at(self, rows: Ints, time_s: Floats, slack_s: Floats) -> Settings:
+        """Least energy in a time that differs from ``time_s`` by at most ``slack_s``."""
 
     def within(self, rows: Ints, limit_s: Floats) -> Settings:
         """Least energy in at most ``limit_s``: the optimum, or exactly the limit."""

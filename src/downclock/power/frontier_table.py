@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from downclock.power.frontier_convex import Curves
+from downclock.power.frontier_convex import Ends
 from downclock.power.kernels.ladder import best_so_far, cheapest_near, last_at_most, lower_hull
 from downclock.power.points import Clocks, ClockTable
 from downclock.power.profiles import MeasuredProfiles, Profiles
@@ -35,7 +35,7 @@ class Ladder:
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
-class TableCurves(Curves):
+class TableCurves(Ends):
     """Energy-time curves with one point per allowed clock.
 
     Attributes:

@@ -65,7 +65,6 @@ DEFAULTS = ("default_core_mhz", "default_memory_mhz", "default_power_limit_w")
 BASIS = ("law", *DEFAULTS, *KNOBS)
 """Fields of what a kind's profiles refer to, all optional: one number each, and lists."""
 
-
 _Numbers: TypeAlias = tuple[tuple[float, ...], ...]
 """Of one profile: parameters of a curve, or a table's points."""
 

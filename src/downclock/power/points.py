@@ -21,7 +21,6 @@ CORE, MEMORY, VOLT = 0, 1, 2
 STEP = 0.05
 """One step of a continuous core clock, as a fraction of it."""
 
-
 MOST_TERM = 1e6
 """Of a voltage law: voltages are ratios to that of the default clock."""
 

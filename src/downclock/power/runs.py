@@ -95,12 +95,6 @@ def _medians(values: Floats, place: Ints, count: Ints) -> Floats:
     return middle
 
 
-def least_core_of(runs: tuple[Runs, ...]) -> float:
-    """Return the core clock from which up the model can hold for `HOLDS_FOR` of them."""
-    least = np.sort([run.least_core for run in runs])
-    return float(least[int(np.ceil(HOLDS_FOR * least.size)) - 1])
-
-
 def _ratios(measurements: Measurements, table: ClockTable | PowerLimits) -> Floats:
     """Return (core, memory) of each measurement; a memory clock nobody recorded counts as 1."""
     if isinstance(table, PowerLimits):

@@ -61,7 +61,7 @@ def clocks_of(fields: Fields, library: Library) -> Clocks:
         return INTERVALS[interval]
     if way == "power_limit_w":
         return _limits(fields, basis)
-    law = _law(fields, basis)
+    law = law_of(fields) if "law" in fields else basis.law
     clocks = _range(fields, law) if way == "core" else _table(fields, law, basis)
     if law is None and library.needs_voltage(kind) and _varies(clocks):
         rule = (
@@ -116,11 +116,6 @@ def _varies(clocks: Clocks) -> bool:
     """Tell whether a core clock other than the default is allowed: there voltage matters."""
     cores = np.array([clocks.low[CORE], clocks.high[CORE]])
     return bool(np.any(np.abs(cores - 1.0) > TOLERANCE))
-
-
-def _law(fields: Fields, basis: Basis) -> VoltageLaw | None:
-    """Return the law the kind states, else its library's, else None."""
-    return law_of(fields) if "law" in fields else basis.law
 
 
 def _range(fields: Fields, law: VoltageLaw | None) -> ClockRange:

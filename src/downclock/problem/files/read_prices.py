@@ -41,7 +41,6 @@ _VALUE = re.compile(
 _PER_KWH = {"kwh": 1.0, "mwh": 1e-3}
 _GRAMS = {"g": 1.0, "kg": 1e3}
 
-
 _Values: TypeAlias = dict[str, tuple[str, str | None, float]]
 """Columns of values by the curve they are: name, currency, and the factor to our unit per kWh."""
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -107,7 +105,7 @@ def _found(table: Table, names: Names, applications: Applications) -> tuple[Ints
     timed = table.text("run", "") != ""
     for row in range(len(table)):
         power = None if np.isnan(power_w[row]) else float(power_w[row])
-        wanted = Wanted(application[row], power, tuple(listed(kind[row])))
+        wanted = Wanted(application[row], power, tuple(kind[row].replace(";", " ").split()))
         try:
             if power is not None:
                 refuse_odd("power_w", power)
@@ -118,8 +116,3 @@ def _found(table: Table, names: Names, applications: Applications) -> tuple[Ints
                 error.rule, row=row, field=field, value=error.value, item=item
             ) from None
     return place, unit_s
-
-
-def listed(cell: Any) -> Sequence[str]:
-    """Return the names in a cell: separated by semicolons, or by blanks."""
-    return [part.strip() for part in cell.replace(";", " ").split()]
