@@ -70,8 +70,10 @@ class Scheduler:
         check(self.view, self.book, fresh)
         try:
             answer = self._follow(fresh)
-        except Exception:
-            self._go_back()
+        except Exception:  # begin again and be told all that was told before this call
+            was = self.journal.replayed(self.view)
+            self.view, self.state, self.book = was.view, was.state, was.book
+            self.call_me_s, self.journal = was.call_me_s, was.journal
             raise
         self.journal.write(self.view, fresh)
         self._remember(fresh)
@@ -91,12 +93,6 @@ class Scheduler:
             self.call_me_s = decisions.call_me_s
             self.book.apply(decisions)
         return decisions, self.book.start_rows(OVERDUE in self.policy.heeds)
-
-    def _go_back(self) -> None:
-        """Undo a call that failed: begin again and be told all that was told before it."""
-        was = self.journal.replayed(self.view)
-        self.view, self.state, self.book = was.view, was.state, was.book
-        self.call_me_s, self.journal = was.call_me_s, was.journal
 
     @property
     def next_s(self) -> float:

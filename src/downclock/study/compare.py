@@ -142,19 +142,14 @@ def _compared(
     if knowing == "arrivals":
         left = [each for each in policies if foresees(each)]
         policies = [each for each in policies if not foresees(each)]
-    elif knowing == "all":
-        policies = _with_the_best(judge, policies, progress)
+    elif knowing == "all":  # what `plan` answers, too, in the place of one of the same name
+        by = None if judge.objective is None else str(judge.objective)
+        best = chosen_policy(judge.problem, objective=by, progress=progress)
+        policies = [best, *(each for each in policies if each.name != best.name)]
     plans, without = plans_of(judge, counted(policies, progress))
     without += [(each.name, "it looks at jobs before they arrive") for each in left]
     found = Comparison(judge.problem, (*given, *plans), tuple(without), judge.objective)
     return replace(found, plans=tuple(judge.proven(sorted(found.plans, key=found.rank))))
-
-
-def _with_the_best(judge: Judge, policies: list[Policy], progress: Progress | None) -> list[Policy]:
-    """The policies and what `plan` answers, in the place of one of the same name."""
-    by = None if judge.objective is None else str(judge.objective)
-    best = chosen_policy(judge.problem, objective=by, progress=progress)
-    return [best, *(each for each in policies if each.name != best.name)]
 
 
 def _offset(progress: Progress | None, problem: int, problems: int) -> Progress | None:

@@ -294,11 +294,10 @@ class _Work:
         bill = self.bill(problem, schedule)
         left = np.ones(len(problem.tasks), dtype=bool)
         left[schedule.segments.task] = False
-        ran = (
-            problem.once("as it ran", lambda: self.bill(problem, self.ran)) if left.any() else bill
-        )
-
-        share = float(ran.task_j[left].sum() / ran.task_j.sum()) if left.any() else 0.0
+        ran, share = bill, 0.0
+        if left.any():
+            ran = problem.once("as it ran", lambda: self.bill(problem, self.ran))
+            share = float(ran.task_j[left].sum() / ran.task_j.sum())
 
         def charged(what: str, of_task: str) -> Any:
             """With what the jobs left out cost to run, and their share of idle and host power."""
@@ -430,16 +429,12 @@ def at_default(problem: Problem, fixed: Ints) -> Problem:
 
 def _around(problem: Problem, prices: Prices) -> Prices:
     """Prices from time 0 until long after the last deadline, repeated where they are not known."""
-    zones = []
+    zones, until_s = [], 2.0 * float(problem.tasks.deadline_s.max())
     for name, curves in prices.zones:
         told = {curve: getattr(curves, curve) for curve in CURVES}
-        known = {c: v.around(0.0, _until_s(problem)) for c, v in told.items() if v is not None}
+        known = {c: v.around(0.0, until_s) for c, v in told.items() if v is not None}
         zones.append((name, ZonePrices(**known)))
     return Prices(tuple(zones), prices.currency)
-
-
-def _until_s(problem: Problem) -> float:
-    return 2.0 * float(problem.tasks.deadline_s.max())
 
 
 def _laid(problem: Problem, name: str, prices: Prices) -> str:

@@ -69,25 +69,15 @@ def sweep(
     made_by = version("downclock")
     keys = {run: run.key(made_by) for run in grid.runs}
     with closing(Log(folder / LOG, fresh=fresh)) as log:
-        left = [run for run in grid.runs if _to_do(log, keys[run])]
-        _work_off(_by_problem(left), keys, log, workers, progress)
+        done = {key for key, row in log.rows.items() if row["status"] != FAILED}
+        left = [run for run in grid.runs if keys[run] not in done]
+        _work_off(left, keys, log, workers, progress)
         rows = tuple(log.rows[keys[run]] for run in grid.runs)
     refused = [row for row in rows if row["status"] == REFUSED]
     if len(refused) == len(rows):
         raise InvalidInput(f"no run could be done: {rows[0]['reason']}", item=grid.name)
     write_table(rows, folder / TABLE)
     return Sweep(grid, rows, summarised(grid, rows), len(rows) - len(left))
-
-
-def _to_do(log: Log, key: str) -> bool:
-    """Tell whether a run is to be done: it was not, or an error stopped it."""
-    return key not in log.rows or log.rows[key]["status"] == FAILED
-
-
-def _by_problem(runs: list[Run]) -> list[Run]:
-    """Put runs of one problem beside each other, so that a worker makes it once."""
-    order: dict[Any, int] = {}
-    return sorted(runs, key=lambda run: (order.setdefault(run.source, len(order)), run.seed))
 
 
 def _work_off(
@@ -97,10 +87,13 @@ def _work_off(
     workers: Callable[[int], Workers],
     progress: Progress | None,
 ) -> None:
+    """Do the runs, those of one problem beside each other, so that a worker makes it once."""
     if progress is not None:
         progress("running", 0, len(left))
     if not left:
         return
+    order: dict[Any, int] = {}
+    left.sort(key=lambda run: (order.setdefault(run.source, len(order)), run.seed))
     with workers(len(left)) as executor:
         for done, (run, row) in enumerate(completed(run_one, left, executor), 1):
             log.add(keys[run], row)
