@@ -15,28 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from downclock.engine import facts as event
 from downclock.engine.decisions import Decisions
-from downclock.engine.facts import (
-    ARRIVED,
-    CANCELLED,
-    DOWN,
-    FAILED,
-    FINISHED,
-    LOST,
-    ORPHANED,
-    OVERDUE,
-    PARTLY_DONE,
-    SERVER_DOWN,
-    SERVER_UP,
-    UP,
-    Fact,
-    Facts,
-)
+from downclock.engine.facts import Fact, Facts
 from downclock.engine.outcome import NOT_WANTED, OFF, REPAIRED, TURNED_ON, WENT_DOWN, Ended
 from downclock.engine.pages import Row, TaskBook, segments_of
 from downclock.engine.view import View
-from downclock.schedule.schedule import DONE, PENDING, REJECTED, Segments
-from downclock.schedule.schedule import FAILED as HAS_FAILED
+from downclock.schedule.schedule import DONE, FAILED, PENDING, REJECTED, Segments
 
 ASLEEP, WAKING, AWAKE, BROKEN = range(4)
 """State of a server."""
@@ -89,21 +74,21 @@ class Book:
         page = self.page(fact.task) if fact.task >= 0 else None
         if page is not None and page.running is not None:
             fact = fact._replace(place=page.running.processors[0])
-        if code == ARRIVED:
+        if code == event.ARRIVED:
             return [fact, *self._arrive(fact.task)]
-        if code == FINISHED:
+        if code == event.FINISHED:
             return [fact, *self._finish(fact)]
-        if code == PARTLY_DONE:
+        if code == event.PARTLY_DONE:
             self._close(self._running(fact.task), fact)
-        if code == LOST:
+        if code == event.LOST:
             return self._lose(fact)
-        if code == CANCELLED:
+        if code == event.CANCELLED:
             return [fact, *self._give_up(fact.task, REJECTED, NOT_WANTED)]
-        if code in (DOWN, UP):
-            self.up[fact.place] = code == UP
+        if code in (event.DOWN, event.UP):
+            self.up[fact.place] = code == event.UP
             self._look.add(fact.place)
-        elif code in (SERVER_DOWN, SERVER_UP):
-            down = code == SERVER_DOWN
+        elif code in (event.SERVER_DOWN, event.SERVER_UP):
+            down = code == event.SERVER_DOWN
             self.state[fact.place] = BROKEN if down else ASLEEP
             self.switched.append((fact.place, WENT_DOWN if down else REPAIRED, self.now_s))
         return [fact]
@@ -115,7 +100,7 @@ class Book:
         page.arrived = True
         self.open_tasks += 1
         if page.reason:
-            return [Fact(ORPHANED, task), *self._give_up(task, REJECTED, page.reason)]
+            return [Fact(event.ORPHANED, task), *self._give_up(task, REJECTED, page.reason)]
         return self._settle(task)
 
     def _open(self, task: int) -> None:
@@ -125,7 +110,7 @@ class Book:
     def precede(self, before: int, after: int) -> None:
         """Take note of an edge between tasks that were told."""
         self._open(max(before, after))
-        if self.tasks[before].status in (REJECTED, HAS_FAILED):
+        if self.tasks[before].status in (REJECTED, FAILED):
             self.tasks[after].reason = ORPHAN
         elif self.tasks[before].status != DONE:
             self.tasks[after].waits_for += 1
@@ -186,8 +171,8 @@ class Book:
             page.tried = False
         if page.attempt <= self.retries:
             return [fact]
-        failed = fact._replace(code=FAILED)
-        return [failed, *self._give_up(fact.task, HAS_FAILED, "all its attempts were lost")]
+        failed = fact._replace(code=event.FAILED)
+        return [failed, *self._give_up(fact.task, FAILED, "all its attempts were lost")]
 
     def _give_up(self, task: int, status: int, reason: str) -> list[Fact]:
         """End a task that is not done, and all that follow it."""
@@ -195,17 +180,17 @@ class Book:
         if page.status != PENDING:
             return []
         if page.running is not None:
-            self._close(page.running, Fact(CANCELLED))
+            self._close(page.running, Fact(event.CANCELLED))
             page.work = max(page.work, self._work_of(page))  # it was not done, however long it ran
         self._drop_rows(page)
         page.status, page.reason = status, reason
         self.open_tasks -= 1
         if status == REJECTED and page.log:
-            page.status = HAS_FAILED
+            page.status = FAILED
         derived: list[Fact] = []
         for after in self.after.get(task, ()):
             if self.tasks[after].status == PENDING:
-                derived.append(Fact(ORPHANED, after))
+                derived.append(Fact(event.ORPHANED, after))
                 derived += self._give_up(after, REJECTED, ORPHAN)
         return derived
 
@@ -218,7 +203,7 @@ class Book:
         elif what == "switch":
             self._switch(*item)
         elif item.ended_s == np.inf:
-            return [Fact(OVERDUE, item.task, item.processors[0])]
+            return [Fact(event.OVERDUE, item.task, item.processors[0])]
         return []
 
     # --- decisions ---------------------------------------------------------------------------
@@ -247,7 +232,7 @@ class Book:
         if page.running is not None:
             processors = page.running.processors
             page.running.cut = True
-            self._close(page.running, Fact(CANCELLED))
+            self._close(page.running, Fact(event.CANCELLED))
             page.begun_on = processors if page.tried else ()
         self._drop_rows(page)
 

@@ -4,32 +4,19 @@ from __future__ import annotations
 
 import numpy as np
 
+from downclock.engine import facts as event
 from downclock.engine.book import BROKEN, Book
-from downclock.engine.facts import (
-    AMENDED,
-    ARRIVED,
-    CANCELLED,
-    DERIVED,
-    DOWN,
-    EVERY,
-    FINISHED,
-    LOST,
-    PARTLY_DONE,
-    PRICE,
-    SERVER_DOWN,
-    SERVER_UP,
-    UP,
-    WORDS,
-    Fact,
-    Facts,
-)
+from downclock.engine.facts import Fact, Facts
 from downclock.engine.view import View
 from downclock.errors import InvalidInput
 from downclock.schedule.schedule import PENDING, STATUSES
 from downclock.units import TOLERANCE
 
-_OF_TASKS = (ARRIVED, FINISHED, PARTLY_DONE, LOST, CANCELLED, AMENDED)
-_OF_PROCESSORS, _OF_SERVERS = (DOWN, UP), (SERVER_DOWN, SERVER_UP)
+_OF_TASKS = (
+    *(event.ARRIVED, event.FINISHED, event.PARTLY_DONE),
+    *(event.LOST, event.CANCELLED, event.AMENDED),
+)
+_OF_PROCESSORS, _OF_SERVERS = (event.DOWN, event.UP), (event.SERVER_DOWN, event.SERVER_UP)
 
 
 def check(view: View, book: Book, facts: Facts) -> None:
@@ -52,25 +39,25 @@ def check(view: View, book: Book, facts: Facts) -> None:
             if place in places:
                 raise _wrong(view, fact, "is named twice at one moment", "place", fact.place)
             places.add(place)
-        if fact.code in _OF_TASKS and fact.code != AMENDED:
+        if fact.code in _OF_TASKS and fact.code != event.AMENDED:
             if fact.task in ended:
                 raise _wrong(view, fact, "is named twice at one moment")
             ended.add(fact.task)
 
 
 def _check_one(view: View, book: Book, fact: Fact, now_s: float) -> None:
-    if fact.code not in EVERY or fact.code in DERIVED:
+    if fact.code not in event.EVERY or fact.code in event.DERIVED:
         raise InvalidInput("is not a kind of fact that is told", field="code", value=fact.code)
     if fact.at_s > now_s:
         raise _wrong(view, fact, f"is after now ({now_s:g} s)", "at_s", fact.at_s)
     if fact.code in _OF_TASKS:
         _check_task(view, book, fact)
     elif fact.code in _OF_PROCESSORS:
-        _check_place(view, fact, book.up, fact.code == DOWN)
+        _check_place(view, fact, book.up, fact.code == event.DOWN)
     elif fact.code in _OF_SERVERS:
         works = [state != BROKEN for state in book.state]
-        _check_place(view, fact, works, fact.code == SERVER_DOWN)
-    elif fact.code == PRICE and not 0 <= fact.place < len(view.platform.zones):
+        _check_place(view, fact, works, fact.code == event.SERVER_DOWN)
+    elif fact.code == event.PRICE and not 0 <= fact.place < len(view.platform.zones):
         raise _wrong(view, fact, "names no zone", "place", fact.place)
 
 
@@ -79,7 +66,7 @@ def _check_task(view: View, book: Book, fact: Fact) -> None:
         raise _wrong(view, fact, "names no task that was told", "task", fact.task)
     page = book.page(fact.task)
     known = page is not None and page.arrived
-    if fact.code == ARRIVED:
+    if fact.code == event.ARRIVED:
         if known:
             raise _wrong(view, fact, "has arrived before")
         return
@@ -87,17 +74,18 @@ def _check_task(view: View, book: Book, fact: Fact) -> None:
         raise _wrong(view, fact, "has not arrived")
     if page.status != PENDING:
         raise _wrong(view, fact, f"has ended before: it is {STATUSES[page.status]}")
-    if fact.code in (FINISHED, PARTLY_DONE) and page.running is None:
+    if fact.code in (event.FINISHED, event.PARTLY_DONE) and page.running is None:
         raise _wrong(view, fact, "is not running")
-    if fact.code == LOST and page.running is None and not page.begun_on:
+    if fact.code == event.LOST and page.running is None and not page.begun_on:
         raise _wrong(view, fact, "is not running")
     if page.running is not None and fact.at_s < page.running.began_s:
         raise _wrong(view, fact, "is before it began", "at_s", fact.at_s)
-    if fact.code in (FINISHED, LOST) and not (np.isnan(fact.value) or 0.0 < fact.value < np.inf):
+    ends = fact.code in (event.FINISHED, event.LOST)
+    if ends and not (np.isnan(fact.value) or 0.0 < fact.value < np.inf):
         raise _wrong(view, fact, "must be positive and finite", "value", fact.value)
     if not (np.isnan(fact.share) or 0.0 <= fact.share <= 1.0 + TOLERANCE):
         raise _wrong(view, fact, "must be between 0 and 1", "share", fact.share)
-    if fact.code == AMENDED and not fact.value >= view.tasks.arrival_s[fact.task]:
+    if fact.code == event.AMENDED and not fact.value >= view.tasks.arrival_s[fact.task]:
         raise _wrong(view, fact, "must be a number, not before its arrival", "value", fact.value)
 
 
@@ -116,4 +104,4 @@ def _wrong(
     known = 0 <= fact.task < len(view.tasks)
     name = view.tasks.name[fact.task] if known else fact.task
     shown = name if value is None else value
-    return InvalidInput(rule, item=f"fact '{WORDS[fact.code]}'", field=field, value=shown)
+    return InvalidInput(rule, item=f"fact '{event.WORDS[fact.code]}'", field=field, value=shown)

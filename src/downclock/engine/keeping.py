@@ -33,11 +33,6 @@ class Imagined:
     scheduler: Scheduler
     world: World
 
-    @property
-    def next_s(self) -> float:
-        """When something happens there next."""
-        return min(self.world.next_s(self.scheduler), self.scheduler.next_s)
-
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
@@ -81,7 +76,7 @@ class Keeping:
             eager=False,
             place=joined([decided.place, again]),
             power=_also_on(decided.power, inner, wanted, now_s),
-            call_me_s=state.next_s,
+            call_me_s=min(state.world.next_s(inner), inner.next_s),
         )
 
     def fold(self, state: Imagined, view: View, coming: Coming) -> tuple[Imagined, Folded] | None:
@@ -111,15 +106,11 @@ def _told(inner: Scheduler, view: View, facts: Facts, ended: set[int]) -> list[F
         known, edges = len(inner.view.edges), view.edges
         inner.tell(view.tasks, arrived, taken(edges, slice(known, None)))
     pages = inner.book.tasks
+    asked = [fact for fact in facts.rows if fact.code in (ARRIVED, CANCELLED, AMENDED)]
     return [
         fact
-        for fact in facts.rows
-        if fact.code == ARRIVED
-        or (
-            fact.code in (CANCELLED, AMENDED)
-            and pages[fact.task].status == PENDING
-            and fact.task not in ended
-        )
+        for fact in asked
+        if fact.code == ARRIVED or (pages[fact.task].status == PENDING and fact.task not in ended)
     ]
 
 

@@ -14,7 +14,7 @@ from downclock.engine.book import Book
 from downclock.engine.journal import Journal
 from downclock.engine.pages import Row, TaskBook
 from downclock.engine.policy import Policy
-from downclock.engine.saved import from_bytes, to_bytes
+from downclock.engine.saved import flat, from_bytes, to_bytes
 from downclock.engine.scheduler import Scheduler
 from downclock.engine.view import View
 from downclock.errors import InvalidInput
@@ -36,15 +36,15 @@ LOGGED, RUNNING, PROMISED = range(3)
 
 def saved(scheduler: Scheduler) -> bytes:
     """Write a scheduler; where a later call fails it goes back from here."""
-    columns: Arrays = {}
-    state = scheduler.policy.saved(scheduler.state)
-    columns |= {f"policy/{name}": column for name, column in state.items()}
+    policy = scheduler.policy
+    state = policy.saved(scheduler.state)
+    columns: Arrays = {f"policy/{name}": column for name, column in state.items()}
     columns |= {f"tasks/{name}": column for name, column in _tasks(scheduler).items()}
     columns |= {f"book/{name}": column for name, column in _book(scheduler.book).items()}
     columns["seen"] = np.array(sorted(scheduler._seen), dtype=np.int64)
     tasks = scheduler.view.tasks
     header = {
-        "policy": scheduler.policy.name,
+        "policy": policy.name,
         "names": [str(name) for name in tasks.name],
         "reasons": {i: p.reason for i, p in enumerate(scheduler.book.tasks) if p.reason},
         "call_me_s": float(scheduler.call_me_s),
@@ -52,12 +52,8 @@ def saved(scheduler: Scheduler) -> bytes:
         "retries": scheduler.book.retries,
     }
     data = to_bytes(header, columns)
-    scheduler.journal = _journal(scheduler.policy, data)
+    scheduler.journal = Journal(lambda site: restored(site, policy, data))
     return data
-
-
-def _journal(policy: Policy, data: bytes) -> Journal:
-    return Journal(lambda site: restored(site, policy, data))
 
 
 def restored(site: Problem | View, policy: Policy, data: bytes) -> Scheduler:
@@ -76,7 +72,7 @@ def restored(site: Problem | View, policy: Policy, data: bytes) -> Scheduler:
     _fill(scheduler.book, _part(columns, "book/"), header["reasons"])
     scheduler.call_me_s = float(header["call_me_s"])
     scheduler._seen, scheduler._seen_below = set(columns["seen"].tolist()), header["seen_below"]
-    scheduler.journal = _journal(policy, data)
+    scheduler.journal = Journal(lambda site: restored(site, policy, data))
     return scheduler
 
 
@@ -85,13 +81,9 @@ def _part(columns: Arrays, prefix: str) -> Arrays:
 
 
 def _tasks(scheduler: Scheduler) -> Arrays:
-    view = scheduler.view
-    found: Arrays = {name: getattr(view.tasks, name) for name in _TASK}
-    found |= {"before": view.edges.before, "after": view.edges.after}
-    spread = view.tasks.spread
-    if spread is not None:
-        found |= {"shape": spread.shape, "a": spread.a, "b": spread.b}
-    return found
+    tasks, spread = scheduler.view.tasks, scheduler.view.tasks.spread
+    found = {name: getattr(tasks, name) for name in _TASK} | flat(scheduler.view.edges)
+    return found if spread is None else found | flat(spread)
 
 
 def _tell(scheduler: Scheduler, names: list[str], columns: Arrays) -> None:
@@ -144,7 +136,7 @@ def _book(book: Book) -> Arrays:
     found["sleepy"] = np.array(sorted(book.sleepy), dtype=np.int64)
     found["agenda"] = np.array(_agenda(book, number), dtype=np.float64).reshape(-1, 6)
     found["scalars"] = np.array([book.now_s, book._numbers, book.events, book.open_tasks])
-    return {name: np.asarray(column) for name, column in found.items()}
+    return found
 
 
 def _agenda(book: Book, number: dict[int, int]) -> list[tuple[float, ...]]:
@@ -185,16 +177,12 @@ def _fill(book: Book, columns: Arrays, reasons: dict[str, str]) -> None:
 
 
 def _read_rows(columns: Arrays) -> list[Row]:
-    values = {name: columns[f"row/{name}"].tolist() for name in _ROW}
     lanes = _unragged(columns["row/offset"], columns["row/processor"])
-    points = columns["row/point"].tolist()
+    values = zip(*(columns[f"row/{name}"].tolist() for name in _ROW), strict=True)
+    rows = zip(lanes, columns["row/point"].tolist(), values, strict=True)
     return [
-        Row(
-            processors=tuple(lanes[a]),
-            point=(points[a][0], points[a][1], points[a][2]),
-            **{name: values[name][a] for name in _ROW},
-        )
-        for a in range(len(lanes))
+        Row(processors=tuple(lane), point=(a, b, c), **dict(zip(_ROW, row, strict=True)))
+        for lane, (a, b, c), row in rows
     ]
 
 

@@ -27,28 +27,28 @@ T = TypeVar("T")
 
 
 class View:
-    """What is known of a problem at one moment."""
+    """What is known of a problem at one moment; ``edges`` are among the ``tasks`` told."""
 
-    __slots__ = ("_edges", "_known", "_once", "_site", "tasks")
+    __slots__ = ("_known", "_once", "_site", "edges", "tasks")
 
     def __init__(self, problem: Problem) -> None:
         self._site = replace(problem, edges=Edges(), prices=foreseen(problem.prices))
         self._once = problem.once
         self._known: tuple[int, Problem] | None = None
-        self._edges = Edges()
+        self.edges = Edges()
         self.tasks = TaskTable()
 
     def over(self, tasks: TaskTable) -> View:
         """The same site with other tasks; what is computed once is shared."""
         other = View.__new__(View)
         other._site, other._once, other._known = self._site, self._once, None
-        other._edges, other.tasks = self._edges, tasks
+        other.edges, other.tasks = self.edges, tasks
         return other
 
     def apart(self) -> View:
         """The same site before anything was told."""
         other = self.over(TaskTable())
-        other._edges = Edges()
+        other.edges = Edges()
         return other
 
     @property
@@ -70,15 +70,10 @@ class View:
         """Prices and carbon as foreseen."""
         return self._site.prices
 
-    @property
-    def edges(self) -> Edges:
-        """Precedence among the tasks that were told."""
-        return self._edges
-
     def learn(self, edges: Edges) -> None:
         """Add edges among tasks that were told."""
         if len(edges):
-            self._edges = joined([self._edges, edges])
+            self.edges = joined([self.edges, edges])
             self._known = None
 
     def once(self, key: Hashable, compute: Callable[[], T]) -> T:
@@ -87,12 +82,8 @@ class View:
 
     def frontier(self, kind: int, rows: Ints, stretch: float = 1.0) -> Frontier:
         """Energy-time frontier of some tasks on a kind, their work multiplied by ``stretch``."""
-        spec, scale = self.platform.kinds[kind], self.tasks.scale[rows]
-        return spec.frontier(
-            self.library,
-            self.tasks.application[rows],
-            scale if stretch == 1.0 else scale * stretch,
-        )
+        spec, application = self.platform.kinds[kind], self.tasks.application[rows]
+        return spec.frontier(self.library, application, self.tasks.scale[rows] * stretch)
 
     def at(self, rows: Ints, kind: int, points: Floats) -> tuple[Floats, Floats]:
         """Return (time_s, power_w) of whole tasks on a kind at points (m, 3); NaN: cannot run."""
@@ -104,7 +95,7 @@ class View:
         """All that was told, as a problem whose prices are the foreseen ones."""
         n = len(self.tasks)
         if self._known is None or self._known[0] != n:
-            known = replace(self._site, tasks=self.tasks.as_tasks(), edges=self._edges)
+            known = replace(self._site, tasks=self.tasks.as_tasks(), edges=self.edges)
             self._known = n, known
         return self._known[1]
 
