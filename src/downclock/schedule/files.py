@@ -210,16 +210,10 @@ def _read_json(path: str | Path) -> tuple[dict[str, Table], str]:
     top = document.fields(None, ("format", "problem", "policy", *(f"{r}s" for r in RECORDS)))
     top.choice("format", (FORMAT,))
     top.raw("segments")
-    tables = {
-        record: table_of_rows(
-            document,
-            top.raw(f"{record}s", []),
-            (f"{record}s",),
-            text=TEXT[record],
-            numbers=NUMBERS[record],
-        )
-        for record in RECORDS
-    }
+    tables = {}
+    for record in RECORDS:
+        rows, known = top.raw(f"{record}s", []), {"text": TEXT[record], "numbers": NUMBERS[record]}
+        tables[record] = table_of_rows(document, rows, (f"{record}s",), **known)
     return tables, top.text("policy", "")
 
 

@@ -146,13 +146,10 @@ class Bill:
     def __str__(self) -> str:
         rows = self._table()
         width = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-        lines = [
-            "  ".join(
-                [row[0].ljust(width[0])]
-                + [cell.rjust(w) for cell, w in zip(row[1:], width[1:], strict=True)]
-            ).rstrip()
-            for row in rows
-        ]
+        lines = []
+        for row in rows:
+            cells = map(str.rjust, row[1:], width[1:])
+            lines.append("  ".join([row[0].ljust(width[0]), *cells]).rstrip())
         return "\n".join([self._title(), *lines, *self._notes()])
 
     def _repr_html_(self) -> str:

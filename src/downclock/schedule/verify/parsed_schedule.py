@@ -208,19 +208,9 @@ def parse_schedule(
     work = np.where(real, outcomes.work, 1.0)
     clear = ~hurt & known & real
     runs = _runs(problem, segments, work, clear)
-    start_s, finish_s = _times(runs, len(problem.tasks))
-    order = np.lexsort((spans.end_s, spans.start_s, spans.server))
-    return ParsedSchedule(
-        problem=problem,
-        runs=runs,
-        status=np.where(known, outcomes.status, PENDING),
-        work=work,
-        clear=clear,
-        start_s=start_s,
-        finish_s=finish_s,
-        spans=taken(spans, order),
-        server_clear=~server_hurt,
-    )
+    status, times = np.where(known, outcomes.status, PENDING), _times(runs, len(problem.tasks))
+    spans = taken(spans, np.lexsort((spans.end_s, spans.start_s, spans.server)))
+    return ParsedSchedule(problem, runs, status, work, clear, *times, spans, ~server_hurt)
 
 
 def _runs(problem: Problem, segments: Segments, work: Floats, clear: Bools) -> Runs:

@@ -45,14 +45,9 @@ def steps(parsed: ParsedSchedule) -> Steps:
     before = after - 1
     kind = runs.kind[runs.first]
     rules = np.array([spec.interrupt for spec in parsed.problem.platform.kinds])
-    return Steps(
-        before,
-        after,
-        start_s[after] > end_s[before] + slack(end_s[before]),
-        _moved(parsed, before, after),
-        kind[before] != kind[after],
-        rules[kind[before]],
-    )
+    gap = start_s[after] > end_s[before] + slack(end_s[before])
+    moved, kind_moved = _moved(parsed, before, after), kind[before] != kind[after]
+    return Steps(before, after, gap, moved, kind_moved, rules[kind[before]])
 
 
 def _moved(parsed: ParsedSchedule, before: Ints, after: Ints) -> Bools:

@@ -99,14 +99,10 @@ def _findings(problem: Problem, schedule: Schedule, realised: bool = False) -> I
     yield from rules_tables.outcome_rows(problem, schedule.outcomes)
     outcomes, missing = _one_per_task(problem, schedule.outcomes)
     bad_segment, bad_span = _marked(of_segments, len(segments)), _marked(of_spans, len(spans))
-    parsed = parse_schedule(
-        problem,
-        taken(segments, ~bad_segment),
-        taken(spans, ~bad_span),
-        outcomes,
-        missing | _named(segments.task[bad_segment], len(problem.tasks)),
-        _named(spans.server[bad_span], problem.platform.server_count),
-    )
+    hurt = missing | _named(segments.task[bad_segment], len(problem.tasks))
+    server_hurt = _named(spans.server[bad_span], problem.platform.server_count)
+    good = taken(segments, ~bad_segment), taken(spans, ~bad_span), outcomes
+    parsed = parse_schedule(problem, *good, hurt, server_hurt)
     reached = (parsed.status == DONE) | (parsed.status == FAILED)  # a late one has failed
     finish_s = rules_graph.milestone_times(problem, parsed.finish_s, reached)
     parsed = replace(parsed, finish_s=finish_s)
