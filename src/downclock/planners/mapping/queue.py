@@ -57,11 +57,7 @@ LITERAL = Reading(level="line15")
 LITERAL_LOCKED = Reading(level="line15", locked=True)
 
 PUBLISHED = Reading(
-    accept="theorem3-current",
-    level="line15",
-    blocking_cpu=True,
-    move_running=True,
-    wall_clock=True,
+    "theorem3-current", "line15", blocking_cpu=True, move_running=True, wall_clock=True
 )
 """The one reading that gives every number of the paper's dynamic example."""
 
@@ -195,18 +191,14 @@ class Queue:
         Wall-clock demand: remaining / its own level for started jobs, / ``level`` for the rest;
         a job that cannot be preempted comes first.
         """
-        rows = [
-            (self.jobs[j].deadline, j, left / self.levels[self.locked_at[j]])
-            if j in self.locked_at
-            else (self.jobs[j].deadline, j, left / level)
-            for j, left in self.remaining.items()
-            if j != without
-        ]
+        own = {j: self.levels[index] for j, index in self.locked_at.items()}
+        left = {j: rest for j, rest in self.remaining.items() if j != without}
+        rows = [(self.jobs[j].deadline, j, rest / own.get(j, level)) for j, rest in left.items()]
         if extra is not None:
             rows.append((extra[0], extra[1], extra[2] / level))
         if self.running >= 0 and not self.preemptive:
-            own = next(row for row in rows if row[1] == self.running)
-            if not own[2] <= own[0] - now:
+            first = next(row for row in rows if row[1] == self.running)
+            if not first[2] <= first[0] - now:
                 return False
-            return bool(load([r for r in rows if r[1] != self.running], now + own[2]) <= 1)
+            return bool(load([r for r in rows if r[1] != self.running], now + first[2]) <= 1)
         return bool(load(rows, now) <= 1)

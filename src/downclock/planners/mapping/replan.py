@@ -287,13 +287,10 @@ class _Trial:
         self.owner = np.repeat(np.arange(len(jobs)), [len(menu) for menu in menus])
         due_s = np.array([job.deadline_s for job in jobs]) - state.now_s
         running = {task for p, (task, _) in enumerate(state.runs) if not state.preempts[p]}
-        self.options = Options(
-            np.searchsorted(self.owner, np.arange(len(jobs) + 1)).astype(np.int64),
-            self.entry // 1000,
-            self._amounts(state),
-            due_s * (1.0 - reserve),
-            np.array([job.task in running for job in jobs], dtype=np.int64),
-        )
+        first = np.searchsorted(self.owner, np.arange(len(jobs) + 1)).astype(np.int64)
+        leads = np.array([job.task in running for job in jobs], dtype=np.int64)
+        processor, amounts = self.entry // 1000, self._amounts(state)
+        self.options = Options(first, processor, amounts, due_s * (1.0 - reserve), leads)
         self.choice = self._present()
 
     def _amounts(self, state: Roster) -> Floats:
@@ -360,13 +357,10 @@ def _orders(state: Roster) -> list[tuple[int, int]]:
         waiting[job.processor].append(job)
     rows = []
     for p, jobs in enumerate(waiting):
-        kept = state.runs[p][0] if not state.preempts[p] else IDLE
-        if not state.up[p]:
-            task = IDLE
-        elif kept != IDLE:
-            task = kept
-        else:
-            task = min(jobs, key=lambda job: (job.deadline_s, job.task)).task if jobs else IDLE
+        next_one = state.runs[p][0] if not state.preempts[p] else IDLE
+        if next_one == IDLE and jobs:
+            next_one = min(jobs, key=lambda job: (job.deadline_s, job.task)).task
+        task = next_one if state.up[p] else IDLE
         if task != IDLE:
             state.held[task].begun = True
         rows.append((task, state.held[task].level if task != IDLE else 0))

@@ -76,17 +76,11 @@ def told_of(view: View, facts: Facts) -> Told:
             found += range(int(first[j]), int(first[j + 1]))
         return found
 
-    return Told(
-        facts.now_s,
-        work[~several].tolist(),
-        facts.tasks(FINISHED).tolist(),
-        facts.tasks(LOST).tolist(),
-        [*facts.tasks(FAILED).tolist(), *facts.tasks(CANCELLED).tolist()],
-        processors(DOWN, SERVER_DOWN),
-        processors(UP, SERVER_UP),
-        work[several],
-        facts.places(SERVER_UP),
-    )
+    finished, lost = facts.tasks(FINISHED).tolist(), facts.tasks(LOST).tolist()
+    ended = [*facts.tasks(FAILED).tolist(), *facts.tasks(CANCELLED).tolist()]
+    down, up = processors(DOWN, SERVER_DOWN), processors(UP, SERVER_UP)
+    tasks = work[~several].tolist(), finished, lost, ended
+    return Told(facts.now_s, *tasks, down, up, work[several], facts.places(SERVER_UP))
 
 
 def _changed(
