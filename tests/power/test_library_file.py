@@ -23,7 +23,7 @@ from downclock.power.library_file import (
 )
 from downclock.power.points import LAWS, VoltageLaw
 from downclock.power.profiles import CpuProfiles, GpuProfiles, MeasuredProfiles
-from downclock.problem.files.schemas import schema
+from tests.problem.files.schemas import schema
 
 GPU = {"model": "gpu", "p0_w": 60, "gamma_w": 30, "c_w": 100, "d_s": 4, "delta": 0.6, "t0_s": 0.2}
 CPU = {"model": "cpu", "time_s": 9.0, "c1_w": 20, "alpha": 3, "static_w": 5}

@@ -99,17 +99,14 @@ class Tasks(Columns):
                 rule = f"has {size} rows for {len(self)} tasks"
                 raise InvalidInput(rule, item="tasks", field=field)
         finite = np.isfinite
+        near = (self.deadline_s <= MOST["s"]) | ~finite(self.deadline_s)
         rules: list[tuple[str, Bools, str]] = [
             ("scale", finite(self.scale) & (self.scale >= 0), "must be finite and not negative"),
             ("arrival_s", finite(self.arrival_s), "must be finite"),
             ("arrival_s", self.arrival_s >= 0.0, "must not be negative"),
             ("arrival_s", self.arrival_s <= MOST["s"], f"must be at most {MOST['s']:g}"),
             ("deadline_s", ~np.isnan(self.deadline_s), "must be a number"),
-            (
-                "deadline_s",
-                (self.deadline_s <= MOST["s"]) | ~finite(self.deadline_s),
-                f"must be at most {MOST['s']:g}, or empty where there is none",
-            ),
+            ("deadline_s", near, f"must be at most {MOST['s']:g}, or empty where there is none"),
             ("processors", self.processors >= 1, "must be at least 1"),
         ]
         for field, good, rule in rules:

@@ -14,12 +14,12 @@ from referencing import Registry, Resource
 
 from downclock.power.library_file import built_in_library, library_document
 from downclock.problem.files.files import load_problem
-from downclock.problem.files.schemas import NAMES, schema
 from downclock.problem.files.write_problem import prices_data, write_problem
 from downclock.problem.files.write_tasks import write_tasks
 from downclock.schedule.files import write_schedule
 from tests.conftest import ROOT
 from tests.generated import random_problem, random_schedule
+from tests.problem.files.schemas import NAMES, schema
 
 EXAMPLE = ROOT / "examples" / "gpu-day"
 REGISTRY: Registry[Any] = Registry().with_resources(

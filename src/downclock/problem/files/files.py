@@ -17,8 +17,7 @@ from downclock.problem.files.read_prices import prices_of, zone_prices
 from downclock.problem.files.read_tasks import read_tasks
 from downclock.problem.files.site import Site
 from downclock.problem.price import Prices
-from downclock.problem.problem import Problem
-from downclock.problem.resolution import refuse_unresolved
+from downclock.problem.problem import Problem, refuse_unresolved
 from downclock.tabular import Table
 
 
@@ -61,25 +60,15 @@ def load_problem(
         where = cluster_of(where.document, library)
     zone = where.timezone if timezone is None else zone_of(timezone)
     start = where.epoch if epoch is None else epoch_of(epoch, zone)
+    site = _site(where, archetype)
     file = read_tasks(
-        tasks,
-        where.library,
-        epoch=start,
-        timezone=zone,
-        site=_site(where, archetype),
-        deadline_factor=deadline_factor,
+        tasks, where.library, epoch=start, timezone=zone, site=site, deadline_factor=deadline_factor
     )
+    name = Path(tasks.source if isinstance(tasks, Table) else tasks).stem
     try:
-        problem = Problem(
-            file.tasks,
-            file.library,
-            where.platform,
-            file.edges,
-            _prices(where, prices, file.epoch, zone, price_columns),
-            file.epoch,
-            Path(tasks.source if isinstance(tasks, Table) else tasks).stem,
-            file.assumptions,
-        )
+        costs = _prices(where, prices, file.epoch, zone, price_columns)
+        known = file.tasks, file.library, where.platform, file.edges, costs, file.epoch
+        problem = Problem(*known, name, file.assumptions)
         refuse_unresolved(problem)
     except InvalidInput as error:
         raise file.blame(error) from None

@@ -143,16 +143,9 @@ def cluster_of(document: Document, library: Library | None = None) -> Cluster:
         epoch = epoch_of(_stamp(top, "epoch"), zone) if "epoch" in top else None
     library = _for_kinds(top, _library(top, Path(path).parent) if library is None else library)
     platform = platform_of(top, library, epoch, zone)
-    return Cluster(
-        platform,
-        library,
-        _site(top, platform),
-        _prices(top, platform, Path(path).parent),
-        epoch,
-        zone,
-        top.text("name", Path(path).stem),
-        document,
-    )
+    site, prices = _site(top, platform), _prices(top, platform, Path(path).parent)
+    name = top.text("name", Path(path).stem)
+    return Cluster(platform, library, site, prices, epoch, zone, name, document)
 
 
 def platform_of(
@@ -291,24 +284,17 @@ def _site(top: Fields, platform: Platform) -> Site:
         card, tells_idle = fields.text("card", kind.name), "idle_w" in fields
         kinds.append(SiteKind(kind, card, **numbers, tells_idle=tells_idle))
     names = tuple(kind.name for kind in platform.kinds)
-    return Site(
-        tuple(kinds),
-        top.choice("reference", names, names[0]),
-        top.choice("archetype", tuple(CLASSES), "mixed"),
-        is_default="reference" not in top,
-        tells_hosts=any("host_w" in fields for fields in top.tables("server", SERVER_KEYS)),
-    )
+    reference = top.choice("reference", names, names[0])
+    archetype = top.choice("archetype", tuple(CLASSES), "mixed")
+    tells_hosts = any("host_w" in fields for fields in top.tables("server", SERVER_KEYS))
+    return Site(tuple(kinds), reference, archetype, "reference" not in top, tells_hosts)
 
 
 def _kind(fields: Fields, library: Library) -> Kind:
     with fields.blamed():
-        return Kind(
-            fields.text("name"),
-            clocks_of(fields, library),
-            fields.number("idle_w", 0.0),
-            fields.raw("interrupt", "none"),
-            fields.raw("clock", "free"),
-        )
+        name, clocks = fields.text("name"), clocks_of(fields, library)
+        rules = fields.raw("interrupt", "none"), fields.raw("clock", "free")
+        return Kind(name, clocks, fields.number("idle_w", 0.0), *rules)
 
 
 def _server(fields: Fields) -> ServerSpec:
@@ -319,15 +305,10 @@ def _server(fields: Fields) -> ServerSpec:
         raise fields.whole_complaint(f"has more than {MOST_PROCESSORS} processors")
     initially = fields.choice("initially", ("on", "asleep"), "asleep")
     with fields.blamed():
-        return ServerSpec(
-            fields.text("name"),
-            processors,
-            count,
-            fields.text("zone", "default"),
-            fields.flag("chip_wide", False),
-            initially_on=initially == "on",
-            **{key: fields.number(key, 0.0) for key in SERVER_QUANTITIES},
-        )
+        name, zone = fields.text("name"), fields.text("zone", "default")
+        chip_wide, on = fields.flag("chip_wide", False), initially == "on"
+        told = {key: fields.number(key, 0.0) for key in SERVER_QUANTITIES}
+        return ServerSpec(name, processors, count, zone, chip_wide, initially_on=on, **told)
 
 
 def _prices(top: Fields, platform: Platform, folder: Path) -> PriceSources:

@@ -234,16 +234,16 @@ def _check_steps(table: Table, field: str, start_s: Floats, rows: Ints, gaps: Ga
             rule = "is given twice" + ("" if first is None else f" (first on line {first})")
         else:
             rule = "is before the row above"
-        row = int(rows[at])
-        raise table.complaint(rule, row=row, field=field, value=table.cell(field, row))
-    gap = _first_gap(step_s, consecutive=field == "slot") if gaps == "refuse" else None
-    if gap is not None:
-        usual = float(np.median(step_s))
+    else:
+        gap = _first_gap(step_s, consecutive=field == "slot") if gaps == "refuse" else None
+        if gap is None:
+            return
+        at, usual = gap + 1, float(np.median(step_s))
         rule = f"is {step_s[gap]:g} s after the row above, where steps are {usual:g} s:"
         rule += " rows are missing. Add them, with the value before where it holds on"
         rule += " (in Python, `read_prices(..., gaps='hold')` does that)"
-        row = int(rows[gap + 1])
-        raise table.complaint(rule, row=row, field=field, value=table.cell(field, row))
+    row = int(rows[at])
+    raise table.complaint(rule, row=row, field=field, value=table.cell(field, row))
 
 
 def _first_gap(step_s: Floats, *, consecutive: bool) -> int | None:

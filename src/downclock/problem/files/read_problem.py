@@ -17,8 +17,7 @@ from downclock.problem.files.read_tasks import Context, TaskFile, read_tasks, ta
 from downclock.problem.files.write_problem import FORMAT, SUFFIXES
 from downclock.problem.graph import Edges
 from downclock.problem.price import CURVES, Curve, Prices, ZonePrices
-from downclock.problem.problem import Problem
-from downclock.problem.resolution import refuse_unresolved
+from downclock.problem.problem import Problem, refuse_unresolved
 from downclock.tabular import parquet_head
 
 _KEYS = (
@@ -45,22 +44,13 @@ def read_problem(path: str | Path) -> Problem:
     for key in ("platform", "library", *(() if packed else ("tasks",))):
         top.raw(key)
     library = library_of(top.table("library", None, KEYS))
-    file = (
-        read_tasks(path, library)
-        if packed
-        else tasks_of_rows(document, ("tasks",), Context(library))
-    )
+    context = Context(library)
+    file = read_tasks(path, library) if packed else tasks_of_rows(document, ("tasks",), context)
     try:
-        problem = Problem(
-            file.tasks,
-            library,
-            platform_of(top.table("platform", "platform", PLATFORM_KEYS), library),
-            _edges(top, file),
-            _prices(top),
-            _epoch(top),
-            top.text("name", Path(path).stem),
-            _assumptions(top),
-        )
+        platform = platform_of(top.table("platform", "platform", PLATFORM_KEYS), library)
+        edges, prices, epoch = _edges(top, file), _prices(top), _epoch(top)
+        known = file.tasks, library, platform, edges, prices, epoch
+        problem = Problem(*known, top.text("name", Path(path).stem), _assumptions(top))
         refuse_unresolved(problem)
     except InvalidInput as error:
         raise file.blame(error) from None

@@ -182,15 +182,9 @@ def _tasks(table: Table, predecessors: list[Any] | None, context: Context) -> Ta
     work = read_work(table, names, context.library, context.site, timed=timed)
     arrival_s, deadline_s, epoch = _times(table, names, context, work)
     try:
-        tasks = Tasks(
-            names,
-            work.application,
-            work.scale,
-            arrival_s,
-            deadline_s,
-            table.ints(refuse_both(table, ("processors", "gpus")) or "processors", 1),
-            _spread(table),
-        )
+        many = table.ints(refuse_both(table, ("processors", "gpus")) or "processors", 1)
+        told = names, work.application, work.scale, arrival_s, deadline_s, many
+        tasks = Tasks(*told, _spread(table))
     except InvalidInput as error:
         raise _as_written(table, error) from None
     edges = _edges(table, names, predecessors)
