@@ -74,11 +74,7 @@ def card_archetype(card: str, name: str) -> Archetype | None:
 
 def archetype(library: Library, kind: str, name: str) -> Archetype | None:
     """Return the mean of a library's applications of one class on a kind; None without any."""
-    parts = [
-        profiles.take(rows)
-        for profiles, _, rows in library.parts(kind)
-        if isinstance(profiles, GpuProfiles)
-    ]
+    parts = [p.take(rows) for p, _, rows in library.parts(kind) if isinstance(p, GpuProfiles)]
     return _mean(joined(parts), *CLASSES[name]) if parts else None
 
 

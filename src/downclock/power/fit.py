@@ -177,14 +177,9 @@ def _one(
 
 def _curve_report(runs: Runs, curve: Curve, weighting: Weighting) -> FitReport:
     note = "as many clocks as parameters: interpolated, so the error is unknown"
-    return FitReport(
-        runs.name,
-        curve.model,
-        len(runs.points),
-        *curve.errors,
-        *held_out(runs, weighting),
-        note=_noted(runs, NOTES[curve.model], note if curve.exact else ""),
-    )
+    said = _noted(runs, NOTES[curve.model], note if curve.exact else "")
+    errors = *curve.errors, *held_out(runs, weighting)
+    return FitReport(runs.name, curve.model, len(runs.points), *errors, said)
 
 
 def _table_report(runs: Runs, why: str) -> FitReport:

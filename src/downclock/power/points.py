@@ -240,11 +240,6 @@ class PointTable:
         return np.asarray(allowed[back] & (np.abs(points[:, VOLT] - volt) <= slack(volt)))
 
     @property
-    def default_mhz(self) -> tuple[float, float] | None:
-        """Core and memory clock that ratios refer to; None where they are not known."""
-        return None
-
-    @property
     def scales_memory(self) -> bool:
         """The memory clock can be chosen."""
         return bool(np.ptp(self.points[:, MEMORY]) > 0.0)
@@ -370,6 +365,7 @@ class PowerLimits(PointTable):
     """
 
     knob: ClassVar[str] = "power limit"
+    default_mhz: ClassVar[None] = None  # a card at a limit chooses its own clocks
     limit_w: Floats
     default_limit_w: float
     law: VoltageLaw = field(default=FIXED_VOLTAGE, init=False)

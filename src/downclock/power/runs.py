@@ -74,14 +74,11 @@ def runs_of(measurements: Measurements, table: ClockTable | PowerLimits) -> Iter
         distinct, place, count = np.unique(
             setting[rows], axis=0, return_inverse=True, return_counts=True
         )
-        yield Runs(
-            name,
-            measurements.source_of(rows),
-            np.column_stack([distinct, table.volt(distinct[:, CORE])]),
-            _medians(measurements.time_s[rows], place, count),
-            _medians(measurements.power_w[rows], place, count),
-            int(np.sum(count > 1)),
-        )
+        points = np.column_stack([distinct, table.volt(distinct[:, CORE])])
+        time_s = _medians(measurements.time_s[rows], place, count)
+        power_w = _medians(measurements.power_w[rows], place, count)
+        source, repeated = measurements.source_of(rows), int(np.sum(count > 1))
+        yield Runs(name, source, points, time_s, power_w, repeated)
 
 
 def _medians(values: Floats, place: Ints, count: Ints) -> Floats:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import gamma
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -129,12 +130,8 @@ class Fate:
     @property
     def noiseless(self) -> bool:
         """Everything goes as estimated."""
-        return bool(
-            np.all(self.work == 1.0)
-            and np.all(self.breaks == NEVER)
-            and self.server_down.size == 0
-            and self.processor_down.size == 0
-        )
+        drawn = np.any(self.work != 1.0) or np.any(self.breaks != NEVER)
+        return not (drawn or self.server_down.size or self.processor_down.size)
 
 
 def draw_fate(problem: Problem, chances: Chances, seed: int) -> Fate:
@@ -146,22 +143,21 @@ def draw_fate(problem: Problem, chances: Chances, seed: int) -> Fate:
     if chances.fail_jobs > 0.0:
         fails = rng.uniform(size=breaks.shape) < chances.fail_jobs
         breaks[fails] = rng.uniform(0.02, 0.98, int(fails.sum()))
-    risks = (chances.fail_servers, chances.fail_processors)
-    risky = max(risks) > 0.0 or (chances.server_life or chances.processor_life) is not None
-    end_s = _horizon_s(problem) if risky else 0.0
-    platform = problem.platform
-    counts = (platform.server_count, platform.processor_count)
-    lives = map(Life.parse, (chances.server_life, chances.processor_life))
-    once = [_incidents(rng, n, risk, end_s) for n, risk in zip(counts, risks, strict=True)]
-    again = [
-        _failures(rng, n, life, chances.repair_s, end_s)
-        for n, life in zip(counts, lives, strict=True)
-    ]
-    (server, server_s), (processor, processor_s) = (
-        (np.concatenate([first[0], more[0]]), np.concatenate([first[1], more[1]]))
-        for first, more in zip(once, again, strict=True)
+    machines = (
+        (problem.platform.server_count, chances.fail_servers, chances.server_life),
+        (problem.platform.processor_count, chances.fail_processors, chances.processor_life),
     )
-    return Fate(work, breaks, server, server_s, processor, processor_s, chances.repair_s)
+    risky = any(risk > 0.0 or life is not None for _, risk, life in machines)
+    end_s, repair_s = _horizon_s(problem) if risky else 0.0, chances.repair_s
+    once = [_incidents(rng, n, risk, end_s) for n, risk, _ in machines]
+    again = [_failures(rng, n, Life.parse(life), repair_s, end_s) for n, _, life in machines]
+    down: list[Any] = [
+        np.concatenate(column)
+        for both in zip(once, again, strict=True)
+        for column in zip(*both, strict=True)
+    ]
+    server, server_s, processor, processor_s = down
+    return Fate(work, breaks, server, server_s, processor, processor_s, repair_s)
 
 
 def _incidents(
