@@ -114,12 +114,10 @@ class Planned:
         """
         tasks, platform = self.problem.tasks, self.problem.platform
         every = np.arange(len(tasks))
-        found = [
-            self.problem.at(
-                every, np.full(every.size, k), np.tile(kind.clocks.default, (every.size, 1))
-            )[0]
-            for k, kind in enumerate(platform.kinds)
-        ]
+        found = []
+        for k, kind in enumerate(platform.kinds):
+            points = np.tile(kind.clocks.default, (every.size, 1))
+            found.append(self.problem.at(every, np.full(every.size, k), points)[0])
         hours = tasks.processors * np.nan_to_num(np.fmin.reduce(found)) / 3600.0
         return float(hours[self.schedule.outcomes.status == DONE].sum()), float(hours.sum())
 

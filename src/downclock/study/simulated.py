@@ -78,17 +78,13 @@ def judged_runs(runs: Sequence[Run], boundary: Boundary = "last-task") -> Simula
     problem, promised = runs[0].problem, runs[0].promised
     names = problem.tasks.name
     require_valid(problem, promised)
-    return SimulatedRuns(
-        problem,
-        promised,
-        _bill(problem, promised, boundary).total_j,
-        boundary,
-        tuple(_row(run, boundary) for run in runs),
-        tuple(
-            tuple((str(names[i]), str(run.realised.outcomes.reason[i])) for i in run.failed)
-            for run in runs
-        ),
+    promised_j = _bill(problem, promised, boundary).total_j
+    rows = tuple(_row(run, boundary) for run in runs)
+    failures = tuple(
+        tuple((str(names[i]), str(run.realised.outcomes.reason[i])) for i in run.failed)
+        for run in runs
     )
+    return SimulatedRuns(problem, promised, promised_j, boundary, rows, failures)
 
 
 def reserve_curve(

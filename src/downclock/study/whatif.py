@@ -29,7 +29,6 @@ from downclock.planners.catalog import CATALOG, policy, with_parameter
 from downclock.planners.lists.policy import ListPolicy
 from downclock.planners.lists.static_cap import best_cap
 from downclock.planners.portfolio import Progress, planned
-from downclock.power.library import Library
 from downclock.power.profiles import MeasuredProfiles
 from downclock.problem.platform import Platform
 from downclock.problem.price import CURVES, Curve, Prices, ZonePrices
@@ -306,14 +305,9 @@ class _Work:
                 return None
             return total + float(run[left].sum()) + share * (whole - float(run.sum()))
 
-        return Figures(
-            name,
-            charged("total_j", "task_j"),
-            charged("money", "task_money"),
-            charged("carbon_kg", "task_carbon_kg"),
-            int(left.sum()),
-            _late(problem, schedule),
-        )
+        energy_j, money = charged("total_j", "task_j"), charged("money", "task_money")
+        carbon_kg, late = charged("carbon_kg", "task_carbon_kg"), _late(problem, schedule)
+        return Figures(name, energy_j, money, carbon_kg, int(left.sum()), late)
 
     def erring(self, error: float, seed: int) -> Callable[[str, str], Case]:
         """Our plan where run times differ from what was known, with a reserve for it."""
@@ -386,15 +380,10 @@ def _vary(prices: Prices) -> bool:
 def sleepless(platform: Platform) -> Platform:
     """The platform whose servers draw the same asleep as awake and idle: sleeping saves nothing."""
     idle_w = {kind.name: kind.idle_w for kind in platform.kinds}
-    specs = [
-        replace(
-            spec,
-            sleep_w=spec.host_w + sum(number * idle_w[kind] for kind, number in spec.processors),
-            wake_j=0.0,
-            wake_s=0.0,
-        )
-        for spec in platform.specs
-    ]
+    specs = []
+    for spec in platform.specs:
+        asleep_w = spec.host_w + sum(number * idle_w[kind] for kind, number in spec.processors)
+        specs.append(replace(spec, sleep_w=asleep_w, wake_j=0.0, wake_s=0.0))
     return Platform.build(platform.kinds, specs, platform.slot_s)
 
 
@@ -413,14 +402,13 @@ def at_default(problem: Problem, fixed: Ints) -> Problem:
             group[a, k], row[a, k] = len(library.groups), len(points)
             points.append((float(point[0]), float(point[1]), float(time_s[a]), float(power_w[a])))
     table = MeasuredProfiles(np.arange(len(points) + 1), *np.array(points).T)
-    grown = Library(
-        np.concatenate([library.names, [f"{library.names[a]} at default clocks" for a in used]]),
-        library.kinds,
-        (*library.groups, table),
-        np.concatenate([library.group, group]),
-        np.concatenate([library.row, row]),
-        library.basis,
-        library.source,
+    names = [f"{library.names[a]} at default clocks" for a in used]
+    grown = replace(
+        library,
+        names=np.concatenate([library.names, names]),
+        groups=(*library.groups, table),
+        group=np.concatenate([library.group, group]),
+        row=np.concatenate([library.row, row]),
     )
     application = problem.tasks.application.copy()
     application[fixed] = len(library) + np.searchsorted(used, application[fixed])

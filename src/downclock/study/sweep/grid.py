@@ -184,19 +184,11 @@ def _run(
     may = {key: value for key, value in chosen.items() if key in CHANCES}
     if simulated:
         Chances(**may)
-    axes = {**source, **may, **told}
-    return Run(
-        table.text("name", _called(source)),
-        listed,
-        policy(spec).name,
-        chosen["seed"],
-        tuple(source.items()),
-        tuple(map(read, _files({**source, **may}))),
-        tuple(may.items()) if simulated else None,
-        tuple((key, value) for key, value in axes.items() if key not in PATHS),
-        objective,
-        boundary,
-    )
+    axes = {key: value for key, value in {**source, **may, **told}.items() if key not in PATHS}
+    named = table.text("name", _called(source)), listed, policy(spec).name, chosen["seed"]
+    content, chances = map(read, _files({**source, **may})), tuple(may.items())
+    made_of = tuple(source.items()), tuple(content), chances if simulated else None
+    return Run(*named, *made_of, tuple(axes.items()), objective, boundary)
 
 
 def _called(source: Mapping[str, Any]) -> str:
@@ -320,10 +312,8 @@ def _objective(top: Fields) -> str | None:
 
 def _boundary(top: Fields) -> Boundary:
     given = top.raw("boundary", "last-task")
-    if given in ("last-task", "makespan"):
-        boundary: Boundary = given
-        return boundary
-    return top.as_float("boundary", given)
+    named: Boundary | None = given if given in ("last-task", "makespan") else None
+    return top.as_float("boundary", given) if named is None else named
 
 
 def _refuse_odd(top: Fields, runs: Sequence[Run]) -> None:

@@ -67,17 +67,11 @@ def summarised(grid: Grid, rows: Sequence[Mapping[str, Any]]) -> SweepSummary:
         pairs, other = _pairs(found, base, metric)
         ratios.setdefault(spec, []).append((pairs, other))
         first = next(iter(found.values()))
-        cells.append(
-            Cell(
-                first["problem"],
-                first["policy"],
-                spec,
-                {name: first[name] for name in grid.axes if name in first},
-                Mean.of(float(row[metric]) for row in found.values()),
-                None if spec == grid.baseline else Mean.of(pairs),
-                other,
-            )
-        )
+        axes = {name: first[name] for name in grid.axes if name in first}
+        value = Mean.of(float(row[metric]) for row in found.values())
+        difference = None if spec == grid.baseline else Mean.of(pairs)
+        named = first["problem"], first["policy"], spec
+        cells.append(Cell(*named, axes, value, difference, other))
     overall = tuple(
         (spec, Mean.of(ratio for pairs, _ in each for ratio in pairs), sum(n for _, n in each))
         for spec, each in ratios.items()
