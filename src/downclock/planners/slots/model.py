@@ -188,27 +188,14 @@ class SlotGraphIndex:
         order = np.ascontiguousarray(graph.edges.order(n), dtype=np.int64)
         by_rank = np.argsort(np.argsort(order)[graph.edges.before], kind="stable")
         before, after = graph.edges.before[by_rank], graph.edges.after[by_rank]
-        pred_at, pred = grouped(n, after, before)
-        succ_at, succ = grouped(n, before, after)
+        preds, succs = grouped(n, after, before), grouped(n, before, after)
         pairs, row = np.unique(
             np.column_stack([graph.curve, graph.work]), axis=0, return_inverse=True
         )
-        return cls(
-            graph,
-            order,
-            before,
-            after,
-            pred_at,
-            pred,
-            succ_at,
-            succ,
-            ancestor_bits(order, pred_at, pred),
-            graph.least_slots,
-            np.ravel(row).astype(np.int64),
-            pairs[:, 0].copy(),
-            pairs[:, 1].copy(),
-            graph.monge,
-        )
+        curve, work = np.ascontiguousarray(pairs.T)
+        rows = np.ravel(row).astype(np.int64), curve, work
+        known = graph, order, before, after, *preds, *succs, ancestor_bits(order, *preds)
+        return cls(*known, graph.least_slots, *rows, graph.monge)
 
     def windows(self, before: Ints, after: Ints) -> tuple[Ints, Ints, bool]:
         """Earliest first and latest last slot of each task under edges in topological order."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -136,12 +137,8 @@ def _mixed(
 
     def compute() -> tuple[list[SlottedQuestion], MixedMachines]:
         groups, of = classes(problem)
-        questions = [
-            as_slot_question(
-                on_machine_class(problem, *group), objective, actual=actual, relaxed=relaxed
-            )
-            for group in groups
-        ]
+        ask = partial(as_slot_question, objective=objective, actual=actual, relaxed=relaxed)
+        questions = [ask(on_machine_class(problem, *group)) for group in groups]
         return questions, MixedMachines.of([each.graph for each in questions], of)
 
     actual = actual and not objective.foreseen(problem.prices)

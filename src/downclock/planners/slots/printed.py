@@ -113,12 +113,10 @@ def solve_program(graph: SlotGraph, reading: Reading, *, seconds: float = 60.0) 
     rows = _rows(graph, names, places)
     cost = np.zeros(names.size)
     cost[names.x] = np.multiply.outer(np.append(0.0, graph.power[0]), graph.price)
+    rules, whole = rows.constraint(names.size), np.ones(names.size, dtype=np.int64)
+    limits = {"time_limit": seconds, "mip_rel_gap": 0.0}
     answer = solve_integer(
-        cost,
-        integrality=np.ones(names.size, dtype=np.int64),
-        bounds=Bounds(0.0, 1.0),
-        constraints=rows.constraint(names.size),
-        options={"time_limit": seconds, "mip_rel_gap": 0.0},
+        cost, integrality=whole, bounds=Bounds(0.0, 1.0), constraints=rules, options=limits
     )
     return _run(names, answer, cost, len(rows))
 

@@ -99,16 +99,9 @@ def solve_intervals(
     rules = [_rows(graph, columns, started, ended).constraint(size)]
     if most < np.inf:
         rules.append(LinearConstraint(price[None, :], -np.inf, most * scale))
+    limits = {"time_limit": min(max(seconds, 0.01), 1e9), "node_limit": nodes, "mip_rel_gap": 1e-7}
     answer = solve_integer(
-        price,
-        integrality=binary,
-        bounds=Bounds(0.0, 1.0),
-        constraints=rules,
-        options={
-            "time_limit": min(max(seconds, 0.01), 1e9),
-            "node_limit": nodes,
-            "mip_rel_gap": 1e-7,
-        },
+        price, integrality=binary, bounds=Bounds(0.0, 1.0), constraints=rules, options=limits
     )
     if answer.status == 2:
         return ProgramAnswer(None, np.inf, True)

@@ -125,23 +125,18 @@ def _class_objection(problem: Problem) -> str | None:
     platform, tasks = problem.platform, problem.tasks
     kind = platform.kinds[0]
     single = np.all(tasks.processors == 1) and np.all(np.isfinite(tasks.deadline_s))
-    last = float(np.max(tasks.deadline_s[tasks.scale > 0.0], initial=0.0))
+    real, listed = tasks.scale > 0.0, kind.clocks.listed and kind.clocks.knob == "clock"
+    last = float(np.max(tasks.deadline_s[real], initial=0.0))
     slots = np.floor(last / (platform.slot_s or 1.0) + TOLERANCE)
     rules: list[tuple[bool, str]] = [
         (platform.slot_s is not None, "needs a platform with time slots (slot_s)"),
-        (
-            kind.clocks.listed and kind.clocks.knob == "clock",
-            "needs kinds with enumerated clocks (core_mhz = [...])",
-        ),
+        (listed, "needs kinds with enumerated clocks (core_mhz = [...])"),
         (kind.clock == "free", "needs clocks that may change while a task runs"),
         (kind.interrupt in ("none", "pause"), "needs interrupt 'none' or 'pause'"),
         (bool(single), "needs tasks of one processor with a deadline"),
         (slots >= 1, "cannot end a task in time: no slot ends by the last deadline"),
         (slots <= MOST_SLOTS, f"needs at most {MOST_SLOTS:,} slots up to the last deadline"),
-        (
-            bool(np.all(problem.runnable()[tasks.scale > 0.0, 0])),
-            "needs a profile of every task",
-        ),
+        (bool(np.all(problem.runnable()[real, 0])), "needs a profile of every task"),
     ]
     return next((reason for good, reason in rules if not good), None) or _too_fine(problem, slots)
 
@@ -187,18 +182,10 @@ def _question(
     edges_s = slot_s * np.arange(max(int(due[real].max()), 0) + 2, dtype=np.float64)
     name = platform.zones[int(platform.zone[0])]
     zone = problem.prices.of(name)
-    graph = SlotGraph(
-        work,
-        _between(problem, real),
-        platform.processor_count,
-        objective.per_kwh(zone, edges_s, actual=actual, name=name) * slot_s / J_PER_KWH,
-        units,
-        power_w,
-        platform.kinds[0].interrupt == "pause",
-        release[real],
-        due[real],
-        curve,
-    )
+    edges, pause = _between(problem, real), platform.kinds[0].interrupt == "pause"
+    price = objective.per_kwh(zone, edges_s, actual=actual, name=name) * slot_s / J_PER_KWH
+    asked = work, edges, platform.processor_count, price, units, power_w, pause
+    graph = SlotGraph(*asked, release[real], due[real], curve)
     return SlottedQuestion(graph, real, points, share)
 
 

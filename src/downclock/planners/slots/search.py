@@ -383,16 +383,8 @@ class CostSearch:
             if self.elapsed_s > end:
                 return
         seconds, below = end - self.elapsed_s, self.quantum.below(self.best.cost)
-        plan, bound = prove(
-            self.multipliers,
-            self.index.table,
-            self.best,
-            self.bound,
-            below,
-            seconds=seconds,
-            nodes=nodes,
-            largest=largest,
-        )
+        known = self.multipliers, self.index.table, self.best, self.bound
+        plan, bound = prove(*known, below, seconds=seconds, nodes=nodes, largest=largest)
         self.keep(plan)
         self.raise_bound(bound)
 

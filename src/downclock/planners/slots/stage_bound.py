@@ -114,13 +114,9 @@ class _Stage:
         counted = crowded(before, own, after, machines)
         row, head, tail, release, due = np.ascontiguousarray(rows.T)
         filled = -(-int(length[tasks].sum()) // machines)
-        return cls(
-            StageTasks(row, head, tail, release, due, count),
-            float(fluid.work[tasks].sum()),
-            max(path, filled, round(counted)),
-            min(machines, tasks.size),
-            min(machines, crowd),
-        )
+        kinds, need = StageTasks(row, head, tail, release, due, count), fluid.work[tasks].sum()
+        least, wide = max(path, filled, round(counted)), min(machines, tasks.size)
+        return cls(kinds, float(need), least, wide, min(machines, crowd))
 
 
 def _paths_within(index: SlotGraphIndex, tasks: Ints) -> tuple[Ints, Ints]:
@@ -303,22 +299,12 @@ class StageBound:
             _Stage.of(index, fluid, tasks, int(crowd))
             for tasks, crowd in zip(barriers.tasks, barriers.crowd, strict=True)
         )
-        return cls(
-            index,
-            fluid,
-            plan.cost,
-            barriers,
-            stages,
-            low,
-            high,
-            early[beside],
-            late[beside],
-            some.priced(longest, envelope=not index.monge).table,
-            np.searchsorted(rows, index.row[beside]),
-            _first_multipliers(index, fluid, barriers, plan),
-            np.zeros(beside.size),
-            [np.ones((a, b), dtype=bool) for a, b in pairwise(ends)],
-        )
+        table = some.priced(longest, envelope=not index.monge).table
+        row = np.searchsorted(rows, index.row[beside])
+        room, once = _first_multipliers(index, fluid, barriers, plan), np.zeros(beside.size)
+        alive = [np.ones((a, b), dtype=bool) for a, b in pairwise(ends)]
+        asked = index, fluid, plan.cost, barriers, stages, low, high, early[beside], late[beside]
+        return cls(*asked, table, row, room, once, alive)
 
     @property
     def safe(self) -> float:
@@ -528,10 +514,8 @@ class StageBound:
         relaxed = self._best
         if relaxed is None or self.value >= self.upper:
             return
-        self.sharp = tuple(
-            self._sharp(stage, relaxed, WORK // len(self.stages))
-            for stage in range(len(self.stages))
-        )
+        count = len(self.stages)
+        self.sharp = tuple(self._sharp(k, relaxed, WORK // count) for k in range(count))
         self._scale = 1.0
         self._took(self.relaxed_at(self.room, self.once))
         self.climb(STEPS, late)
