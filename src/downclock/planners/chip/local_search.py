@@ -67,9 +67,8 @@ def search_local(
     best = _Best(first, solve(first, quick=True))
     free = replace(power, slowest=0.0, fastest=np.inf, levels=())
     orders = chain(starts, _proposals(graph, cores, deadline, free, how, best))
-    for k, proposed in enumerate(
-        islice(orders, len(starts) + int(how.effort * _TASKS / len(graph)))
-    ):
+    most_orders = len(starts) + int(how.effort * _TASKS / len(graph))
+    for k, proposed in enumerate(islice(orders, most_orders)):
         if not fits(proposed):
             continue
         most = _NEAR * best.clocks.energy

@@ -265,10 +265,8 @@ def _island_rows(question: GraphQuestion, rule: str, how: SearchEffort) -> Clock
     graph, power, deadline_s = question.graph, question.power, question.deadline_s
     found, late = [], None
     for placed in _island_placements(question, rule, how):
-        for way in (
-            filled(placed, question.chip),
-            arranged(graph, placed, question.chip, deadline_s, power),
-        ):
+        others = arranged(graph, placed, question.chip, deadline_s, power)
+        for way in (filled(placed, question.chip), others):
             try:
                 omega = way.parallelism(graph)
                 found.append(chip_rows(graph, way, *_chip_clocks(question, omega, "optimal")[:2]))

@@ -159,7 +159,7 @@ class ListPolicy(MomentByMoment):
         at_zero = coming.told_s[arrived] == 0.0
         self._place_first(state, view, arrived[at_zero], lists)
         place_run(lists, self._in_order(state, arrived[~at_zero]), np.inf)
-        decided = self._decisions(state, view, lists, _refused(lists), np.inf)
+        decided = self._decisions(state, view, lists, lists.refused[: lists.counts[2]], np.inf)
         return state, Folded(with_orphans(decided, view), decided.place.end_s)
 
     def _rules(self, fit: Fit) -> Rules:
@@ -358,15 +358,11 @@ def _keep_hoping(state: State, lists: Lists, now_s: float) -> Records:
     known = hopes[1 : 1 + hopes[0]]
     end_s = now_s + _fastest_s(state.jobs, known)
     still = filled(known.size, REFUSED, task=known, why=NO_ROOM, earliest_s=end_s)
-    rows = np.concatenate([still, _refused(lists)])
+    rows = np.concatenate([still, lists.refused[: lists.counts[2]]])
     gone = ~(_latest_start_s(state.jobs, rows["task"]) > now_s)  # what can never run, too
     kept = rows["task"][~gone]
     hopes[0], hopes[1 : 1 + kept.size] = kept.size, kept
     return rows[gone]
-
-
-def _refused(lists: Lists) -> Records:
-    return lists.refused[: lists.counts[2]]
 
 
 def _latest_start_s(jobs: Jobs, tasks: Ints) -> Floats:
