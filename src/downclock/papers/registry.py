@@ -6,14 +6,13 @@ import importlib
 import re
 from dataclasses import dataclass
 from functools import cache
-from importlib.util import find_spec
 from typing import Any
 
 from downclock.errors import InvalidInput
 from downclock.papers.rows import Item
 
 NAMES = ("mei2021", "mei2017", "gerards", "gerhards", "liu")
-"""The papers in the order people need them; one without its module is not listed."""
+"""The papers in the order people need them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +24,16 @@ class Paper:
     items: dict[str, Item]
 
 
+def items_of(package: str, *modules: str) -> dict[str, Item]:
+    """Return what can be run of a paper, by name, from its modules in their order."""
+    parts: list[Any] = [importlib.import_module(f"{package}.{module}") for module in modules]
+    return {item.name: item for part in parts for item in part.ITEMS}
+
+
 @cache
 def papers() -> dict[str, Paper]:
-    """Every paper that is there, by name."""
-    present = [name for name in NAMES if find_spec(f"{__package__}.{name}") is not None]
-    return {name: _paper(name) for name in present}
+    """Every paper, by name."""
+    return {name: _paper(name) for name in NAMES}
 
 
 def paper(name: str) -> Paper:

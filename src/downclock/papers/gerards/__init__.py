@@ -6,13 +6,11 @@ Transactions on Computers 64(6), 2015.
 
 from __future__ import annotations
 
-from downclock.papers.rows import Item
+from functools import partial
+
+from downclock.papers.registry import items_of
 
 PAPER = "gerards"
 
-
-def items() -> dict[str, Item]:
-    """Every table and figure that can be run, by name."""
-    from downclock.papers.gerards import tables, theory
-
-    return {item.name: item for item in (*theory.ITEMS, *tables.ITEMS)}
+items = partial(items_of, __name__, "theory", "tables")
+"""Every table and figure that can be run, by name."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from downclock.papers.rows import Item
+from functools import partial
+
+from downclock.papers.registry import items_of
 
 PAPER = "gerhards"
 
-
-def items() -> dict[str, Item]:
-    """Every figure and every experiment of the text that can be run, by name."""
-    from downclock.papers.gerhards import model, savings, search
-
-    found = (*model.ITEMS, *savings.ITEMS, *search.ITEMS)
-    return {item.name: item for item in found}
+items = partial(items_of, __name__, "model", "savings", "search")
+"""Every figure and every experiment of the text that can be run, by name."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from downclock.papers.rows import Item
+from functools import partial
+
+from downclock.papers.registry import items_of
 
 PAPER = "liu"
 
-
-def items() -> dict[str, Item]:
-    """Every example, figure and claim that can be run, by name."""
-    from downclock.papers.liu import a100, examples, figures, ours, safety
-
-    found = (*examples.ITEMS, *figures.ITEMS, *safety.ITEMS, *ours.ITEMS, *a100.ITEMS)
-    return {item.name: item for item in found}
+items = partial(items_of, __name__, "examples", "figures", "safety", "ours", "a100")
+"""Every example, figure and claim that can be run, by name."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from fractions import Fraction
 
 import numpy as np
@@ -22,29 +23,33 @@ JOBS = [
 J7 = Job(7, Fraction(4), Fraction(11), (Fraction(4), Fraction(6)))
 
 
-def begun(reading: Reading, jobs: list[Job] | None = None) -> Mapping:
+def begun(reading: Reading) -> Mapping:
     """CPU P1 and GPU P2 with the six jobs at time 0."""
     queues = [Queue(CPU, True, LEVELS), Queue(GPU, False, LEVELS)]
     rules = Rules(reading=reading, threshold=Fraction(1, 5))
     mapping = Mapping(rules, queues, now=Fraction(0))
-    mapping.begin(JOBS if jobs is None else jobs)
+    mapping.begin(JOBS)
     return mapping
 
 
-def play(mapping: Mapping, until: Number) -> None:
-    """Let jobs run for their full worst case up to a time."""
+def play(mapping: Mapping, until: Number) -> list[tuple[Number, Job]]:
+    """Let jobs run for their full worst case up to a time; return those that end, and when."""
+    ended: list[tuple[Number, Job]] = []
     while True:
         ends = [
-            (mapping.now + q.remaining[q.running] / q.speed, q.running)
+            (mapping.now + q.remaining[q.running] / q.speed, q.running, q)
             for q in mapping.queues
             if q.running >= 0
         ]
-        end, job = min(ends, default=(until, -1))
-        if end > until or job < 0:
+        end, job, queue = min(ends, default=(until, -1, None), key=lambda each: each[:2])
+        if end > until or queue is None:
             break
+        ended.append((end, queue.jobs[job]))
         mapping.advance(end)
         mapping.finish(job)
-    mapping.advance(until)
+    if until < math.inf:
+        mapping.advance(until)
+    return ended
 
 
 def loads(mapping: Mapping) -> list[float]:

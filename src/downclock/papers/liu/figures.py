@@ -108,9 +108,9 @@ def _measured4(settings: Settings, where: Where, found: dict[tuple[str, str], En
     return rows
 
 
-def _of_schemes(ends: Ends, quantity: str, base: str = "ERF") -> Estimate:
+def _of_schemes(ends: Ends, quantity: str) -> Estimate:
     """Percent saved, mean of the three schemes."""
-    found = [saving(ends, name, quantity, base) for name in PAPERS]
+    found = [saving(ends, name, quantity) for name in PAPERS]
     return estimate(list(np.mean(found, axis=0)))
 
 

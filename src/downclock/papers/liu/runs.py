@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from downclock.planners.mapping.replan import Replan
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
 from downclock.simulate.simulate import simulate
-from downclock.workloads.liu import FAMILIES, Box, Lengths, job_set
+from downclock.workloads.liu import FAMILIES, Box, job_set
 
 SCHEMES: dict[str, Policy] = {
     "ERF": LiuPolicy("erf", Rules("erf-execution")),
@@ -73,28 +73,12 @@ def ended(problem: Problem, policy: Policy, seed: int) -> Ended:
 
 
 def sets(
-    settings: Settings,
-    load: str,
-    box: Box,
-    *,
-    families: tuple[str, ...] = tuple(FAMILIES),
-    margin: float = 1.2,
-    arrivals_s: float = 0.0,
-    lengths: Lengths = "log-uniform",
+    settings: Settings, load: str, box: Box, *, families: Iterable[str] = FAMILIES, **how: Any
 ) -> Iterator[tuple[int, Problem]]:
-    """Job sets of a load: ``settings.sets`` of every family, with their seeds."""
+    """Job sets of a load: ``settings.sets`` of every family, with their seeds; see `job_set`."""
     for family in families:
         for seed in settings.seeds:
-            problem = job_set(
-                seed,
-                load=load,
-                family=family,
-                box=box,
-                margin=margin,
-                arrivals_s=arrivals_s,
-                lengths=lengths,
-            )
-            yield seed, problem
+            yield seed, job_set(seed, load=load, family=family, box=box, **how)
 
 
 def table(found: Iterator[tuple[int, Problem]], schemes: dict[str, Policy]) -> Ends:

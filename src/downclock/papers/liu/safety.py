@@ -7,11 +7,12 @@ with locked clocks they also count on speeds that never come.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from downclock.papers.liu import PAPER
+from downclock.papers.liu.examples import play
 from downclock.papers.rows import Item, Row, Settings, claimed, ours_only
 from downclock.planners.mapping.mapping import Mapping, Rules
 from downclock.planners.mapping.queue import READINGS, Queue, Reading
@@ -34,13 +35,12 @@ RULES = {
 """Rules by their name in `READINGS`."""
 
 
-@dataclass(slots=True)
-class Count:
+class Count(NamedTuple):
     """Jobs by how they ended."""
 
-    accepted: int = 0
-    rejected: int = 0
-    missed: int = 0
+    accepted: int
+    rejected: int
+    missed: int
 
 
 def random_jobs(n: int, load: str, seed: int) -> list[Job]:
@@ -62,33 +62,13 @@ def run_online(reading: Reading, jobs: list[Job]) -> Count:
     """Run jobs to their worst case on one CPU and one GPU."""
     queues = [Queue(0, True, LEVELS[0]), Queue(1, False, LEVELS[1])]
     mapping = Mapping(Rules(reading=reading), queues, now=0.0)
-    count = Count()
+    accepted, ended = 0, []
     for job in jobs:
-        _play(mapping, job.arrival, count)
-        if mapping.arrive(job) >= 0:
-            count.accepted += 1
-        else:
-            count.rejected += 1
-    _play(mapping, math.inf, count)
-    return count
-
-
-def _play(mapping: Mapping, until: float, count: Count) -> None:
-    while True:
-        ends = [
-            (mapping.now + q.remaining[q.running] / q.speed, q.kind)
-            for q in mapping.queues
-            if q.running >= 0
-        ]
-        end, kind = min(ends, default=(math.inf, -1))
-        if kind < 0 or end > until:
-            break
-        job = mapping.queues[kind].jobs[mapping.queues[kind].running]
-        mapping.advance(end)
-        count.missed += end > job.deadline * (1.0 + 1e-9)
-        mapping.finish(job.id)
-    if until < math.inf:
-        mapping.advance(until)
+        ended += play(mapping, job.arrival)
+        accepted += mapping.arrive(job) >= 0
+    ended += play(mapping, math.inf)
+    missed = sum(end > job.deadline * (1.0 + 1e-9) for end, job in ended)
+    return Count(accepted, len(jobs) - accepted, missed)
 
 
 def safety(settings: Settings) -> list[Row]:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from downclock.papers.rows import Item
+from functools import partial
+
+from downclock.papers.registry import items_of
 
 PAPER = "mei2017"
 
-
-def items() -> dict[str, Item]:
-    """Every figure that can be run, by name."""
-    from downclock.papers.mei2017 import online
-
-    return {item.name: item for item in online.ITEMS}
+items = partial(items_of, __name__, "online")
+"""Every figure that can be run, by name."""

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from downclock.papers.rows import Item
+from functools import partial
+
+from downclock.papers.registry import items_of
 
 PAPER = "mei2021"
 
-
-def items() -> dict[str, Item]:
-    """Every table and figure that can be run, by name."""
-    from downclock.papers.mei2021 import authors, honest, offline, online, single_task
-
-    parts = (single_task, authors, offline, online, honest)
-    found = [item for part in parts for item in part.ITEMS]
-    return {item.name: item for item in found}
+items = partial(items_of, __name__, "single_task", "authors", "offline", "online", "honest")
+"""Every table and figure that can be run, by name."""
