@@ -409,6 +409,13 @@ def refuse(names: set[str], where: str) -> None:
         raise click.UsageError(f"options that do not go with {where}: {', '.join(given)}")
 
 
+def folder(path: str | Path) -> Path:
+    """Return the folder that an output goes to; refuse a file of that name."""
+    if Path(path).exists() and not Path(path).is_dir():
+        raise InvalidInput("is a file, not a folder", source=path)
+    return Path(path)
+
+
 def require_writable(path: str | None, suffixes: Sequence[str]) -> None:
     """Refuse an output file before the work is done for it."""
     if path is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from downclock.cli import options
-from downclock.errors import InvalidInput
+from downclock.files import write_text_atomically
 
 if TYPE_CHECKING:
     from downclock.papers.registry import Paper
@@ -97,18 +97,18 @@ def command(
     tasks = [task for each in sources for task in tasks_of(each.name, chosen(each, **asked_for))]
     settings = Settings(sets, seed, quick)
     workers = {"jobs": jobs, "dask": dask}
-    done = _run(session, tasks, settings, _folder(output), fresh=fresh, **workers)
+    done = _run(
+        session,
+        tasks,
+        settings,
+        None if output is None else options.folder(output),
+        fresh=fresh,
+        **workers,
+    )
     if page is not None:
-        _write_page(session, Path(page), done, sources, settings)
-        _write_sample(Path(page), tasks, **workers)
+        _write_page(session, Path(page), done, sources, settings, **workers)
     session.show(rows_page(done))
     return FAILED if any(each.failed for each in done) else 0
-
-
-def _folder(output: str | None) -> Path | None:
-    if output is not None and Path(output).exists() and not Path(output).is_dir():
-        raise InvalidInput("is a file, not a folder", source=output)
-    return None if output is None else Path(output)
 
 
 def _run(
@@ -142,10 +142,20 @@ def _run(
 
 
 def _write_page(
-    session: options.Session, path: Path, done: list[Done], sources: list[Paper], settings: Settings
+    session: options.Session,
+    path: Path,
+    done: list[Done],
+    sources: list[Paper],
+    settings: Settings,
+    **workers: Any,
 ) -> None:
-    from downclock.files import write_text_atomically
+    """Write the page, its rows, and those of one set of every item.
+
+    The last are enough to see later that numbers have moved.
+    """
     from downclock.papers.pages import page_markdown, rows_page
+    from downclock.papers.rows import SAMPLE
+    from downclock.papers.run import run_all
     from downclock.report.tables import rendered
 
     links = {
@@ -156,15 +166,5 @@ def _write_page(
     write_text_atomically(path, page_markdown(done, sources, settings, links))
     write_text_atomically(path.with_suffix(".csv"), rendered(rows_page(done), "csv"))
     session.wrote(path)
-
-
-def _write_sample(path: Path, tasks: list[Task], **workers: Any) -> None:
-    """Write one set of every item beside the page: enough to see later that numbers have moved."""
-    from downclock.files import write_text_atomically
-    from downclock.papers.pages import rows_page
-    from downclock.papers.rows import SAMPLE
-    from downclock.papers.run import run_all
-    from downclock.report.tables import rendered
-
-    text = rendered(rows_page(run_all(tasks, SAMPLE, **workers)), "csv")
-    write_text_atomically(path.with_name(f"{path.stem}-sample.csv"), text)
+    sample = rows_page(run_all([each.task for each in done], SAMPLE, **workers))
+    write_text_atomically(path.with_name(f"{path.stem}-sample.csv"), rendered(sample, "csv"))

@@ -8,12 +8,11 @@ from typing import TYPE_CHECKING
 import click
 
 from downclock.cli import options
-from downclock.errors import InvalidInput, MissingExtra
+from downclock.errors import MissingExtra
 
 if TYPE_CHECKING:
     from downclock.study.executor import Workers
     from downclock.study.sweep.grid import Grid
-    from downclock.study.sweep.sweep import Sweep
 
 FIGURE, SUMMARY = "sweep.svg", "summary.csv"
 FAILED = 3
@@ -52,16 +51,14 @@ def command(
       downclock sweep slack.toml --dask tcp://10.0.0.1:8786 --output /shared/slack
       downclock sweep slack.toml --slurm --jobs 40
     """
-    from downclock.report.sweep import sweep_page
+    from downclock.report.sweep import sweep_figure, sweep_page
     from downclock.report.tables import rendered
     from downclock.study.sweep.grid import read_grid
     from downclock.study.sweep.sweep import LOG, TABLE, sweep
 
     if dask is not None and (slurm or jobs is not None):
         raise click.UsageError("--dask is another engine than --slurm and --jobs")
-    folder = Path(output) if output is not None else Path(file).with_suffix("")
-    if folder.exists() and not folder.is_dir():
-        raise InvalidInput("is a file, not a folder", source=folder)
+    folder = options.folder(Path(file).with_suffix("") if output is None else output)
     grid = read_grid(file)
     session.saved.append(str(folder / LOG))
     with session.working("running") as bar:
@@ -75,7 +72,10 @@ def command(
     session.wrote(folder / TABLE)
     page = sweep_page(done)
     session.write(rendered(page, "csv"), folder / SUMMARY)
-    _draw(session, done, folder / FIGURE)
+    try:
+        session.save(sweep_figure(done), folder / FIGURE)
+    except MissingExtra as error:
+        session.note(f"no figure: {error}")
     session.show(page)
     return FAILED if any(row["status"] == "failed" for row in done.rows) else 0
 
@@ -89,13 +89,3 @@ def _workers(
     if slurm:
         return executor.slurm(min(jobs or 1, left), grid.slurm, folder)
     return executor.workers(jobs, left, dask)
-
-
-def _draw(session: options.Session, done: Sweep, path: Path) -> None:
-    """Draw the figure, where matplotlib is there."""
-    from downclock.report.sweep import sweep_figure
-
-    try:
-        session.save(sweep_figure(done), path)
-    except MissingExtra as error:
-        session.note(f"no figure: {error}")

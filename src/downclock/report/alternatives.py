@@ -37,7 +37,7 @@ def alternatives(problem: Problem, schedule: Schedule, run: Placement) -> Iterat
     """Yield the plan itself and other clocks on the same processor."""
     besides_j = _besides(problem, schedule, run)
     yield Alternative("as planned", clock_words(problem, run), run.busy_s, run.energy_j, 0.0, "yes")
-    curve = _frontier(problem, run.task, run.kind, run.work)
+    curve = frontier_of(problem, run.task, run.kind, run.work)
     clocks = problem.platform.kinds[run.kind].clocks
     until_next = np.inf if run.next is None else run.next[1] - run.start_s
     for name, point in (
@@ -100,7 +100,7 @@ def other_kinds(problem: Problem, task: int, run: Placement | None) -> Iterator[
     for k, kind in enumerate(problem.platform.kinds):
         if run is not None and k == run.kind:
             continue
-        curve = _frontier(problem, task, k, work)
+        curve = frontier_of(problem, task, k, work)
         if not np.isfinite(curve.t_min_s[0]):
             continue
         best = curve.within(window)
@@ -125,7 +125,8 @@ def clock_words(problem: Problem, run: Placement) -> str:
     return words if len(run.points) == 1 else f"{words} at first"
 
 
-def _frontier(problem: Problem, task: int, kind: int, work: float) -> Frontier:
+def frontier_of(problem: Problem, task: int, kind: int, work: float) -> Frontier:
+    """The energy-time frontier of a task on a kind, for so much work."""
     application = problem.tasks.application[[task]]
     return problem.platform.kinds[kind].frontier(problem.library, application, np.array([work]))
 

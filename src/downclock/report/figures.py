@@ -13,6 +13,7 @@ from downclock.errors import InvalidInput, MissingExtra
 from downclock.files import write_bytes_atomically
 from downclock.problem.price import Curve
 from downclock.problem.problem import Problem
+from downclock.report.alternatives import frontier_of
 from downclock.report.explain import task_row
 from downclock.report.placement import placement
 from downclock.report.power_curve import power_curve
@@ -20,6 +21,7 @@ from downclock.schedule.account.bill import PARTS, Boundary
 from downclock.schedule.schedule import DOWN, ON, WAKING, Schedule
 from downclock.schedule.states import States
 from downclock.study.compare import Comparison
+from downclock.study.planned import Planned
 from downclock.units import Floats, Ints
 
 if TYPE_CHECKING:
@@ -120,8 +122,7 @@ def frontier_figure(
     kind = (0 if run is None else run.kind) if kind is None else kind
     spec = problem.platform.kinds[kind]
     work = float(problem.tasks.scale[task]) if run is None else run.work
-    application = problem.tasks.application[[task]]
-    curve = spec.frontier(problem.library, application, np.array([work]))
+    curve = frontier_of(problem, task, kind, work)
     if not np.isfinite(curve.t_min_s[0]):
         item = f"task '{problem.tasks.name[task]}'"
         raise InvalidInput(f"cannot run on kind '{spec.name}'", item=item)
@@ -147,8 +148,12 @@ def frontier_figure(
 def compare_figure(comparisons: Comparison | Sequence[Comparison]) -> Figure:
     """Energy by part of every policy: bars, means over the problems it has plans for."""
     several = [comparisons] if isinstance(comparisons, Comparison) else list(comparisons)
-    names = list(dict.fromkeys(plan.policy for each in several for plan in each.plans))
-    table = np.array([_mean_parts(several, name) for name in names]).reshape(-1, len(PARTS))
+    by_policy: dict[str, list[Planned]] = {}
+    for plan in (plan for each in several for plan in each.plans):
+        by_policy.setdefault(plan.policy, []).append(plan)
+    names = list(by_policy)
+    joules = [[plan.bill.server_j.sum(axis=0) for plan in plans] for plans in by_policy.values()]
+    table = np.array([np.mean(each, axis=0) for each in joules]).reshape(-1, len(PARTS))
     order = np.argsort(-table.sum(axis=1), kind="stable")
     figure, axes = new_figure(height=1.4 + 0.34 * max(1, len(names)))
     left = np.zeros(len(names))
@@ -159,9 +164,7 @@ def compare_figure(comparisons: Comparison | Sequence[Comparison]) -> Figure:
             np.arange(len(names)), width, left=left, color=COLOURS[PARTS[part]], label=PARTS[part]
         )
         left = left + width
-    bounds = [
-        np.mean([p.bound_j for e in several for p in e.plans if p.policy == n]) for n in names
-    ]
+    bounds = [np.mean([plan.bound_j for plan in plans]) for plans in by_policy.values()]
     if bounds:
         axes.axvline(
             float(max(bounds)) / size, color="#1e2328", lw=1.0, ls="--", label="lower bound"
@@ -233,13 +236,3 @@ def _draw_states(axes: Axes, problem: Problem, states: States, unit: float) -> N
         boxes = _boxes(np.zeros(low.size), mine.start_s / unit, mine.end_s / unit, 0.0)
         boxes[:, :2, 1], boxes[:, 2:, 1] = low[:, None], high[:, None]
         axes.add_collection(PolyCollection(boxes, facecolors=colour, edgecolors="none"))
-
-
-def _mean_parts(several: Sequence[Comparison], name: str) -> Floats:
-    rows = [
-        plan.bill.server_j.sum(axis=0)
-        for each in several
-        for plan in each.plans
-        if plan.policy == name
-    ]
-    return np.asarray(np.mean(rows, axis=0))

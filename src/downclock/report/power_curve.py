@@ -8,7 +8,7 @@ import numpy as np
 
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import windows_s
-from downclock.schedule.account.bill import PARTS, Boundary
+from downclock.schedule.account.bill import Boundary
 from downclock.schedule.account.power_draws import PowerDraws, power_draws
 from downclock.schedule.schedule import Schedule
 from downclock.schedule.states import States, server_states
@@ -36,13 +36,6 @@ class PowerCurve:
     wake_j: Floats
     states: States
     exact: bool
-
-    @property
-    def energy_j(self) -> Floats:
-        """Energy by part (6,), the wakes that take no time included."""
-        joules = np.asarray(np.diff(self.edge_s) @ self.watts)
-        joules[PARTS.index("wake")] += self.wake_j.sum()
-        return joules
 
 
 def power_curve(

@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from downclock.adapters.devices.device import Device, Setting, carry_out, nearest, undo
 from downclock.adapters.devices.meter import Source, counter_or_none
@@ -58,6 +58,9 @@ NOT_SPOOLED = (DownclockError, OSError, ValueError)
 """What a spool raises that is full, gone, or holds something else."""
 
 MODULE = "downclock.adapters.devices.agent"
+
+Say: TypeAlias = Callable[[str], None]
+"""Is told of what stands in the way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +187,7 @@ def _heard(pipe: int, for_s: float) -> tuple[str, bool]:
     return said.decode("utf-8", "replace"), False
 
 
-def prolog(
-    site: Site, environment: Mapping[str, str], say: Callable[[str], None], begun: Begun
-) -> None:
+def prolog(site: Site, environment: Mapping[str, str], say: Say, begun: Begun) -> None:
     """Lock the clocks of a job's GPUs as its record asks, and read their meters."""
     job, state = job_of(environment), State.opened(site.state)
     asked, gpus = job_record(site.scontrol, job.job), _present(say)
@@ -207,13 +208,7 @@ def prolog(
             announced.unlink(missing_ok=True)
 
 
-def _begin(
-    state: State,
-    first: Record,
-    asked: JobRecord,
-    mine: Sequence[Device],
-    say: Callable[[str], None],
-) -> None:
+def _begin(state: State, first: Record, asked: JobRecord, mine: Sequence[Device], say: Say) -> None:
     """Keep a record of each GPU, set what is asked, and see that all are measured."""
     setting, why = asked.asked()
     begun = [
@@ -235,10 +230,7 @@ def _first_record(job: SlurmJob, asked: JobRecord, begun: Begun) -> Record:
 
 
 def _set_all(
-    state: State,
-    pairs: Sequence[tuple[Device, Record]],
-    setting: Setting,
-    say: Callable[[str], None],
+    state: State, pairs: Sequence[tuple[Device, Record]], setting: Setting, say: Say
 ) -> None:
     """Set all GPUs of a job, or none: a record is kept before, and all is undone on any failure."""
     kept: list[tuple[Device, Record]] = []
@@ -275,11 +267,7 @@ def _with(record: Record, setting: Setting, before_w: float | None) -> Record:
 
 
 def epilog(
-    site: Site,
-    environment: Mapping[str, str],
-    say: Callable[[str], None],
-    ended_s: float,
-    begun: Begun,
+    site: Site, environment: Mapping[str, str], say: Say, ended_s: float, begun: Begun
 ) -> None:
     """Reset the GPUs of a job and spool its energy, and whether Slurm says that it completed.
 
@@ -301,11 +289,10 @@ def epilog(
     path = _spooled(site, job, begun.attempt, begun.begun_s)
     completed = ended_well(job, asked.result(), begun.known)
     if completed is not None and path.exists():
-        told = {**json.loads(path.read_text()), "completed": completed}
-        write_text_atomically(path, json.dumps(told, allow_nan=False) + "\n")
+        _write(path, {**json.loads(path.read_text()), "completed": completed})
 
 
-def recover(site: Site, say: Callable[[str], None], *, everything: bool = False) -> list[Record]:
+def recover(site: Site, say: Say, *, everything: bool = False) -> list[Record]:
     """Reset what agents left behind that did not live to do it; return what could not be reset.
 
     Args:
@@ -320,9 +307,7 @@ def recover(site: Site, say: Callable[[str], None], *, everything: bool = False)
         return left
 
 
-def _recover(
-    site: Site, state: State, say: Callable[[str], None], everything: bool
-) -> list[Record]:
+def _recover(site: Site, state: State, say: Say, everything: bool) -> list[Record]:
     running = {r.uuid: not everything and _running(site, state, r) for r in state.records()}
     over = [record for record in state.records() if running[record.uuid] is False]
     unknown = [record for record in state.records() if running[record.uuid] is None]
@@ -352,7 +337,7 @@ def _running(site: Site, state: State, record: Record) -> bool | None:
     return asked.running and asked.attempt == record.attempt
 
 
-def check_others(site: Site, say: Callable[[str], None]) -> None:
+def check_others(site: Site, say: Say) -> None:
     """Reset GPUs of jobs that ended without us, where nobody asked after them for a while."""
     state = State.opened(site.state)
     with state.held():
@@ -366,7 +351,7 @@ def requeue_lost(
     site: Site,
     node: str,
     slurmd_s: float,
-    say: Callable[[str], None],
+    say: Say,
     started: Mapping[str, float] = MappingProxyType({}),
 ) -> None:
     """Requeue jobs that a slurmd was launching when it died: Slurm finds that out much later.
@@ -392,7 +377,7 @@ def requeue_lost(
             subprocess.run(words, stdin=subprocess.DEVNULL, timeout=ASK_S, check=False)
 
 
-def after_start(site: Site, slurmd: int, say: Callable[[str], None]) -> None:
+def after_start(site: Site, slurmd: int, say: Say) -> None:
     """Requeue what the one before a slurmd of this process number was launching when it died."""
     with suppress(OSError, ValueError, IndexError, subprocess.TimeoutExpired):
         node, slurmd_s = node_of(os.environ), time.time() - _age_s(_stat(str(slurmd)))
@@ -414,7 +399,7 @@ def _end(
     state: State,
     records: Sequence[Record],
     gpus: Mapping[str, Device],
-    say: Callable[[str], None],
+    say: Say,
     ended_s: float | None = None,
 ) -> None:
     """Read meters, reset, spool, forget; what cannot be reset is remembered for the next agent."""
@@ -439,7 +424,7 @@ def _end(
             state.forget(record)
 
 
-def _reset(record: Record, gpu: Device | None, say: Callable[[str], None]) -> bool:
+def _reset(record: Record, gpu: Device | None, say: Say) -> bool:
     """Reset a GPU that was set; tell whether it is done."""
     if not record.locked:
         return True
@@ -490,26 +475,26 @@ def _note_end(site: Site, job: SlurmJob, begun: Begun, ended_s: float) -> str:
 
     Return what stands in the way, which keeps no GPU from being reset.
     """
+    told = {
+        **_run(job, begun, begun.begun_s, ended_s),
+        "by": "epilog",
+        "gpus": [],
+        "energy_j": None,
+        "source": "counter",
+        "completed": job.completed(begun.known),
+    }
     try:
-        _write_end(site, job, begun, ended_s)
+        path = _spooled(site, job, begun.attempt, begun.begun_s)
+        if not path.exists():
+            _write(path, told)
     except NOT_SPOOLED as error:
         return f"downclock agent: job {job.job}: its end could not be spooled: {error}\n"
     return ""
 
 
-def _write_end(site: Site, job: SlurmJob, begun: Begun, ended_s: float) -> None:
-    path = _spooled(site, job, begun.attempt, begun.begun_s)
-    if not path.exists():
-        told = {
-            **_run(job, begun, begun.begun_s, ended_s),
-            "by": "epilog",
-            "gpus": [],
-            "energy_j": None,
-            "source": "counter",
-            "completed": job.completed(begun.known),
-        }
-        path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-        write_text_atomically(path, json.dumps(told, allow_nan=False) + "\n")
+def _write(path: Path, told: dict[str, Any]) -> None:
+    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    write_text_atomically(path, json.dumps(told, allow_nan=False) + "\n")
 
 
 def _run(
@@ -534,7 +519,6 @@ def _spool(
     """Write what a job attempt used on this node, unless that was written before."""
     first = rows[0][0]
     path = _spooled(site, first, first.attempt, first.begun_s)
-    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     noted = json.loads(path.read_text()) if path.exists() else {"gpus": []}
     if noted.get("gpus") != []:
         return
@@ -550,7 +534,7 @@ def _spool(
         "source": source,
         "completed": noted.get("completed"),
     }
-    write_text_atomically(path, json.dumps(told, allow_nan=False) + "\n")
+    _write(path, told)
 
 
 def _told(record: Record, energy_j: float | None, about: str) -> dict[str, Any]:
@@ -569,7 +553,7 @@ def _forget_unfinished(site: Site) -> None:
                 path.unlink()
 
 
-def _present(say: Callable[[str], None]) -> dict[str, Device]:
+def _present(say: Say) -> dict[str, Device]:
     """Return the devices that answer, by UUID."""
     from downclock.adapters.devices.machine import devices
 
