@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import io
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
@@ -496,15 +497,14 @@ def _refuse_ragged(data: bytes, width: int, path: str | Path) -> None:
 
 
 def _first_bad(column: pa.ChunkedArray, kind: str) -> int:
-    """Return the first row that does not cast, by bisection."""
+    """Return the first row that does not cast; some row does not."""
     import pyarrow as pa
 
-    low, high = 0, len(column)
-    while high - low > 1:
-        middle = (low + high) // 2
+    def fails(row: int) -> bool:
         try:
-            column.slice(low, middle - low).cast(kind)
-            low = middle
+            column.slice(0, row + 1).cast(kind)
         except pa.ArrowInvalid:
-            high = middle
-    return low
+            return True
+        return False
+
+    return bisect_left(range(len(column) - 1), True, key=fails)

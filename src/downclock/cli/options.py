@@ -7,7 +7,7 @@ import inspect
 import math
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
@@ -52,8 +52,9 @@ def _boundary(text: str) -> Boundary:
     return seconds
 
 
-def _complete_boundary(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    return [word for word in ("last-task", "makespan") if word.startswith(incomplete)]
+def completing(words: Callable[[], Iterable[str]]) -> Callable[..., list[str]]:
+    """Make a shell complete one of these words."""
+    return lambda ctx, param, incomplete: [w for w in words() if w.startswith(incomplete)]
 
 
 boundary = click.option(
@@ -62,7 +63,7 @@ boundary = click.option(
     default="last-task",
     show_default=True,
     metavar="last-task|makespan|SECONDS",
-    shell_complete=_complete_boundary,
+    shell_complete=completing(lambda: ("last-task", "makespan")),
     help="Where a server's energy window ends.",
 )
 

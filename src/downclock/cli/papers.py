@@ -27,14 +27,10 @@ BACKGROUND = {
 FAILED = 3
 
 
-def _complete_paper(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    from downclock.papers.registry import NAMES
-
-    return [name for name in NAMES if name.startswith(incomplete)]
-
-
 @options.command("papers")
-@click.argument("names", nargs=-1, metavar="[PAPER...]", shell_complete=_complete_paper)
+@click.argument(
+    "names", nargs=-1, metavar="[PAPER...]", shell_complete=options.completing(lambda: BACKGROUND)
+)
 @click.option("--figure", "figures", multiple=True, metavar="N", help="Run a figure.")
 @click.option("--table", "tables", multiple=True, metavar="N", help="Run a table.")
 @click.option("--item", "items", multiple=True, metavar="NAME", help="Run anything by its name.")

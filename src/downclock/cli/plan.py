@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import click
 
 from downclock.cli import options
 
 
-def _complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+def _policies() -> Iterable[str]:
     from downclock.planners.catalog import CATALOG
 
-    return [name for name in CATALOG if name.startswith(incomplete)]
+    return CATALOG
 
 
 @options.command("plan")
@@ -19,7 +21,7 @@ def _complete_policy(ctx: click.Context, param: click.Parameter, incomplete: str
     "--policy",
     "spec",
     metavar="SPEC",
-    shell_complete=_complete_policy,
+    shell_complete=options.completing(_policies),
     help="How to decide; see `downclock policies`. [default: the catalogue's]",
 )
 @options.objective

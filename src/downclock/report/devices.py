@@ -7,8 +7,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from downclock.adapters.devices.device import Device, DeviceError
-from downclock.adapters.devices.meter import counter_or_none
+from downclock.adapters.devices.device import Device, DeviceError, number_or_none
 from downclock.quantities import count, percent
 from downclock.report.tables import Page, Table
 from downclock.study.mean import Mean
@@ -61,7 +60,7 @@ def _told(device: Device, notes: list[str]) -> dict[str, Any]:
         "power_limit_w": ask(device.power_limit_w),
         "least_power_limit_w": least_w,
         "most_power_limit_w": most_w,
-        "energy_counter": counter_or_none(device) is not None,
+        "energy_counter": number_or_none(device.energy_j) is not None,
         "set_by": device.setter,
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import shlex
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 from downclock.adapters.slurm.carry import Action
@@ -94,7 +94,7 @@ def status_page(planner: Planner, step: Step, measured: Sequence[Measured]) -> P
         tables=(*page.tables, *tables),
         notes=(f"the next step would run {todo}", *planner.world.notes),
         commands=(),
-        data={**page.data, **sums, "measured": [each.data() for each in measured]},
+        data={**page.data, **sums, "measured": [asdict(each) for each in measured]},
     )
 
 

@@ -83,12 +83,9 @@ def _run_times(runs: list[Any], place: Mapping[str, int]) -> Floats:
         if name not in place:
             raise InvalidInput("was executed but is not specified", item=item)
         seconds = run.get("runtimeInSeconds")
-        if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-            raise InvalidInput(
-                "must be a number", item=item, field="runtimeInSeconds", value=seconds
-            )
-        if not 0.0 <= seconds <= sys.float_info.max:  # an integer may be larger
-            rule = "must be finite and not negative"
+        number = isinstance(seconds, int | float) and not isinstance(seconds, bool)
+        if not (number and 0.0 <= seconds <= sys.float_info.max):  # an integer may be larger
+            rule = "must be finite and not negative" if number else "must be a number"
             raise InvalidInput(rule, item=item, field="runtimeInSeconds", value=seconds)
         if not np.isnan(work[place[name]]):
             raise InvalidInput("was executed twice", item=item)

@@ -22,8 +22,15 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
-from downclock.adapters.devices.device import Device, Setting, carry_out, nearest, undo
-from downclock.adapters.devices.meter import Source, counter_or_none
+from downclock.adapters.devices.device import (
+    Device,
+    Setting,
+    carry_out,
+    nearest,
+    number_or_none,
+    undo,
+)
+from downclock.adapters.devices.meter import Source
 from downclock.adapters.devices.sampler import read_samples, start_sampler
 from downclock.adapters.devices.slurm_job import (
     ASK_S,
@@ -213,7 +220,7 @@ def _begin(state: State, first: Record, asked: JobRecord, mine: Sequence[Device]
     setting, why = asked.asked()
     begun = [
         replace(first, uuid=gpu.uuid, index=gpu.index, started_s=time.time(), why=why,
-                counter_j=counter_or_none(gpu))
+                counter_j=number_or_none(gpu.energy_j))
         for gpu in mine
     ]  # fmt: skip
     for record in begun:

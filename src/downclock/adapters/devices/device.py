@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeAlias, runtime_checkable
@@ -163,10 +163,10 @@ def ranges_of(device: Device) -> str:
     return ""
 
 
-def limit_or_none(device: Device) -> float | None:
-    """Return the power limit, None where the device has none."""
+def number_or_none(ask: Callable[[], float]) -> float | None:
+    """Return what a device answers, None where it has no such thing or does not answer."""
     with suppress(DeviceError):
-        return device.power_limit_w()
+        return ask()
     return None
 
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from downclock.adapters.devices.device import Device, DeviceError
+from downclock.adapters.devices.device import Device, DeviceError, number_or_none
 
 Source: TypeAlias = Literal["counter", "trapezoid"]
 
@@ -32,13 +31,6 @@ class Trapezoid:
         self.last_s, self.last_w = at_s, power_w
 
 
-def counter_or_none(device: Device) -> float | None:
-    """Return the energy counter, None where there is none or it does not answer."""
-    with suppress(DeviceError):
-        return device.energy_j()
-    return None
-
-
 @dataclass(slots=True)
 class Meter:
     """Energy of several devices together from `start` to `stop`."""
@@ -57,7 +49,7 @@ class Meter:
 
     def start(self) -> None:
         """Read the counters, or begin to sample."""
-        self._counters = [counter_or_none(device) for device in self.devices]
+        self._counters = [number_or_none(device.energy_j) for device in self.devices]
         if self.source == "counter":
             return
         self._curves = [Trapezoid() for _ in self.devices]

@@ -28,13 +28,13 @@ from downclock.adapters.devices.device import (
     Device,
     Setting,
     carry_out,
-    limit_or_none,
     nearest,
+    number_or_none,
     ranges_of,
     undo,
 )
 from downclock.adapters.devices.guardian import guarded, reset_measured
-from downclock.adapters.devices.meter import Meter, counter_or_none
+from downclock.adapters.devices.meter import Meter
 from downclock.adapters.devices.state import MEASURE, Record, State
 from downclock.errors import AdapterError, InvalidInput
 from downclock.files import csv_text, read_text, write_text_atomically
@@ -142,7 +142,7 @@ def _guarded(state: State, devices: Sequence[Device], settings: Sequence[Setting
             reset_measured(state, devices)  # of a sweep that was killed, and its guardian too
             _refuse_taken(state, devices)
             for device in devices:
-                before_w = limit_or_none(device) if limited else None
+                before_w = number_or_none(device.power_limit_w) if limited else None
                 kept = Record(device.uuid, device.index, MEASURE, core_mhz=0, before_w=before_w,
                               ranges=ranges_of(device))  # fmt: skip
                 undo(device, before_w, kept.ranges)  # who may not do this may not set anything
@@ -217,7 +217,7 @@ def _run(
             if time.monotonic() - read_s > TURN_S:
                 read_s = time.monotonic()
                 for device in devices:
-                    counter_or_none(device)
+                    number_or_none(device.energy_j)
         return child.wait()
     finally:
         os.close(ended)

@@ -28,8 +28,10 @@ def post(socket_path: str, route: str, gpu: int, doing: str, given: Mapping[str,
 
     query = urlencode({"gpu_ids": gpu, "block": "true", **given})
     connection = HTTPConnection("localhost", timeout=ANSWER_S)
+    connection.sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        connection.sock = _connected(socket_path)
+        connection.sock.settimeout(ANSWER_S)
+        connection.sock.connect(socket_path)
         connection.request("POST", f"/gpu/{route}?{query}")
         answer = connection.getresponse()
         body = answer.read(10_000)
@@ -48,14 +50,3 @@ def running_zeusd() -> str | None:
     """Return the daemon's socket where it is, else None."""
     named = os.environ.get("ZEUSD_SOCK_PATH")
     return next((path for path in ((named,) if named else SOCKETS) if os.path.exists(path)), None)
-
-
-def _connected(path: str) -> socket.socket:
-    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.settimeout(ANSWER_S)
-    try:
-        connection.connect(path)
-    except OSError:
-        connection.close()
-        raise
-    return connection

@@ -289,13 +289,8 @@ def _node_actions(world: SlurmWorld, seen: Observed) -> Iterator[Action]:
             continue
         if state == ASLEEP and not node.asleep and name not in busy | wanted:
             yield _switched(node, "POWER_DOWN_ASAP", "nothing is planned there before it pays")
-        elif state in (AWAKE, WAKING) and "POWERED_DOWN" in node.states and not waking(node):
+        elif state in (AWAKE, WAKING) and "POWERED_DOWN" in node.states and not node.wakes:
             yield _switched(node, "POWER_UP", "a job is planned there")
-
-
-def waking(node: Node) -> bool:
-    """Slurm wakes it already."""
-    return bool(node.states & {"POWERING_UP", "POWER_UP"})
 
 
 def _switched(node: Node, state: str, why: str) -> Action:

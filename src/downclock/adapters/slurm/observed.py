@@ -119,6 +119,11 @@ class Node:
         return bool(self.states & ASLEEP)
 
     @property
+    def wakes(self) -> bool:
+        """Slurm wakes it already."""
+        return bool(self.states & {"POWERING_UP", "POWER_UP"})
+
+    @property
     def usable(self) -> bool:
         """Slurm would start a job there, if it has to wake it first."""
         if self.states & {"POWERING_DOWN", "POWER_DRAIN", "POWER_DOWN", "POWERED_DOWN"}:
@@ -154,9 +159,3 @@ def gpu_counts(text: str) -> dict[str, int]:
             kind = match["kind"] or ""
             found[kind] = found.get(kind, 0) + int(match["count"] or 1)
     return found
-
-
-def spread_gpus(names: list[str], gpus: int) -> dict[str, int]:
-    """GPUs of a job on each of its nodes, where Slurm does not say: alike."""
-    count = max(len(names), 1)
-    return dict.fromkeys(names, -(-gpus // count))

@@ -23,7 +23,6 @@ from downclock.adapters.slurm.observed import (
     Node,
     Observed,
     gpu_counts,
-    spread_gpus,
     state_words,
 )
 from downclock.adapters.slurm.words import is_ours, wish_of
@@ -74,10 +73,6 @@ def _as_text(run: Run, known: Mapping[int, Job]) -> tuple[float, dict[int, Job],
     return now_s, jobs, _nodes_as_text(run)
 
 
-def _boot_s(run: Run) -> float:
-    return boot_of(run(["scontrol", "show", "config"]))
-
-
 def heard_of(nodes: dict[str, Node], age_s: float) -> dict[str, Node]:
     """Nodes as a controller of this age knows them: one that has just started has yet to hear."""
     if age_s > HEARS_S:
@@ -86,8 +81,9 @@ def heard_of(nodes: dict[str, Node], age_s: float) -> dict[str, Node]:
     return {name: replace(node, states=node.states - unheard) for name, node in nodes.items()}
 
 
-def boot_of(config: str) -> float:
-    """When the controller was started, of ``scontrol show config``; 0: it does not say."""
+def _boot_s(run: Run) -> float:
+    """When the controller was started; 0: it does not say."""
+    config = run(["scontrol", "show", "config"])
     found = re.search(r"^BOOT_TIME\s*=\s*(\S+)$", config, re.MULTILINE)
     return (_instant(found[1]) or 0.0) if found else 0.0
 
@@ -211,7 +207,7 @@ def _allocated(names: list[str], details: Any, gpus: int) -> dict[str, int]:
             name: sum(gpu_counts(str(detail)).values())
             for name, detail in zip(names, details, strict=True)
         }
-    return spread_gpus(names, gpus)
+    return dict.fromkeys(names, -(-gpus // max(len(names), 1)))
 
 
 def _node(row: dict[str, Any]) -> Node:

@@ -6,7 +6,7 @@ import json
 import os
 import pwd
 import stat
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -64,10 +64,6 @@ class Measured:
     def run_s(self) -> float:
         """How long its script ran."""
         return self.ended_s - self.started_s - self.waited_s
-
-    def data(self) -> dict[str, Any]:
-        """As plain values."""
-        return asdict(self)
 
 
 def read_spool(folder: Path) -> list[Measured]:

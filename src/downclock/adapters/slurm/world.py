@@ -228,9 +228,10 @@ class SlurmWorld:
         decisions, _ = scheduler.handle(facts)
         for task, why in moment.refused:
             self.tracked[task.key] = Tracked(task, -1, task.deadline_s, task.submit_s, left=why)
+        by_number = {each.number: each for each in self.tracked.values()}
         for fact in moment.facts:
             if fact.code == AMENDED:
-                self._by_number(fact.task).deadline_s = self.epoch_s + fact.value
+                by_number[fact.task].deadline_s = self.epoch_s + fact.value
         for key, why, how in moment.left:
             self.tracked[key].left, self.tracked[key].how = why, how
         for key, state in moment.ended:
@@ -263,9 +264,6 @@ class SlurmWorld:
             new.submit_s, new.restarts, new.refusals = was.submit_s, was.restarts, was.refusals
             self.tracked[task.key] = new
         return numbers
-
-    def _by_number(self, number: int) -> Tracked:
-        return next(each for each in self.tracked.values() if each.number == number)
 
     def open_jobs(self) -> list[Tracked]:
         """Jobs that the plan still counts with."""

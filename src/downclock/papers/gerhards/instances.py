@@ -8,11 +8,9 @@ the shortest list schedule found as the original schedule S.
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cache
-from pathlib import Path
+from functools import cache, partial
 
 import numpy as np
 
@@ -20,6 +18,7 @@ from downclock.papers.data import data
 from downclock.papers.rows import Settings
 from downclock.planners.slots.model import SlotGraph
 from downclock.planners.slots.start import shortest_schedule
+from downclock.tabular import read_csv
 from downclock.units import Floats, Ints
 from downclock.workloads.gerhards import (
     FREQUENCIES,
@@ -79,16 +78,12 @@ def stg_cases(settings: Settings) -> Iterator[Case]:
 
     They are spread over the set; one graph on two numbers of machines where ``quick``.
     """
-    paths = _stg_files()
+    folder = data("stg", "rand50")
+    paths = [] if folder is None else sorted(folder.glob("*.stg"))
     chosen = [seed * STRIDE % len(paths) for seed in settings.seeds] if paths else []
     for at in dict.fromkeys(chosen[:1] if settings.quick else chosen):
         for machines in (2, 8) if settings.quick else MACHINES:
             yield _placed(read_stg(paths[at]), machines, 0)
-
-
-def _stg_files() -> list[Path]:
-    folder = data("stg", "rand50")
-    return [] if folder is None else sorted(folder.glob("*.stg"))
 
 
 @cache
@@ -114,15 +109,7 @@ def curves() -> dict[str, Callable[[int], Floats]]:
         "increasing": increasing_prices,
         "alternating": alternating_prices,
     }
-    day = _epex_day()
-    if day is not None:
-        found["epex"] = lambda slots: repeated_prices(day, slots)
-    return found
-
-
-def _epex_day() -> Floats | None:
     path = data("prices", EPEX_FILE)
-    if path is None:
-        return None
-    with path.open(encoding="utf-8") as file:
-        return np.array([float(row["price_eur_per_mwh"]) for row in csv.DictReader(file)])
+    if path is not None:
+        found["epex"] = partial(repeated_prices, read_csv(path).floats("price_eur_per_mwh"))
+    return found

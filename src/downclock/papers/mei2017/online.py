@@ -6,9 +6,12 @@ can be run. Its claims are tried on tasks drawn from the ranges that mei2021 pri
 
 from __future__ import annotations
 
+from functools import partial
+
 from downclock.papers.mei.runs import GRID, RHO, Case, Outcome, outcome
 from downclock.papers.mei2017 import PAPER, published
 from downclock.papers.mei2021.published import THETAS
+from downclock.papers.mei2021.single_task import optimum_on_the_curve
 from downclock.papers.rows import (
     Item,
     Row,
@@ -43,14 +46,6 @@ def outcomes(settings: Settings, name: str, per_server: int = 16) -> list[Outcom
     """One outcome per set of the conference's day."""
     cases = [Case("online", s, 1.6, per_server, "mei2017", "text") for s in settings.seeds]
     return [outcome(case, SPECS[name]) for case in cases]
-
-
-def fig2(settings: Settings) -> list[Row]:
-    """The same task and picture as mei2021's Fig. 3."""
-    from downclock.papers.mei2021.single_task import optimum_on_the_curve
-
-    del settings
-    return optimum_on_the_curve((PAPER, "fig2"))
 
 
 def fig3(_: Settings) -> list[Row]:
@@ -167,7 +162,7 @@ def _absent(where: tuple[str, str], quantity: str, value: float, unit: str = "GJ
 
 
 ITEMS = (
-    Item("fig2", "The optimum lies on fc = g1(V)", fig2),
+    Item("fig2", "The optimum lies on fc = g1(V)", partial(optimum_on_the_curve, (PAPER, "fig2"))),
     Item("fig3", "Energy saved on single tasks", fig3),
     Item("fig4", "Energy by part; EDL beside BIN", fig4),
     Item("fig5", "Idle energy and turn-ons", fig5),

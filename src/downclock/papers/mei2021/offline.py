@@ -30,9 +30,10 @@ def base(utilisation: float) -> float:
     return authors()[Setting("offline", utilisation, 1)].run
 
 
-def saving(setting: Setting) -> float:
-    """Percent saved against the baseline, from the authors' file."""
-    return 100.0 * (1.0 - authors()[setting].total / base(setting.utilisation))
+def saving(setting: Setting, beside: float | None = None) -> float:
+    """Percent saved against the baseline, or another energy, from the authors' file."""
+    other = base(setting.utilisation) if beside is None else beside
+    return 100.0 * (1.0 - authors()[setting].total / other)
 
 
 def drawn_savings(setting: Setting, settings: Settings) -> list[float]:
@@ -214,10 +215,8 @@ def fig9(settings: Settings) -> list[Row]:
 
 def _own_saving(algorithm: str, utilisation: float, per_server: int, theta: float) -> float:
     """Percent saved against the same algorithm and servers without DVFS, from the file."""
-    on = authors()[with_dvfs(utilisation, per_server, algorithm, theta)].total
-    return 100.0 * (
-        1.0 - on / authors()[Setting("offline", utilisation, per_server, algorithm)].total
-    )
+    off = authors()[Setting("offline", utilisation, per_server, algorithm)].total
+    return saving(with_dvfs(utilisation, per_server, algorithm, theta), off)
 
 
 ITEMS = (

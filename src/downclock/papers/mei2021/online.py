@@ -136,14 +136,10 @@ def fig13(_: Settings) -> list[Row]:
     where, (least, most) = (PAPER, "fig13"), published.REDUCTION
     rows = []
     for size, theta, name, value in ((8, 0.8, "least", least), (1, 1.0, "most", most)):
-        own = _reduction(authors()[row(size, theta)].total, authors()[row(size)].total)
+        own = 100.0 * (1.0 - authors()[row(size, theta)].total / authors()[row(size)].total)
         quantity = f"{name} reduction, l={size}, theta={theta:g}"
         rows.append(against_itself(where, quantity, value, own, "%", note="its own file"))
     return rows
-
-
-def _reduction(total: float, base: float) -> float:
-    return 100.0 * (1.0 - total / base)
 
 
 def batch(settings: Settings) -> list[Row]:

@@ -80,8 +80,9 @@ def cards(summary: Summary) -> list[tuple[str, str, str]]:
     shown = [
         ("Energy", energy(bill.total_j), f"{energy(bill.energy_j['run'])} of it running tasks")
     ]
-    shown += [card for each in summary.baselines for card in _saved_card(summary, each)]
-    shown += _bound_card(summary)
+    shown += [_saved_card(summary, each) for each in summary.baselines if each.amount > 0.0]
+    if (found := _least(summary)) is not None:
+        shown.append(("Above the lower bound", found[1], f"no plan needs less than {found[0]}"))
     met, asked = summary.plan.deadlines_met, summary.plan.deadlines
     if asked:
         said = f"all {met:,}" if met == asked else f"{met:,}"
@@ -99,14 +100,12 @@ def cards(summary: Summary) -> list[tuple[str, str, str]]:
     return shown
 
 
-def _saved_card(summary: Summary, each: Planned) -> list[tuple[str, str, str]]:
-    if not each.amount > 0.0:
-        return []
+def _saved_card(summary: Summary, each: Planned) -> tuple[str, str, str]:
     said = energy(each.amount) if each.value is None else each.value.words(each.amount)
     saved = summary.saved(each) or 0.0
     word = "Saved against" if saved >= 0.0 else "More than"
     note = f"{each.policy} needs {said}{_share(summary)}"
-    return [(f"{word} {each.policy}", percent(abs(saved)), note)]
+    return f"{word} {each.policy}", percent(abs(saved)), note
 
 
 def _least(summary: Summary) -> tuple[str, str] | None:
@@ -115,13 +114,6 @@ def _least(summary: Summary) -> tuple[str, str] | None:
     if value is None:
         return (energy(plan.bound_j), percent(plan.gap)) if plan.bound_j > 0.0 else None
     return (value.words(value.bound), percent(value.gap)) if value.bound > 0.0 else None
-
-
-def _bound_card(summary: Summary) -> list[tuple[str, str, str]]:
-    found = _least(summary)
-    if found is None:
-        return []
-    return [("Above the lower bound", found[1], f"no plan needs less than {found[0]}")]
 
 
 def left_out(summary: Summary) -> list[tuple[str, str, str, str]]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from downclock.quantities import count
 from downclock.units import Floats, Ints
+from downclock.workloads.traces.packing import Sweep
 from downclock.workloads.traces.trace import Trace
 
 Fractions: TypeAlias = Literal["up", "pack", "drop"]
@@ -76,10 +76,9 @@ def _shared(trace: Trace, rows: Ints) -> Ints:
     """Return a number for each job (n,): jobs that share a GPU have that of its first one."""
     group = np.arange(len(trace))
     open_gpus: dict[tuple[str, str], dict[int, _Gpu]] = {}
-    running: list[tuple[float, int]] = []
+    sweep = Sweep(trace.start_s.tolist(), trace.end_s.tolist())
     for job in rows[np.argsort(trace.start_s[rows], kind="stable")].tolist():
-        while running and running[0][0] <= trace.start_s[job]:
-            _, ended = heapq.heappop(running)
+        for ended in sweep.ended(job):
             there = open_gpus[trace.kind[ended], trace.queue[ended]]
             gpu = there[int(group[ended])]
             gpu.jobs, gpu.free = gpu.jobs - 1, gpu.free + trace.part[ended]
@@ -90,5 +89,5 @@ def _shared(trace: Trace, rows: Ints) -> Ints:
         gpu.jobs, gpu.free = gpu.jobs + 1, gpu.free - part
         group[job] = gpu.first
         there[gpu.first] = gpu
-        heapq.heappush(running, (float(trace.end_s[job]), job))
+        sweep.begin(job)
     return group

@@ -160,7 +160,7 @@ class Pool:
 
 
 @dataclass(slots=True)
-class _Sweep:
+class Sweep:
     """Jobs in the order of their starts; those that ended before the next give back first."""
 
     start_s: list[float]
@@ -175,6 +175,7 @@ class _Sweep:
         return found
 
     def begin(self, job: int) -> None:
+        """Let a job run."""
         heapq.heappush(self._running, (self.end_s[job], job))
 
 
@@ -196,9 +197,9 @@ def packed(
         end_s: when it gives them back.
         nodes: what each job names; None where it names nothing.
     """
-    sizes, sweep = processors.tolist(), _Sweep(start_s.tolist(), end_s.tolist())
+    sizes, sweep = processors.tolist(), Sweep(start_s.tolist(), end_s.tolist())
     nodes = [None] * len(sizes) if nodes is None else nodes
-    split = _on_nodes(pools, sizes, nodes, _Sweep(sweep.start_s, sweep.end_s))
+    split = _on_nodes(pools, sizes, nodes, Sweep(sweep.start_s, sweep.end_s))
     packs = np.array([job not in split for job in range(len(sizes))], dtype=bool)
     held: dict[int, tuple[Pool, list[tuple[int, int]]]] = {}
     jobs: list[int] = []
@@ -234,7 +235,7 @@ def _how(nodes: Nodes | None, named: bool, placed: bool) -> str:
 
 
 def _on_nodes(
-    pools: Sequence[Pool], sizes: list[int], nodes: Sequence[Nodes | None], sweep: _Sweep
+    pools: Sequence[Pool], sizes: list[int], nodes: Sequence[Nodes | None], sweep: Sweep
 ) -> dict[int, tuple[int, Parts]]:
     """Split jobs over the nodes they name, and keep these for them; pool and parts by job."""
     named = [job for job, there in enumerate(nodes) if there]
