@@ -116,11 +116,7 @@ _OF_WORKFLOWS = {"cluster", "deadline_factor", "archetype"}
 
 
 def _trace(
-    session: options.Session,
-    source: str,
-    told: dict[str, Any],
-    ran: str | None,
-    output: str,
+    session: options.Session, source: str, told: dict[str, Any], ran: str | None, output: str
 ) -> int:
     from downclock.problem.files.write_problem import SUFFIXES, write_problem
     from downclock.report.converted import converted_page

@@ -10,9 +10,7 @@ from downclock.cli import options
 @options.command("explain")
 @options.problem_files("CLUSTER JOBS SCHEDULE TASK | PROBLEM SCHEDULE TASK", folders=True)
 @options.file(
-    "--plot",
-    help="Also draw energy against run time (.png .svg .pdf).",
-    suffixes=options.FIGURES,
+    "--plot", help="Also draw energy against run time (.png .svg .pdf).", suffixes=options.FIGURES
 )
 @options.result_file
 @options.form

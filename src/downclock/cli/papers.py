@@ -108,11 +108,7 @@ def command(
 
 
 def _run(
-    session: options.Session,
-    tasks: list[Task],
-    settings: Settings,
-    folder: Path | None,
-    **how: Any,
+    session: options.Session, tasks: list[Task], settings: Settings, folder: Path | None, **how: Any
 ) -> list[Done]:
     """Run the tasks; say what is done, and remember what is saved."""
     from downclock.papers.pages import tally

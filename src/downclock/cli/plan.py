@@ -27,10 +27,7 @@ def _policies() -> Iterable[str]:
 @options.objective
 @options.boundary
 @click.option(
-    "--effort",
-    type=float,
-    metavar="SECONDS",
-    help="About so long a search for a better plan.",
+    "--effort", type=float, metavar="SECONDS", help="About so long a search for a better plan."
 )
 @click.option("--seed", type=int, help="Seed of policies that draw; the others ignore it.")
 @options.beside

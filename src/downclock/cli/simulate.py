@@ -23,9 +23,7 @@ from downclock.cli import options
     " [default: the jobs' own]",
 )
 @click.option(
-    "--reserve",
-    metavar="LIST",
-    help="Print misses against reserve, such as 0,0.1,0.2; a row each.",
+    "--reserve", metavar="LIST", help="Print misses against reserve, such as 0,0.1,0.2; a row each."
 )
 @click.option("--fail-jobs", type=float, default=0.0, help="Chance that an attempt fails.")
 @click.option("--retries", type=int, default=3, show_default=True, help="Attempts after the first.")

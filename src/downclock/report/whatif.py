@@ -10,13 +10,7 @@ from pathlib import Path
 
 from downclock.quantities import count, duration, percent, prefixed
 from downclock.report.converted import coverage_line, malformed_notes, row_cells, row_records
-from downclock.report.page.write import (
-    card_html,
-    command_html,
-    energy_bars,
-    framed,
-    table_html,
-)
+from downclock.report.page.write import card_html, command_html, energy_bars, framed, table_html
 from downclock.report.tables import Page, Table
 from downclock.schedule.schedule import AS_IT_RAN
 from downclock.study.whatif import CAPPED, RACE, Case, WhatIf
@@ -164,9 +158,7 @@ def _wh(energy_j: float) -> str:
     return prefixed(1000.0 * energy_j / J_PER_KWH, "Wh")
 
 
-def _tables(
-    asked: WhatIf,
-) -> list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
+def _tables(asked: WhatIf) -> list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
     """What is changed, headings, and rows of cells, the usual case first."""
     ours = asked.usual.figures[-1]
     priced = [

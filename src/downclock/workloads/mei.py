@@ -41,11 +41,7 @@ PRINTED = {
 """Ranges of mei2021 section 5.1.3. They are the confidence intervals of the mean of a fit, not the
 ranges of its applications, but the published sets were drawn from them."""
 
-TASK_UTILISATION = {
-    "text": (0.0, 1.0),
-    "offline": (0.25, 0.75),
-    "online": (0.15, 0.85),
-}
+TASK_UTILISATION = {"text": (0.0, 1.0), "offline": (0.25, 0.75), "online": (0.15, 0.85)}
 """Task utilisations as the text says, and as the published offline and online numbers need."""
 
 

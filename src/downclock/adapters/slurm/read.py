@@ -18,13 +18,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from downclock.adapters.slurm.commands import run
-from downclock.adapters.slurm.observed import (
-    Job,
-    Node,
-    Observed,
-    gpu_counts,
-    state_words,
-)
+from downclock.adapters.slurm.observed import Job, Node, Observed, gpu_counts, state_words
 from downclock.adapters.slurm.words import is_ours, wish_of
 from downclock.errors import AdapterError
 from downclock.workloads.traces.hosts import hosts_of

@@ -44,9 +44,7 @@ def jobs_on(found: Fit, load: float, seed: int) -> Problem:
     n = len(loads)
     low, high = (np.full(n, part / MARGIN) for part in ACTUAL)
     tasks = Tasks.of(
-        application,
-        scale=np.full(n, MARGIN),
-        deadline_s=MARGIN * time_s / np.array(loads),
+        application, scale=np.full(n, MARGIN), deadline_s=MARGIN * time_s / np.array(loads)
     )
     tasks = replace(tasks, spread=Spread(np.full(n, UNIFORM), low, high))
     return Problem(tasks, found.library, Platform.build((kind,), (server,)), name=f"a100-{seed}")

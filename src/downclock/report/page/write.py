@@ -126,9 +126,7 @@ def _plans(summary: Summary) -> list[tuple[str, Bill]]:
 
 
 def energy_bars(
-    plans: Sequence[tuple[str, Bill]],
-    bound_j: float = 0.0,
-    words: Callable[[float], str] = energy,
+    plans: Sequence[tuple[str, Bill]], bound_j: float = 0.0, words: Callable[[float], str] = energy
 ) -> str:
     """Stacked bars of the energy parts, all to one scale; ``words`` writes an energy."""
     longest = max([bill.total_j for _, bill in plans] + [bound_j]) or 1.0
