@@ -37,7 +37,7 @@ def rows_figure(done: Done) -> Figure | None:
     for panel, unit, group in zip(panels, units, groups, strict=True):
         _draw(panel, unit, group)
     panels[0].legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), ncols=2, frameon=False)
-    figure.suptitle(f"{done.task.paper} {done.task.item}: {done.task.title}", fontsize=10)
+    figure.suptitle(done.title, fontsize=10)
     return figure
 
 

@@ -46,7 +46,10 @@ def listing(papers: Iterable[Paper]) -> Page:
 def rows_page(done: Sequence[Done]) -> Page:
     """Return every number with its verdict, and how many there are of each kind."""
     records = [asdict(row) for each in done for row in each.rows]
-    tables = [_table(each) for each in done]
+    tables = [
+        Table(HEAD[:-1], tuple(_cells(row)[:-1] for row in each.rows), each.title, (0, 4, 5))
+        for each in done
+    ]
     if len(done) > 1:
         tables.append(_counts(done))
     reasons = dict.fromkeys(
@@ -57,12 +60,6 @@ def rows_page(done: Sequence[Done]) -> Page:
     )
     names = tuple(Row.__dataclass_fields__)
     return Page((), tuple(tables), tuple(reasons), records, records, names)
-
-
-def _table(done: Done) -> Table:
-    title = f"{done.task.paper} {done.task.item}: {done.task.title}"
-    rows = tuple(_cells(row)[:-1] for row in done.rows)
-    return Table(HEAD[:-1], rows, title, text=(0, 4, 5))
 
 
 def _counts(done: Sequence[Done]) -> Table:
@@ -90,8 +87,9 @@ def tally(rows: Iterable[Row]) -> str:
 
 def side_by_side(done: Done) -> str:
     """Return an item as Markdown: every number beside the published one."""
-    title = f"# {done.task.paper} {done.task.item}: {done.task.title}"
-    return "\n".join([title, "", *_markdown(HEAD, [_cells(row) for row in done.rows]), ""])
+    return "\n".join(
+        [f"# {done.title}", "", *_markdown(HEAD, [_cells(row) for row in done.rows]), ""]
+    )
 
 
 def _cells(row: Row) -> tuple[str, ...]:

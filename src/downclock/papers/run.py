@@ -53,6 +53,11 @@ class Done:
     kept: bool = False
     failed: bool = False
 
+    @property
+    def title(self) -> str:
+        """Paper, item, and what that is."""
+        return f"{self.task.paper} {self.task.item}: {self.task.title}"
+
 
 Finished: TypeAlias = Callable[[Done], None]
 

@@ -71,9 +71,7 @@ def _awake(problem: Problem, schedule: Schedule, run: Placement) -> Bools:
     states, _ = server_states(platform, schedule.spans, windows_s(problem, schedule, "last-task"))
     on = states.only(ON)
     covers = (on.start_s <= run.start_s + 1e-9) & (on.end_s >= run.end_s - 1e-9)
-    awake = np.zeros(platform.server_count, dtype=bool)
-    awake[on.server[covers]] = True
-    return awake
+    return np.isin(np.arange(platform.server_count), on.server[covers])
 
 
 def _another_time(problem: Problem, schedule: Schedule, run: Placement) -> Iterator[str]:

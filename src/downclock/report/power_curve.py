@@ -67,10 +67,8 @@ def power_curve(
 
 def _edges(draws: list[PowerDraws]) -> Floats:
     """Return every time at which something changes; a second where nothing ever does."""
-    times = [np.zeros(1)]
-    for part in draws:
-        times += [part.start_s, part.end_s]
-    edges = np.unique(np.concatenate(times))
+    times = [each for part in draws for each in (part.start_s, part.end_s)]
+    edges = np.unique(np.concatenate([np.zeros(1), *times]))
     return edges if edges.size > 1 else np.array([0.0, 1.0])
 
 

@@ -6,7 +6,7 @@ times; the assumptions here are named arguments (docs/background/cpu-gpu-mapping
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -182,17 +182,10 @@ def job_set(
     arrival_s = np.sort(rng.uniform(0.0, arrivals_s, n)) if arrivals_s else np.zeros(n)
     chosen = box or Box()
     least, most = (np.full(n, end / margin) for end in ACTUAL)
-    spread = Spread(np.full(n, UNIFORM), least, most)
-    names = np.array([f"{family.lower()}{i + 1}" for i in range(n)], dtype=object)
-    tasks = Tasks(
-        names,
-        np.arange(n),
-        np.ones(n),
-        arrival_s,
-        arrival_s + window_s,
-        np.ones(n, dtype=np.int64),
-        spread,
-    )
+    names = [f"{family.lower()}{i + 1}" for i in range(n)]
+    due_s = arrival_s + window_s
+    tasks = Tasks.of(np.arange(n), deadline_s=due_s, arrival_s=arrival_s, name=names)
+    tasks = replace(tasks, spread=Spread(np.full(n, UNIFORM), least, most))
     library = chosen.library(cpu_s, gpu_s)
     return Problem(tasks, library, chosen.platform(), name=f"liu-{family}-{load}-{seed}")
 

@@ -17,7 +17,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, NoReturn, TypeAlias
@@ -264,13 +264,7 @@ def _set_all(
 
 
 def _with(record: Record, setting: Setting, before_w: float | None) -> Record:
-    return replace(
-        record,
-        core_mhz=setting.core_mhz,
-        memory_mhz=setting.memory_mhz,
-        power_limit_w=setting.power_limit_w,
-        before_w=before_w,
-    )
+    return replace(record, **asdict(setting), before_w=before_w)
 
 
 def epilog(
@@ -309,25 +303,18 @@ def recover(site: Site, say: Say, *, everything: bool = False) -> list[Record]:
     """
     state = State.opened(site.state)
     with state.held():
-        left = _recover(site, state, say, everything)
+        running = {r.uuid: not everything and _running(site, state, r) for r in state.records()}
+        over = [record for record in state.records() if running[record.uuid] is False]
+        unknown = [record for record in state.records() if running[record.uuid] is None]
+        gpus = _present(say) if over or unknown else {}
+        for record in unknown:  # full speed harms no job, and an Epilog may still want its energy
+            if _reset(record, gpus.get(record.uuid), say):
+                why = "reset by recover: nobody could say whether the job runs"
+                state.keep(replace(_with(record, Setting(), None), why=why))
+        _end(site, state, over, gpus, say)
         _forget_unfinished(site)
-        return left
-
-
-def _recover(site: Site, state: State, say: Say, everything: bool) -> list[Record]:
-    running = {r.uuid: not everything and _running(site, state, r) for r in state.records()}
-    over = [record for record in state.records() if running[record.uuid] is False]
-    unknown = [record for record in state.records() if running[record.uuid] is None]
-    if not over and not unknown:
-        return []
-    gpus = _present(say)
-    for record in unknown:  # full speed harms no job, and an Epilog may still want its energy
-        if _reset(record, gpus.get(record.uuid), say):
-            why = "reset by recover: nobody could say whether the job runs"
-            state.keep(replace(_with(record, Setting(), None), why=why))
-    _end(site, state, over, gpus, say)
-    kept = [record for record in state.records() if running[record.uuid] is not True]
-    return [record for record in kept if record.locked]
+        kept = [record for record in state.records() if running[record.uuid] is not True]
+        return [record for record in kept if record.locked]
 
 
 def _running(site: Site, state: State, record: Record) -> bool | None:

@@ -173,7 +173,7 @@ def read_site(path: str | Path) -> SlurmSite:
         deadline=top.choice("deadline", ("slurm", "factor"), "slurm"),
         identify=top.choice("identify", ("name", "user+name", "script"), "user+name"),
         forgotten=top.choice("forgotten", ("hold", "cancel", "run"), "hold"),
-        rules=_rules(document, top, cluster),
+        rules=_rules(top, cluster),
         kind_of=_types(top, cluster),
         sleep=top.flag("sleep", False),
         stated_runs=top.flag("stated_runs", True),
@@ -213,7 +213,7 @@ def _texts(top: Fields, key: str) -> list[str]:
     return words
 
 
-def _rules(document: Document, top: Fields, cluster: Cluster) -> tuple[Rule, ...]:
+def _rules(top: Fields, cluster: Cluster) -> tuple[Rule, ...]:
     if "application" not in top:
         return ()
     known = [*map(str, cluster.library.names), *CLASSES]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal, TypeAlias
 
@@ -60,9 +60,7 @@ class Case:
     def problem(self) -> Problem:
         """Generate it; turn-on is charged per server, as the published numbers have it."""
         base = mei.MEI2017 if self.cluster == "mei2017" else mei.MEI2021
-        cluster = mei.Cluster(
-            PAIRS, self.per_server, base.idle_w, base.turn_on_j, turn_on_per="server"
-        )
+        cluster = replace(base, pairs=PAIRS, per_server=self.per_server, turn_on_per="server")
         generate = mei.offline if self.mode == "offline" else mei.online
         return generate(
             self.seed,
