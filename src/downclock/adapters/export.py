@@ -102,13 +102,12 @@ def runs_of(problem: Problem, schedule: Schedule) -> list[Run]:
     for row, task in enumerate(schedule.segments.task.tolist()):
         rows.setdefault(task, []).append(row)
     before: dict[int, list[int]] = {}
-    for first, then in zip(
-        problem.edges.before.tolist(), problem.edges.after.tolist(), strict=True
-    ):
+    edges = problem.edges
+    for first, then in zip(edges.before.tolist(), edges.after.tolist(), strict=True):
         before.setdefault(then, []).append(first)
     runs: dict[int, Run] = {}
     awaited: dict[int, list[int]] = {}  # by what follows a task: itself, or what a milestone awaits
-    for task in problem.edges.order(len(problem.tasks)).tolist():
+    for task in edges.order(len(problem.tasks)).tolist():
         earlier = sorted({run for each in before.get(task, ()) for run in awaited[each]})
         awaited[task] = earlier
         if task in rows:

@@ -348,13 +348,8 @@ class Source:
 
         files = self.files
         if len(files) == 2:
-            return load_problem(
-                *files,
-                library=self.library,
-                prices=self.prices,
-                price_columns=self.columns,
-                **self.jobs,
-            )
+            parts = {"library": self.library, "prices": self.prices, **self.jobs}
+            return load_problem(*files, price_columns=self.columns, **parts)
         if len(files) != 1:
             raise click.UsageError("give a cluster and a file of jobs, or one problem file")
         if Path(files[0]).suffix == ".toml":

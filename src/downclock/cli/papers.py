@@ -93,14 +93,8 @@ def command(
     tasks = [task for each in sources for task in tasks_of(each.name, chosen(each, **asked_for))]
     settings = Settings(sets, seed, quick)
     workers = {"jobs": jobs, "dask": dask}
-    done = _run(
-        session,
-        tasks,
-        settings,
-        None if output is None else options.folder(output),
-        fresh=fresh,
-        **workers,
-    )
+    folder = None if output is None else options.folder(output)
+    done = _run(session, tasks, settings, folder, fresh=fresh, **workers)
     if page is not None:
         _write_page(session, Path(page), done, sources, settings, **workers)
     session.show(rows_page(done))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -62,13 +63,8 @@ def command(
     grid = read_grid(file)
     session.saved.append(str(folder / LOG))
     with session.working("running") as bar:
-        done = sweep(
-            grid,
-            folder,
-            lambda left: _workers(grid, folder, left, jobs, dask, slurm),
-            fresh=fresh,
-            progress=bar,
-        )
+        engine = partial(_workers, grid, folder, jobs, dask, slurm)
+        done = sweep(grid, folder, engine, fresh=fresh, progress=bar)
     session.wrote(folder / TABLE)
     page = sweep_page(done)
     session.write(rendered(page, "csv"), folder / SUMMARY)
@@ -81,7 +77,7 @@ def command(
 
 
 def _workers(
-    grid: Grid, folder: Path, left: int, jobs: int | None, dask: str | None, slurm: bool
+    grid: Grid, folder: Path, jobs: int | None, dask: str | None, slurm: bool, left: int
 ) -> Workers:
     """Who does the runs that are left."""
     from downclock.study import executor

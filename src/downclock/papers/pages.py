@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
@@ -210,6 +211,4 @@ def _markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
 
 def escaped(text: str) -> str:
     """Return the text so that Markdown shows it as it is."""
-    for mark in ("\\", "|", "*", "_", "<", "`", "["):
-        text = text.replace(mark, f"\\{mark}")
-    return text
+    return re.sub(r"([\\|*_<`[])", r"\\\1", text)

@@ -109,14 +109,9 @@ def other_kinds(problem: Problem, task: int, run: Placement | None) -> Iterator[
         width, have = int(tasks.processors[task]), int(np.sum(problem.platform.kind == k))
         possible = f"too slow: {duration(window)} until the deadline" if late else "if one is free"
         possible = f"no: there are {have}" if have < width else possible
-        yield Alternative(
-            f"on {kind.name}",
-            kind.clocks.words(best.points[0]),
-            float(best.time_s[0]),
-            float(best.energy_j[0]) * width,
-            np.nan,
-            possible,
-        )
+        clock, time_s = kind.clocks.words(best.points[0]), float(best.time_s[0])
+        energy_j = float(best.energy_j[0]) * width
+        yield Alternative(f"on {kind.name}", clock, time_s, energy_j, np.nan, possible)
 
 
 def clock_words(problem: Problem, run: Placement) -> str:

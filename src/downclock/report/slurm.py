@@ -226,10 +226,8 @@ def _outside(world: SlurmWorld, tracked: Tracked, job: Job | None, now_s: float)
     """Where and when a job ran that the plan has no row of, as far as Slurm shows it."""
     if job is None:
         return _late(tracked, tracked.ended_s)
-    told = {
-        "nodes": ",".join(job.nodes),
-        "start": instant(job.start_s - world.epoch_s, world.epoch),
-    }
+    start = instant(job.start_s - world.epoch_s, world.epoch)
+    told = {"nodes": ",".join(job.nodes), "start": start}
     if job.active:
         return told | _late(tracked, now_s)
     told["end"] = instant(job.end_s - world.epoch_s, world.epoch)

@@ -117,13 +117,10 @@ def slotted_problem(
     if price.size < slots:
         raise InvalidInput(f"has {price.size} slots, and {slots} are needed", item="price")
     curve = Curve(SLOT_S * np.arange(price.size, dtype=np.float64), price, SLOT_S * price.size)
-    return slotted_workflow(
-        replace(graph, work=SLOT_S * graph.work),
-        replace(machines, watts=J_PER_KWH / SLOT_S),
-        SLOT_S,
-        deadline_s=SLOT_S * slots,
-        prices=Prices((("default", ZonePrices(price=curve)),)),
-    )
+    graph = replace(graph, work=SLOT_S * graph.work)
+    machines = replace(machines, watts=J_PER_KWH / SLOT_S)
+    prices = Prices((("default", ZonePrices(price=curve)),))
+    return slotted_workflow(graph, machines, SLOT_S, deadline_s=SLOT_S * slots, prices=prices)
 
 
 def slotted_workflow(
@@ -142,23 +139,15 @@ def slotted_workflow(
     if deadline_s is None:
         deadline_s = slot_s * _surely_enough(graph, machines.count, slot_s)
     one, static, watts = np.ones(1), machines.static, machines.watts
-    profile = CpuProfiles(
-        one, (1.0 - static) * watts * one, machines.exponent * one, static * watts * one
-    )
+    dynamic_w, static_w = (1.0 - static) * watts * one, static * watts * one
+    profile = CpuProfiles(one, dynamic_w, machines.exponent * one, static_w)
+    library = Library.of_one_kind(np.array(["work"], dtype=object), "pe", profile)
     interrupt: Interrupt = "pause" if machines.pause else "none"
     clocks = ClockTable(np.array(machines.frequencies), np.ones(1), 1.0, 1.0)
-    return Problem(
-        graph.tasks(deadline_s),
-        Library.of_one_kind(np.array(["work"], dtype=object), "pe", profile),
-        Platform.build(
-            (Kind("pe", clocks, interrupt=interrupt),),
-            (ServerSpec("machine", (("pe", machines.count),), initially_on=True),),
-            slot_s,
-        ),
-        graph.edges,
-        Prices() if prices is None else prices,
-        name=graph.name,
-    )
+    server = ServerSpec("machine", (("pe", machines.count),), initially_on=True)
+    platform = Platform.build((Kind("pe", clocks, interrupt=interrupt),), (server,), slot_s)
+    prices = Prices() if prices is None else prices
+    return Problem(graph.tasks(deadline_s), library, platform, graph.edges, prices, name=graph.name)
 
 
 def _surely_enough(graph: TaskGraph, machines: int, slot_s: float) -> int:

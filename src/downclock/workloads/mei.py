@@ -75,12 +75,8 @@ class Cluster:
             rule = f"must be between 1 and pairs={self.pairs}"
             raise InvalidInput(rule, field="per_server", value=self.per_server)
         wakes = self.per_server if self.turn_on_per == "pair" else 1
-        server = ServerSpec(
-            "s",
-            ((kind, self.per_server),),
-            count=self.pairs // self.per_server,
-            wake_j=self.turn_on_j * wakes,
-        )
+        pairs, count = ((kind, self.per_server),), self.pairs // self.per_server
+        server = ServerSpec("s", pairs, count=count, wake_j=self.turn_on_j * wakes)
         spec = Kind(kind, self.clocks, idle_w=self.idle_w, clock="locked")
         return Platform.build((spec,), (server,))
 

@@ -72,9 +72,7 @@ def actions(world: SlurmWorld, seen: Observed) -> Iterator[Action]:
             words = ("scontrol", "requeue", str(job.number))
             yield Action(str(job.number), tracked.task.key, why, (words,))
         elif job is not None and job.waits and not settles(world, tracked, seen):
-            owners = world.records.owner_holds(
-                tracked.task, job, seen
-            )  # such holds are not ours to end
+            owners = world.records.owner_holds(tracked.task, job, seen)  # not ours to end
             if not (owners and tracked.refused):
                 waiting.append((tracked, replace(job, held=job.held and not owners)))
     yield from (a for each in waiting if (a := _job_action(world, *each, seen.now_s)) is not None)

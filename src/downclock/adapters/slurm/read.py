@@ -22,6 +22,7 @@ from downclock.adapters.slurm.observed import Job, Node, Observed, gpu_counts, s
 from downclock.adapters.slurm.words import is_ours, wish_of
 from downclock.errors import AdapterError
 from downclock.workloads.traces.hosts import hosts_of
+from downclock.workloads.traces.sacct import number_of
 
 HEARS_S = 60.0
 """A controller that was started so long ago has heard from every node that lives."""
@@ -230,10 +231,7 @@ def _text(row: dict[str, Any], key: str) -> str:
 
 def _number(row: dict[str, Any], key: str, default: float) -> float:
     """A number in either format; infinite, not set and null are the default."""
-    value = row.get(key)
-    if isinstance(value, dict):
-        told = value.get("set") and not value.get("infinite")
-        value = value.get("number") if told else None
+    value = number_of(row.get(key))
     return float(value) if isinstance(value, int | float) else default
 
 

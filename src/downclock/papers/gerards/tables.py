@@ -135,11 +135,10 @@ def _energy_cells(reading: Reading, name: str, cores: int, graph: TaskGraph | No
     reasons: list[Reason | None] = [None] * 3
     if reading is CORRECTED:
         reasons = [Reason(SHIFTED, each) for each in energies(PUBLISHED.graph(graph), cores)]
+    ours = energies(reading.graph(graph), cores)
     return [
-        printed(where, quantity, value, ours, "J", reason=why)
-        for quantity, value, ours, why in zip(
-            names, values, energies(reading.graph(graph), cores), reasons, strict=True
-        )
+        printed(where, quantity, value, mine, "J", reason=why)
+        for quantity, value, mine, why in zip(names, values, ours, reasons, strict=True)
     ]
 
 
@@ -168,10 +167,8 @@ def claims(_: Settings) -> list[Row]:
     single, wide, _each = energies(CORRECTED.graph(application(apps, "fpppp")), 12)
     named["fpppp, 12 cores"] = 1.0 - wide / single
     return rows + [
-        claimed(
-            where, f"{name}, on graphs read rightly", ">", text[name], 100.0 * float(value), "%"
-        )
-        for name, value in named.items()
+        claimed(where, f"{name}, on graphs read rightly", ">", text[name], 100.0 * float(part), "%")
+        for name, part in named.items()
     ]
 
 

@@ -53,15 +53,8 @@ def compared(
     for case in draw(settings):
         graph = case.slotted(prices, percent, power)
         ours = solve_slots(graph, rounds=ROUNDS, start=case.first, seed=settings.seed)
-        rows.append(
-            (
-                graph.full_speed_cost(case.first),
-                sweep_search(graph, case.first).cost,
-                binary_search(graph, case.first),
-                ours.cost,
-                ours.bound,
-            )
-        )
+        theirs = sweep_search(graph, case.first).cost, binary_search(graph, case.first)
+        rows.append((graph.full_speed_cost(case.first), *theirs, ours.cost, ours.bound))
     return np.array(rows)
 
 
@@ -84,12 +77,8 @@ def fig2(settings: Settings) -> list[Row]:
     curve = instances.curves().get("epex")
     if curve is None:
         return [*rows, not_run(where, "shape of the curve", None, "%", absent("prices"))]
-    saved = np.array(
-        [
-            [_saved(case, curve, percent) for percent in EXTENSIONS]
-            for case in instances.cases(settings)
-        ]
-    )
+    drawn = instances.cases(settings)
+    saved = np.array([[_saved(each, curve, percent) for percent in EXTENSIONS] for each in drawn])
     knee = EXTENSIONS.index(published.STEEPER_UNTIL)
     early = (saved[:, knee] - saved[:, 0]) / EXTENSIONS[knee]
     late = (saved[:, -1] - saved[:, knee]) / (EXTENSIONS[-1] - EXTENSIONS[knee])

@@ -36,11 +36,8 @@ def play(mapping: Mapping, until: Number) -> list[tuple[Number, Job]]:
     """Let jobs run for their full worst case up to a time; return those that end, and when."""
     ended: list[tuple[Number, Job]] = []
     while True:
-        ends = [
-            (mapping.now + q.remaining[q.running] / q.speed, q.running, q)
-            for q in mapping.queues
-            if q.running >= 0
-        ]
+        busy = [q for q in mapping.queues if q.running >= 0]
+        ends = [(mapping.now + q.remaining[q.running] / q.speed, q.running, q) for q in busy]
         end, job, queue = min(ends, default=(until, -1, None), key=lambda each: each[:2])
         if end > until or queue is None:
             break

@@ -63,13 +63,8 @@ def ended(problem: Problem, policy: Policy, seed: int) -> Ended:
     segments = run.realised.segments
     idle_w = problem.platform.idle_w[segments.processor]
     idle_j = float(np.sum((segments.end_s - segments.start_s) * idle_w))
-    return Ended(
-        bill.energy_j["run"] - idle_j,
-        bill.total_j,
-        run.realised.makespan_s,
-        run.late.size,
-        run.rejected.size,
-    )
+    above_idle_j, makespan_s = bill.energy_j["run"] - idle_j, run.realised.makespan_s
+    return Ended(above_idle_j, bill.total_j, makespan_s, run.late.size, run.rejected.size)
 
 
 def sets(

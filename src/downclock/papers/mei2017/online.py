@@ -110,10 +110,8 @@ def fig5(settings: Settings) -> list[Row]:
         rows.append(ours_only(where, f"{quantity}, per pair", per_pair, "MJ", note))
         if size > 1:
             rows.append(ours_only(where, f"{quantity}, per server", estimate(wakes), "MJ", note))
-    added = [
-        (a.idle_j - b.idle_j) / GJ
-        for a, b in zip(*(outcomes(settings, n) for n in ("bin", "bin without DVFS")), strict=True)
-    ]
+    pair = (outcomes(settings, name) for name in ("bin", "bin without DVFS"))
+    added = [(a.idle_j - b.idle_j) / GJ for a, b in zip(*pair, strict=True)]
     words = f"idle energy that DVFS adds to bin, l=16, {STAND_IN}"
     return [*rows, ours_only(where, words, estimate(added), "GJ")]
 

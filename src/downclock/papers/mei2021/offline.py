@@ -40,10 +40,8 @@ def drawn_savings(setting: Setting, settings: Settings) -> list[float]:
     """The same of our sets."""
     found = outcomes(setting, settings.seeds)
     idle_free = outcomes(Setting("offline", setting.utilisation, 1), settings.seeds)
-    return [
-        100.0 * (1.0 - one.total_j / other.run_j)
-        for one, other in zip(found, idle_free, strict=True)
-    ]
+    pairs = zip(found, idle_free, strict=True)
+    return [100.0 * (1.0 - one.total_j / other.run_j) for one, other in pairs]
 
 
 def with_dvfs(
@@ -86,10 +84,9 @@ def _lost(seed: int) -> tuple[float, float]:
     frontier = problem.frontier(0)
     best = frontier.within(problem.tasks.deadline_s - problem.tasks.arrival_s)
     default = outcome_of(problem, "edl:dvfs=off").run_j
-    return tuple(
-        100.0 * (1.0 - float(energy_j.sum()) / default)
-        for energy_j in (frontier.e_opt_j, best.energy_j)
-    )  # type: ignore[return-value]
+    used_j = (float(energy_j.sum()) for energy_j in (frontier.e_opt_j, best.energy_j))
+    free, bound = (100.0 * (1.0 - each / default) for each in used_j)
+    return free, bound
 
 
 def fig6(settings: Settings) -> list[Row]:
@@ -101,10 +98,8 @@ def fig6(settings: Settings) -> list[Row]:
 
     least = max(_idle_less(file, u, size, "edl", "lpt-ff") for u, size in product(LOADS, SIZES))
     most = min(_idle_less(file, u, size, "lpt-ff", "edf-wf") for u, size in product(LOADS, SIZES))
-    mine = [
-        100.0 * one.idle_j / one.run_j
-        for one in outcomes(Setting("offline", 0.2, 16, "lpt-ff"), settings.seeds)
-    ]
+    found = outcomes(Setting("offline", 0.2, 16, "lpt-ff"), settings.seeds)
+    mine = [100.0 * one.idle_j / one.run_j for one in found]
     return [
         against_itself(where, "idle energy of LPT-FF, U=0.2, l=16", published.IDLE_LPT,
                        idle("lpt-ff"), "% of run", note="its own file"),

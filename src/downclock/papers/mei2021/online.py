@@ -52,18 +52,13 @@ def _ranges(where: Where) -> list[Row]:
     as_joules = "printed as KJ or MJ, but watts times minutes"
     lower = f"{as_joules}; the text has lower ends of intervals in the file, at 200 W min"
     rows = []
+    turn_on = [n.servers * published.TURN_ON for n in file]
     for part, text, values, note in (
-        (
-            "turn-on",
-            published.OVERHEAD_KW_MIN,
-            [n.servers * published.TURN_ON for n in file],
-            lower,
-        ),
+        ("turn-on", published.OVERHEAD_KW_MIN, turn_on, lower),
         ("idle", published.IDLE_KW_MIN, [n.idle for n in file], as_joules),
     ):
-        for name, value, own in zip(
-            ("least", "most"), text, (min(values), max(values)), strict=True
-        ):
+        ends = min(values), max(values)
+        for name, value, own in zip(("least", "most"), text, ends, strict=True):
             quantity = f"{name} {part} energy without DVFS"
             digits = -1 if value > 1e4 else 2
             rows.append(against_itself(where, quantity, value, 1e3 * own, "kW min", digits=digits,

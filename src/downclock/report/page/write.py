@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform as machine
+import re
 import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
@@ -81,12 +82,8 @@ def framed(template: str, parts: Mapping[str, str], scripts: str = "") -> str:
     ``scripts`` is what the page may run, in words of a content security policy.
     """
     parts = {**parts, "style": asset("page.css"), "scripts": scripts}
-    pieces = asset("frame.html").replace("{{body}}", asset(template)).split("{{")
-    text = [pieces[0]]
-    for piece in pieces[1:]:
-        name, _, rest = piece.partition("}}")
-        text += [parts[name], rest]
-    return "".join(text)
+    text = asset("frame.html").replace("{{body}}", asset(template))
+    return re.sub(r"{{(.+?)}}", lambda found: parts[found[1]], text)
 
 
 def asset(name: str) -> str:

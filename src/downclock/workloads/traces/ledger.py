@@ -73,14 +73,8 @@ class Ledger:
             InvalidInput: the reading is strict.
         """
         lines = self.unit == "line"
-        error = InvalidInput(
-            rule,
-            item=None if lines else f"{self.unit} {number}",
-            field=field,
-            value=value,
-            source=self.source,
-            line=number if lines else None,
-        )
+        where: Any = {"line": number} if lines else {"item": f"{self.unit} {number}"}
+        error = InvalidInput(rule, field=field, value=value, source=self.source, **where)
         if self.strict:
             raise error
         self.drop(MALFORMED, gpu_s)

@@ -220,12 +220,8 @@ def packed(
                 sweep.begin(job)
                 break
     how = [_how(nodes[job], job in split, k >= 0) for job, k in enumerate(home.tolist())]
-    return Placement(
-        np.array(jobs, dtype=np.int64),
-        np.array(taken_by, dtype=np.int64),
-        home,
-        np.array(how, dtype=object),
-    )
+    job_of, processor = (np.array(column, dtype=np.int64) for column in (jobs, taken_by))
+    return Placement(job_of, processor, home, np.array(how, dtype=object))
 
 
 def _how(nodes: Nodes | None, named: bool, placed: bool) -> str:
@@ -254,10 +250,8 @@ def _on_nodes(
                 sweep.begin(job)
                 for machine, number in parts:
                     free[k][machine] -= number
-                    changes[k][machine] += [
-                        (sweep.start_s[job], number),
-                        (sweep.end_s[job], -number),
-                    ]
+                    begin_s, end_s = sweep.start_s[job], sweep.end_s[job]
+                    changes[k][machine] += [(begin_s, number), (end_s, -number)]
                 break
     for pool, of_pool in zip(pools, changes, strict=True):
         pool.kept = {machine: _Kept(steps) for machine, steps in of_pool.items()}

@@ -102,16 +102,11 @@ def _rows(path: str | Path, ledger: Ledger) -> Rows:
     for number, said in json_jobs(path, ledger):
         time, tres = _table(said, "time"), _tres(_table(said, "tres").get("allocated"))
         times = (
-            _number(time.get(name)) for name in ("submission", "start", "end", "elapsed", "limit")
+            number_of(time.get(name)) for name in ("submission", "start", "end", "elapsed", "limit")
         )
-        gpus = tres.get(
-            "gres/gpu", sum(n for name, n in tres.items() if name.startswith("gres/gpu:"))
-        )
-        counts = (
-            f"gres/gpu={gpus:.0f}",
-            tres.get("node", said.get("allocation_nodes")),
-            tres.get("cpu"),
-        )
+        typed = sum(n for name, n in tres.items() if name.startswith("gres/gpu:"))
+        gpus, nodes = tres.get("gres/gpu", typed), tres.get("node", said.get("allocation_nodes"))
+        counts = f"gres/gpu={gpus:.0f}", nodes, tres.get("cpu")
         where = said.get("partition"), said.get("nodes")
         yield number, (text(said.get("job_id")), *times, *counts, *where)
 
@@ -121,7 +116,7 @@ def _table(parent: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
-def _number(value: Any) -> Any:
+def number_of(value: Any) -> Any:
     """A number, or what an object with ``set``, ``infinite`` and ``number`` says."""
     if isinstance(value, dict):
         return value.get("number") if value.get("set") and not value.get("infinite") else None

@@ -200,13 +200,8 @@ def _problem(
     }
     if np.isfinite(trace.power_w).any():
         columns["power_w"] = [w if math.isfinite(w) else None for w in trace.power_w.tolist()]
-    return load_problem(
-        cluster,
-        Table.of(trace.ledger.source, columns),
-        epoch=epoch,
-        timezone=choices.zone,
-        archetype=choices.archetype,
-    )
+    jobs, archetype = Table.of(trace.ledger.source, columns), choices.archetype
+    return load_problem(cluster, jobs, epoch=epoch, timezone=choices.zone, archetype=archetype)
 
 
 def window_begin(trace: Trace, text: str, zone: tzinfo | None) -> float:
