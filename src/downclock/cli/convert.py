@@ -214,29 +214,20 @@ def _on_chip(
     c1, alpha = asked["c1"], asked["alpha"]
     alone = (asked["c3"] / (c1 * (alpha - 1.0))) ** (1.0 / alpha)
     fastest = min(max(pace, alone), SPREAD * pace)
+    clocks = ClockRange(pace / SPREAD, HEADROOM * fastest)
+    power = {name: asked[name] for name in ("c1", "alpha", "c2", "c3")}
+    wide, count = not per_core, islands or 1
     return chip_problem(
-        graph,
-        cores,
-        deadline_s,
-        clocks=ClockRange(pace / SPREAD, HEADROOM * fastest),
-        chip_wide=not per_core,
-        islands=islands or 1,
-        **{name: asked[name] for name in ("c1", "alpha", "c2", "c3")},
+        graph, cores, deadline_s, clocks=clocks, chip_wide=wide, islands=count, **power
     )
 
 
 def _on_cluster(graph: TaskGraph, *, trace: dict[str, Any], **asked: Any) -> options.Problem:
     from downclock.workloads.workflow import workflow_problem
 
-    return workflow_problem(
-        graph,
-        trace["cluster"],
-        deadline_s=asked["deadline"],
-        deadline_factor=trace["deadline_factor"],
-        archetype=trace["archetype"],
-        prices=asked["prices"],
-        price_columns=asked["columns"],
-    )
+    jobs = {name: trace[name] for name in ("deadline_factor", "archetype")}
+    prices = {"prices": asked["prices"], "price_columns": asked["columns"]}
+    return workflow_problem(graph, trace["cluster"], deadline_s=asked["deadline"], **jobs, **prices)
 
 
 def _in_slots(graph: TaskGraph, *, cores: int, slot_s: float, **asked: Any) -> options.Problem:

@@ -230,13 +230,9 @@ def command(name: str, epilog: str = "") -> Callable[[Callable[..., Any]], click
 
 def input_files(metavar: str, *, folders: bool = False) -> Callable[[F], F]:
     """Add the argument ``files``: one or more, none of them a folder unless that is allowed."""
+    refuse = None if folders else _refuse_folders
     return click.argument(
-        "files",
-        nargs=-1,
-        required=True,
-        metavar=metavar,
-        type=click.Path(),
-        callback=None if folders else _refuse_folders,
+        "files", nargs=-1, required=True, metavar=metavar, type=click.Path(), callback=refuse
     )
 
 

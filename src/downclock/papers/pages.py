@@ -46,19 +46,16 @@ def listing(papers: Iterable[Paper]) -> Page:
 
 def rows_page(done: Sequence[Done]) -> Page:
     """Return every number with its verdict, and how many there are of each kind."""
-    records = [asdict(row) for each in done for row in each.rows]
+    every = [row for each in done for row in each.rows]
+    records = [asdict(row) for row in every]
     tables = [
         Table(HEAD[:-1], tuple(_cells(row)[:-1] for row in each.rows), each.title, (0, 4, 5))
         for each in done
     ]
     if len(done) > 1:
         tables.append(_counts(done))
-    reasons = dict.fromkeys(
-        f"{row.paper} {row.item}, {row.verdict}: {row.note}"
-        for each in done
-        for row in each.rows
-        if row.note
-    )
+    noted = [row for row in every if row.note]
+    reasons = dict.fromkeys(f"{r.paper} {r.item}, {r.verdict}: {r.note}" for r in noted)
     names = tuple(Row.__dataclass_fields__)
     return Page((), tuple(tables), tuple(reasons), records, records, names)
 

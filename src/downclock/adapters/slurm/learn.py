@@ -185,18 +185,11 @@ def _learnt(
         profile, how = _scaled(site, reader, planned, kind, runs), "scaled"
     made = _one(reader.library, name, kind, profile)
     time_s, power_w = _at(site, made, name, kind, runs)
-    energy_j = runs.time_s * runs.power_w
-    return Learnt(
-        name,
-        kind,
-        int(runs.time_s.size),
-        len(set(zip(runs.core_mhz.tolist(), runs.memory_mhz.tolist(), strict=True))),
-        how,
-        float(np.mean(np.abs(runs.time_s / time_s - 1.0))),
-        float(np.mean(np.abs(energy_j / (time_s * power_w) - 1.0))),
-        max(1.0, float(np.quantile(runs.time_s / time_s, WIDEST))),
-        profile,
-    )
+    settings = set(zip(runs.core_mhz.tolist(), runs.memory_mhz.tolist(), strict=True))
+    longer, more = runs.time_s / time_s, runs.time_s * runs.power_w / (time_s * power_w)
+    time_error, energy_error = (float(np.mean(np.abs(each - 1.0))) for each in (longer, more))
+    widen, many = max(1.0, float(np.quantile(longer, WIDEST))), int(longer.size)
+    return Learnt(name, kind, many, len(settings), how, time_error, energy_error, widen, profile)
 
 
 def _fitted(site: SlurmSite, name: str, kind: str, runs: _Runs) -> Any:

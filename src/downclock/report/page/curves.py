@@ -87,14 +87,10 @@ def _of_kind(
     def part(rows: Ints, table: tuple[Ints, Floats, Floats], enumerated: bool) -> Curves:
         point = np.tile(spec.clocks.default, (rows.size, 1))
         time, power = problem.library.at(applications[rows], spec.name, point)
-        return Curves(
-            rows,
-            np.full(rows.size, kind),
-            *table,
-            np.column_stack([curves.t_opt_s[rows], curves.e_opt_j[rows]]),
-            np.column_stack([time, time * power]),
-            np.full(rows.size, enumerated),
-        )
+        optimum = np.column_stack([curves.t_opt_s[rows], curves.e_opt_j[rows]])
+        default = np.column_stack([time, time * power])
+        kinds, stepped = np.full(rows.size, kind), np.full(rows.size, enumerated)
+        return Curves(rows, kinds, *table, optimum, default, stepped)
 
     smooth, stepped = np.flatnonzero(runs & ~listed), np.flatnonzero(runs & listed)
     return (

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -81,16 +82,9 @@ HEADER = (
     *("AllocCPUS", "Partition", "NodeList"),
 )
 
-SACCT_JSON = Format(
-    "sacct-json",
-    {
-        **SACCT.columns,
-        **{name: Column((name.title(),), "unix") for name in ("submit", "start", "end")},
-    },
-    requeues=True,
-    notes=SACCT.notes,
-    amend=_amend,
-)
+_UNIX = {name: Column((name.title(),), "unix") for name in ("submit", "start", "end")}
+
+SACCT_JSON = replace(SACCT, name="sacct-json", columns={**SACCT.columns, **_UNIX}, signature=())
 
 
 def sacct_sheet(path: str | Path, ledger: Ledger) -> Sheet:
