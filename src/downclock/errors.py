@@ -48,15 +48,11 @@ class InvalidInput(DownclockError):
         self, source: str | Path, line: int | None = None, *, item: str | None = None
     ) -> InvalidInput:
         """Return the same complaint with the file, line and object it lacks."""
-        return InvalidInput(
-            self.rule,
-            item=item if self.item is None else self.item,
-            field=self.field,
-            value=self.value,
-            row=self.row,
-            source=source if self.source is None else self.source,
-            line=line if self.line is None else self.line,
-        )
+        item = item if self.item is None else self.item
+        source = source if self.source is None else self.source
+        line = line if self.line is None else self.line
+        what = {"field": self.field, "value": self.value, "row": self.row}
+        return InvalidInput(self.rule, item=item, source=source, line=line, **what)
 
     def _sentence(self) -> str:
         where = "" if self.source is None else _one_line(str(self.source), 800)

@@ -144,11 +144,8 @@ def _write_page(
     from downclock.papers.run import run_all
     from downclock.report.tables import rendered
 
-    links = {
-        name: f"background/{page}.md"
-        for name, page in BACKGROUND.items()
-        if (path.parent / "background" / f"{page}.md").is_file()
-    }
+    links = {name: f"background/{page}.md" for name, page in BACKGROUND.items()}
+    links = {name: link for name, link in links.items() if (path.parent / link).is_file()}
     write_text_atomically(path, page_markdown(done, sources, settings, links))
     write_text_atomically(path.with_suffix(".csv"), rendered(rows_page(done), "csv"))
     session.wrote(path)

@@ -108,11 +108,8 @@ def _prices(
     from downclock.problem.files.read_prices import zone_prices
     from downclock.problem.price import Curve, Prices, ZonePrices
 
-    flat = {
-        curve: Curve.constant(value)
-        for curve, value in (("price", flat_price), ("carbon", flat_carbon))
-        if value is not None
-    }
+    asked = {"price": flat_price, "carbon": flat_carbon}
+    flat = {name: Curve.constant(value) for name, value in asked.items() if value is not None}
     zones, found = problem.platform.zones, []
     for path in price_files:
         read = zone_prices(path, zones, epoch=problem.epoch or "first row", columns=columns)

@@ -179,9 +179,6 @@ def _differences(sweep: Sweep) -> Figure:
 def _label(sweep: Sweep, cell: Cell, axis: str | None) -> str:
     """Name a cell by what tells it from others, without the axis it lies along."""
     several = len({each.problem for each in sweep.summary.cells}) > 1
-    others = [
-        f"{name} {_word(cell.axes[name])}"
-        for name in sweep.grid.axes
-        if name != axis and cell.axes.get(name) is not None
-    ]
+    told = [n for n in sweep.grid.axes if n != axis and cell.axes.get(n) is not None]
+    others = [f"{name} {_word(cell.axes[name])}" for name in told]
     return ", ".join([cell.policy, *([cell.problem] if several else []), *others])

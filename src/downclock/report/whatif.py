@@ -161,11 +161,8 @@ def _wh(energy_j: float) -> str:
 def _tables(asked: WhatIf) -> list[tuple[str, tuple[str, ...], list[tuple[str, ...]]]]:
     """What is changed, headings, and rows of cells, the usual case first."""
     ours = asked.usual.figures[-1]
-    priced = [
-        (title, what)
-        for title, what in (("money", "money"), ("CO2", "carbon_kg"))
-        if getattr(ours, what) is not None
-    ]
+    known = (("money", "money"), ("CO2", "carbon_kg"))
+    priced = [(title, what) for title, what in known if getattr(ours, what) is not None]
     head = ("", "energy", *(f"beside {each}" for each in OTHERS))
     head += (*(title for title, _ in priced), "left out", "late")
     found = []

@@ -139,13 +139,10 @@ class Box:
     def _profiles(self, device: Device, top_s: Floats, power: PowerReading) -> MeasuredProfiles:
         n, count = top_s.size, len(device.mhz)
         speed = device.speed(self.speed)
-        return MeasuredProfiles(
-            np.arange(n + 1) * count,
-            np.tile(device.clock, n),
-            np.ones(n * count),
-            (top_s[:, None] / speed[None, :]).ravel(),
-            np.tile(device.power_w(self.speed, power), n),
-        )
+        first, core, memory = np.arange(n + 1) * count, np.tile(device.clock, n), np.ones(n * count)
+        time_s = (top_s[:, None] / speed[None, :]).ravel()
+        power_w = np.tile(device.power_w(self.speed, power), n)
+        return MeasuredProfiles(first, core, memory, time_s, power_w)
 
 
 def job_set(

@@ -56,9 +56,7 @@ class CpuPackage:
         if listed.exists():
             clocks = {self._whole(listed, khz) // 1000 for khz in self._read(listed).split()}
         else:
-            low, high = (
-                self._number(path / f"cpuinfo_{end}_freq") // 1000 for end in ("min", "max")
-            )
+            low, high = (khz // 1000 for khz in self._ends(path, "cpuinfo"))
             clocks = {*range(low, high, STEP_MHZ), high}
         return ((None, tuple(sorted(clocks, reverse=True))),)
 
@@ -77,15 +75,12 @@ class CpuPackage:
     def reset_clocks(self) -> None:
         """Let the governor choose in the whole range again."""
         for path in self.policies:
-            self._let(path, *(self._number(path / f"cpuinfo_{end}_freq") for end in ("min", "max")))
+            self._let(path, *self._ends(path, "cpuinfo"))
 
     def clock_ranges(self) -> str:
         """What each policy lets its cores have: ``policy0=800000-2400000``, in kHz."""
-        ends = {
-            path.name: [self._number(path / f"scaling_{end}_freq") for end in ("min", "max")]
-            for path in self.policies
-        }
-        return " ".join(f"{name}={low}-{high}" for name, (low, high) in ends.items())
+        ends = [(path.name, *self._ends(path, "scaling")) for path in self.policies]
+        return " ".join(f"{name}={low}-{high}" for name, low, high in ends)
 
     def restore_ranges(self, ranges: str) -> None:
         """Let the governor choose in these ranges again; in all of it where none is told."""
@@ -94,6 +89,10 @@ class CpuPackage:
         for path in self.policies:
             if path.name in told:
                 self._let(path, *told[path.name])
+
+    def _ends(self, policy: Path, what: str) -> tuple[int, int]:
+        """The least and the greatest clock that it could have, or has by its limits, in kHz."""
+        return self._number(policy / f"{what}_min_freq"), self._number(policy / f"{what}_max_freq")
 
     def _let(self, policy: Path, low_khz: int, high_khz: int) -> None:
         # The lower end first: at no moment is it above the upper one.

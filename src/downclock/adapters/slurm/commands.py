@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import subprocess
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from downclock.errors import AdapterError
 
@@ -15,7 +15,7 @@ _PLAIN = {"TZ": "UTC", "LC_ALL": "C", "SLURM_TIME_FORMAT": "standard"}
 """Times are written and read in UTC, whatever the machine's zone is."""
 
 
-def run(words: Sequence[str], environment: Mapping[str, str] | None = None) -> str:
+def run(words: Sequence[str]) -> str:
     """Run a command and return what it prints; bytes that are not UTF-8 are replaced.
 
     Raises:
@@ -25,7 +25,7 @@ def run(words: Sequence[str], environment: Mapping[str, str] | None = None) -> s
     try:
         done = subprocess.run(
             words,
-            env={**kept, **_PLAIN, **(environment or {})},
+            env={**kept, **_PLAIN},
             stdin=subprocess.DEVNULL,
             capture_output=True,
             timeout=PATIENCE_S,

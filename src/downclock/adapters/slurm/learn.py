@@ -197,13 +197,9 @@ def _fitted(site: SlurmSite, name: str, kind: str, runs: _Runs) -> Any:
     clocks = _kind(site, kind).clocks
     if not isinstance(clocks, ClockTable) or np.unique(runs.core_mhz).size < LEAST_CLOCKS:
         return None
-    told = Measurements(
-        np.full(runs.time_s.size, name, dtype=object),
-        runs.core_mhz,
-        runs.memory_mhz if clocks.scales_memory else np.full(runs.time_s.size, np.nan),
-        runs.time_s,
-        runs.power_w,
-    )
+    names = np.full(runs.time_s.size, name, dtype=object)
+    memory = runs.memory_mhz if clocks.scales_memory else np.full(runs.time_s.size, np.nan)
+    told = Measurements(names, runs.core_mhz, memory, runs.time_s, runs.power_w)
     core_mhz, memory_mhz = clocks.default_mhz
     try:
         made = fit(

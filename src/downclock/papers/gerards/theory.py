@@ -121,9 +121,8 @@ def coffman_graham(graph: WorkGraph) -> float:
     label: dict[int, int] = {}
     while len(label) < len(graph):
         ready = [t for t in range(len(graph)) if t not in label and direct[t] <= label.keys()]
-        label[min(ready, key=lambda t: sorted((label[x] for x in direct[t]), reverse=True))] = len(
-            label
-        )
+        chosen = min(ready, key=lambda t: sorted((label[x] for x in direct[t]), reverse=True))
+        label[chosen] = len(label)
     priority = np.array([label[task] for task in range(len(graph))], dtype=np.float64)
     placed = greedy(graph, 2, by_most(priority))
     return float((placed.start + graph.work).max())

@@ -153,11 +153,8 @@ def _by_benchmark(where: Where, reading: str, found: dict[tuple[str, str], Ends]
     rows = []
     for family in FAMILIES:
         for quantity in QUANTITIES:
-            every = {
-                (load, name): saving(found[family, load], name, quantity)
-                for load in _loads(found)
-                for name in PAPERS
-            }
+            cases = product(_loads(found), PAPERS)
+            every = {(load, n): saving(found[family, load], n, quantity) for load, n in cases}
             load, name = min(every, key=lambda key: float(np.mean(every[key])))
             text = f"{quantity} saved, {family}, least of all ({name}, {load}), {reading}"
             rows.append(claimed(where, text, ">", 0.0, every[load, name], "%"))

@@ -62,11 +62,9 @@ class Case:
         base = mei.MEI2017 if self.cluster == "mei2017" else mei.MEI2021
         cluster = replace(base, pairs=PAIRS, per_server=self.per_server, turn_on_per="server")
         generate = mei.offline if self.mode == "offline" else mei.online
+        used = self.task_utilisation or self.mode
         return generate(
-            self.seed,
-            utilisation=self.utilisation,
-            task_utilisation=self.task_utilisation or self.mode,
-            cluster=cluster,
+            self.seed, utilisation=self.utilisation, task_utilisation=used, cluster=cluster
         )
 
 

@@ -88,11 +88,8 @@ def _totals(settings: Settings) -> list[Row]:
 def fig5(settings: Settings) -> list[Row]:
     """Idle and turn-on energy; what a turn-on is charged for."""
     where, text = (PAPER, "fig5"), published
-    rows = [
-        _absent(where, f"idle energy of {n}, l=16", v)
-        for n, v in text.IDLE_L16.items()
-        if n != "edl theta=1"
-    ]
+    idle = {name: value for name, value in text.IDLE_L16.items() if name != "edl theta=1"}
+    rows = [_absent(where, f"idle energy of {name}, l=16", value) for name, value in idle.items()]
     rows += [
         _absent(where, "idle energy of edl without DVFS, l=1", text.IDLE_L1),
         _absent(where, "idle energy that DVFS adds to bin, l=16", text.IDLE_BIN),

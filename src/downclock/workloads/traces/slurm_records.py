@@ -30,12 +30,9 @@ KEYS = {
 }
 """The keys of each of our fields; the first that says anything counts."""
 
-RECORDS = replace(
-    SACCT,
-    name="slurm-records",
-    columns={ours: Column((ours,), SACCT.columns[ours].read) for ours in KEYS},
-    signature=("JobId=",),
-)
+_COLUMNS = {ours: Column((ours,), SACCT.columns[ours].read) for ours in KEYS}
+
+RECORDS = replace(SACCT, name="slurm-records", columns=_COLUMNS, signature=("JobId=",))
 
 ESTIMATED = {"PENDING": ("start", "end"), "RUNNING": ("end",), "SUSPENDED": ("end",)}
 """What a job's state makes a guess of Slurm's."""
