@@ -170,9 +170,8 @@ def _script(commands: Sequence[Sequence[str]]) -> tuple[str, ...]:
 
 def step_lines(actions: Sequence[Action], trouble: Sequence[str]) -> list[str]:
     """One line for each thing that a step did, or could not do."""
-    return [f"{action.item}: {action.why}" for action in actions] + [
-        f"failed: {t}" for t in trouble
-    ]
+    done = [f"{action.item}: {action.why}" for action in actions]
+    return done + [f"failed: {each}" for each in trouble]
 
 
 def shown(words: Sequence[str]) -> str:

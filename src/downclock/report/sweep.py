@@ -100,8 +100,6 @@ def _part(fraction: float) -> str:
 
 
 def _word(value: Any) -> str:
-    if value is None:
-        return ""
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 

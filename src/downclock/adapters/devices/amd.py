@@ -58,11 +58,8 @@ class AmdGpu:
 
     def clocks_mhz(self) -> tuple[int, int | None]:
         """Core and memory clock now."""
-        kinds = self._smi.AmdSmiClkType
-        core, memory = (
-            self._ask("its clocks", self._smi.amdsmi_get_clock_info, kind)["clk"]
-            for kind in (kinds.GFX, kinds.MEM)
-        )
+        kinds, ask = self._smi.AmdSmiClkType, self._smi.amdsmi_get_clock_info
+        core, memory = (self._ask("its clocks", ask, k)["clk"] for k in (kinds.GFX, kinds.MEM))
         return int(core), int(memory) if str(memory).isdigit() else None
 
     def lock_clocks(self, core_mhz: int | None, memory_mhz: int | None) -> None:

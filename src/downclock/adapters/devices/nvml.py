@@ -70,10 +70,8 @@ class NvidiaGpu:
 
     def clocks_mhz(self) -> tuple[int, int | None]:
         """Core and memory clock now."""
-        core, memory = (
-            int(self._ask("its clocks", "nvmlDeviceGetClockInfo", which))
-            for which in (CORE, MEMORY)
-        )
+        ask = "nvmlDeviceGetClockInfo"
+        core, memory = (int(self._ask("its clocks", ask, which)) for which in (CORE, MEMORY))
         return core, memory
 
     def lock_clocks(self, core_mhz: int | None, memory_mhz: int | None) -> None:

@@ -57,11 +57,8 @@ def main(arguments: Sequence[str]) -> None:
     from downclock.adapters.devices.machine import gpus
 
     state, wanted = State(Path(arguments[0])), set(arguments[1:])
-    watched = {
-        os.open(state.samples(gpu.uuid), os.O_WRONLY): (gpu, Trapezoid())
-        for gpu in gpus()
-        if gpu.uuid in wanted
-    }
+    mine = [gpu for gpu in gpus() if gpu.uuid in wanted]
+    watched = {os.open(state.samples(gpu.uuid), os.O_WRONLY): (gpu, Trapezoid()) for gpu in mine}
     while watched:
         for file, (gpu, curve) in list(watched.items()):
             if os.fstat(file).st_nlink == 0:

@@ -97,10 +97,7 @@ class Moment:
 
     def entry(self) -> dict[str, Any]:
         """As the log holds it."""
-        facts = [
-            [fact.code, fact.task, fact.place, _plain(fact.value), _plain(fact.at_s)]
-            for fact in self.facts
-        ]
+        facts = [[f.code, f.task, f.place, _plain(f.value), _plain(f.at_s)] for f in self.facts]
         told = [asdict(task) for task in self.told]
         refused = [(asdict(task), why) for task, why in self.refused]
         return {"now_s": self.now_s, "told": told, "refused": refused, "facts": facts,

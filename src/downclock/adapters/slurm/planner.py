@@ -94,11 +94,9 @@ class Planner:
         ``on_node`` is a command that resets the clocks of ``{node}``, run for each.
         """
         seen = observe(self.run)
-        todo = [
-            self._put_back(job, seen)
-            for job in seen.jobs.values()
-            if job.waits and (is_ours(job.comment) or self.world.knows(job))
-        ]
+        waiting = [job for job in seen.jobs.values() if job.waits]
+        ours = [job for job in waiting if is_ours(job.comment) or self.world.knows(job)]
+        todo = [self._put_back(job, seen) for job in ours]
         for node in self.site.nodes if on_node else ():
             words = tuple(word.replace("{node}", node) for word in on_node)
             todo.append(Action(node, "", "reset its clocks", (words,)))

@@ -198,10 +198,8 @@ def _requested(row: dict[str, Any], nodes: int, tasks: int) -> tuple[int, str, s
 def _allocated(names: list[str], details: Any, gpus: int) -> dict[str, int]:
     """GPUs on each node: as Slurm says it for each, else alike."""
     if isinstance(details, list) and len(details) == len(names):
-        return {
-            name: sum(gpu_counts(str(detail)).values())
-            for name, detail in zip(names, details, strict=True)
-        }
+        pairs = zip(names, details, strict=True)
+        return {name: sum(gpu_counts(str(detail)).values()) for name, detail in pairs}
     return dict.fromkeys(names, -(-gpus // max(len(names), 1)))
 
 

@@ -134,10 +134,8 @@ class SlurmWorld:
     def _begin(self, seen: Observed) -> None:
         """Begin a plan: what runs is adopted as it is, what waits is told anew."""
         self._check_nodes(seen)
-        awake = [
-            not self.site.sleep or not (name in seen.nodes and seen.nodes[name].asleep)
-            for name in self.site.nodes
-        ]
+        asleep = {name for name, node in seen.nodes.items() if node.asleep}
+        awake = [not (self.site.sleep and name in asleep) for name in self.site.nodes]
         entry = {"epoch_s": math.floor(seen.now_s), "fingerprint": self.site.fingerprint,
                  "policy": self.site.policy, "awake": awake}  # fmt: skip
         self._start(entry)

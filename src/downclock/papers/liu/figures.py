@@ -100,10 +100,8 @@ def _measured4(settings: Settings, where: Where, found: dict[tuple[str, str], En
     if ("NMF", "heavy") in found:
         box = replace(BOXES[TEXT], system_w=15.0)
         other = table(sets(settings, "heavy", box, families=("NMF",)), names)
-        ours, theirs = (
-            estimate(saving(ends, "Aggressive", "energy"))
-            for ends in (found["NMF", "heavy"], other)
-        )
+        both = found["NMF", "heavy"], other
+        ours, theirs = (estimate(saving(ends, "Aggressive", "energy")) for ends in both)
         why = Reason("system power, which is not printed, 15 W instead of 100", theirs)
         rows.append(printed(where, heavy, MEASURED[heavy], ours, "%", reason=why))
     return rows

@@ -52,10 +52,8 @@ def random_jobs(n: int, load: str, seed: int) -> list[Job]:
     times = np.column_stack([gpu * ratio, gpu])
     window = np.maximum(times.min(axis=1) / used, times.max(axis=1))
     arrival = np.cumsum(rng.exponential(times.min(axis=1).mean() / LOAD[load], n))
-    return [
-        Job(i, float(arrival[i]), float(arrival[i] + window[i]), tuple(map(float, times[i])))
-        for i in range(n)
-    ]
+    columns = zip(arrival.tolist(), (arrival + window).tolist(), times.tolist(), strict=True)
+    return [Job(i, start, due, tuple(lasts)) for i, (start, due, lasts) in enumerate(columns)]
 
 
 def run_online(reading: Reading, jobs: list[Job]) -> Count:

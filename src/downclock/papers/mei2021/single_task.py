@@ -51,13 +51,13 @@ PENALTY = 0.01
 """Weight of the sum of parameters in the authors' fit (a lasso without intercept)."""
 
 
-def savings(library: Library, clocks: Clocks) -> Floats:
-    """Percent of energy each application saves at its best clock against the default (a,)."""
+def mean_saving(library: Library, clocks: Clocks) -> float:
+    """Percent of energy that applications save at their best clocks, mean over all of them."""
     every = np.arange(len(library))
     kind = library.kinds[0]
     best = frontier(library, kind, clocks, every, np.ones(every.size)).e_opt_j
     time, power = library.at(every, kind, np.tile(clocks.default, (every.size, 1)))
-    return np.asarray(100.0 * (1.0 - best / (time * power)))
+    return float(np.mean(100.0 * (1.0 - best / (time * power))))
 
 
 def measurements(card: str) -> Path | None:
@@ -129,17 +129,14 @@ def fig4(_: Settings) -> list[Row]:
     where, text = (PAPER, "fig4"), published.SINGLE
     card = "gtx2070s"
     path = measurements(card)
-    narrow = float(savings(built_in_library("gtx1080ti"), NARROW).mean())
+    narrow = mean_saving(built_in_library("gtx1080ti"), NARROW)
     named = "narrow interval, 1080 Ti as fitted"
     rows = [printed(where, named, text["measured"], narrow, "%", digits=1)]
     if path is None:
         quantity = "wide interval, 2070 Super"
         return [*rows, not_run(where, quantity, text["wide"], "%", absent("dvfs/hkbu"))]
     shrunk = mei.shrunk(built_in_library("gtx1080ti"))
-    wide, other = (
-        float(savings(library, WIDE).mean())
-        for library in (mei.shrunk(penalised(card, path)), shrunk)
-    )
+    wide, other = mean_saving(mei.shrunk(penalised(card, path)), WIDE), mean_saving(shrunk, WIDE)
     words = "wide interval, P0 and gamma over 13"
     why = Reason("the 2070 Super instead, with the authors' penalised fit", wide)
     rows += [
@@ -149,10 +146,8 @@ def fig4(_: Settings) -> list[Row]:
     ]  # fmt: skip
     ours = fitted(card, path, "gpu").library
     found = {f"{words}, 2070 Super, our fit": mei.shrunk(ours), "the same, nothing divided": ours}
-    return rows + [
-        ours_only(where, quantity, float(savings(library, WIDE).mean()), "%")
-        for quantity, library in found.items()
-    ]
+    saved = {quantity: mean_saving(library, WIDE) for quantity, library in found.items()}
+    return rows + [ours_only(where, quantity, value, "%") for quantity, value in saved.items()]
 
 
 def measured(_: Settings) -> list[Row]:
@@ -163,11 +158,11 @@ def measured(_: Settings) -> list[Row]:
     if path is None or newer is None:
         return [not_run(where, quantity, text, "%", absent("dvfs"))]
     found = fitted("gtx1080ti", path, "table")
-    saved = float(savings(found.library, found.clocks).mean())
-    model = float(savings(built_in_library("gtx1080ti"), NARROW).mean())
+    saved = mean_saving(found.library, found.clocks)
+    model = mean_saving(built_in_library("gtx1080ti"), NARROW)
     reason = Reason("called measured, but the model's value in the narrow interval", model)
     a100 = measured_a100(newer)
-    best = float(savings(a100.library, a100.clocks).mean())
+    best = mean_saving(a100.library, a100.clocks)
     return [
         printed(where, quantity, text, saved, "%", digits=1, reason=reason),
         ours_only(where, "A100, best of 61 core clocks against the top one", best, "%"),
@@ -268,9 +263,7 @@ def theorem1(_: Settings) -> list[Row]:
 def _tied_to_voltage(profile: GpuProfiles, clocks: ClockRange) -> float:
     """Least energy with core = g1(V), by a fine grid: what Theorem 1 would give."""
     volt = np.linspace(clocks.volt_min, clocks.volt_max, 2001)
-    core = np.array(
-        [min(max(clocks.law.max_core(v), clocks.core_min), clocks.core_max) for v in volt]
-    )
+    core = np.clip([clocks.law.max_core(v) for v in volt], clocks.core_min, clocks.core_max)
     memory = np.linspace(clocks.memory_min, clocks.memory_max, 1401)
     best = np.inf
     for c, v in zip(core, volt, strict=True):

@@ -129,11 +129,8 @@ def energy_bars(
     longest = max([bill.total_j for _, bill in plans] + [bound_j]) or 1.0
     rows = []
     for name, bill in plans:
-        parts = [
-            (part, joules / longest, f"{part}: {words(joules)}")
-            for part, joules in bill.energy_j.items()
-            if joules > 0.0
-        ]
+        drawn = [(part, joules) for part, joules in bill.energy_j.items() if joules > 0.0]
+        parts = [(part, joules / longest, f"{part}: {words(joules)}") for part, joules in drawn]
         rows.append(_bar(name, parts, words(bill.total_j)))
     if bound_j > 0.0:
         rows.append(_bar("lower bound", [("bound", bound_j / longest, "")], words(bound_j)))
