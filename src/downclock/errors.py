@@ -79,9 +79,8 @@ class MissingExtra(DownclockError):
     """An optional package is needed for this."""
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
-        super().__init__(
-            f"{purpose} needs the package '{package}': pip install 'downclock[{extra}]'"
-        )
+        hint = f"pip install 'downclock[{extra}]'"
+        super().__init__(f"{purpose} needs the package '{package}': {hint}")
 
 
 def require_type(

@@ -416,9 +416,8 @@ def require_writable(path: str | None, suffixes: Sequence[str]) -> None:
     if ".svg" in suffixes and importlib.util.find_spec("matplotlib") is None:
         raise MissingExtra("matplotlib", "plot", "drawing a figure")
     if target.suffix.lower() not in suffixes:
-        raise InvalidInput(
-            f"must end in {', '.join(filter(None, suffixes))}", field="output", value=path
-        )
+        rule = f"must end in {', '.join(filter(None, suffixes))}"
+        raise InvalidInput(rule, field="output", value=path)
     if target.is_dir():
         raise InvalidInput("is a folder, not a file", source=path)
     if not target.parent.is_dir():

@@ -55,9 +55,8 @@ class Explanation:
             if said:
                 lines += ["", f"{title}:", *(f"  - {sentence}" for sentence in said)]
         tables = (_table(self),) if self.options else ()
-        return Page(
-            tuple(lines), tables, (), self._data(), [asdict(option) for option in self.options]
-        )
+        data = self._data()
+        return Page(tuple(lines), tables, (), data, data["alternatives"])
 
     def __str__(self) -> str:
         return str(self.page())

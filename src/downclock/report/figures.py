@@ -160,15 +160,13 @@ def compare_figure(comparisons: Comparison | Sequence[Comparison]) -> Figure:
     size, unit = (1e9, "GJ") if table.sum(axis=1).max(initial=0.0) >= 1e9 else (1e6, "MJ")
     for part in np.flatnonzero(np.any(table > 0.0, axis=0)):
         width = table[order, part] / size
-        axes.barh(
-            np.arange(len(names)), width, left=left, color=COLOURS[PARTS[part]], label=PARTS[part]
-        )
+        name = PARTS[part]
+        axes.barh(np.arange(len(names)), width, left=left, color=COLOURS[name], label=name)
         left = left + width
     bounds = [np.mean([plan.bound_j for plan in plans]) for plans in by_policy.values()]
     if bounds:
-        axes.axvline(
-            float(max(bounds)) / size, color="#1e2328", lw=1.0, ls="--", label="lower bound"
-        )
+        bound = float(max(bounds)) / size
+        axes.axvline(bound, color="#1e2328", lw=1.0, ls="--", label="lower bound")
     axes.set_yticks(np.arange(len(names)), [names[k] for k in order])
     axes.set_xlabel(f"energy ({unit})" if len(several) == 1 else f"mean energy ({unit})")
     axes.set_title(several[0].problem.name if len(several) == 1 else f"{len(several)} problems")

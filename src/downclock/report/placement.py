@@ -86,9 +86,8 @@ def placement(problem: Problem, schedule: Schedule, task: int) -> Placement | No
     first = mine[0]
     start_s, processor = float(segments.start_s[first]), int(segments.processor[first])
     kind = int(platform.kind[processor])
-    _, watts = problem.at(
-        segments.task[mine], platform.kind[segments.processor[mine]], segments.points[mine]
-    )
+    kinds = platform.kind[segments.processor[mine]]
+    _, watts = problem.at(segments.task[mine], kinds, segments.points[mine])
     lasts_s = segments.end_s[mine] - segments.start_s[mine]
     together = segments.processor[mine[segments.start_s[mine] == start_s]]
     width = together.size

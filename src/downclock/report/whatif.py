@@ -147,10 +147,8 @@ def _cards(asked: WhatIf) -> list[tuple[str, str, str]]:
         mine, theirs = (words(getattr(each, what)) for each in (ours, usual.figures[0]))
         note = f"{mine} instead of {theirs}; beside full speed {saved[1]},"
         found.append((title, saved[0], f"{note} beside the best single clock {saved[2]}"))
-    found.append(
-        ("Deadlines broken", f"{ours.late:,}", f"of {len(asked.found.problem.tasks):,} jobs")
-    )
-    return found
+    jobs = f"of {len(asked.found.problem.tasks):,} jobs"
+    return [*found, ("Deadlines broken", f"{ours.late:,}", jobs)]
 
 
 def _wh(energy_j: float) -> str:

@@ -125,16 +125,12 @@ class Box:
     def library(self, cpu_s: Floats, gpu_s: Floats) -> Library:
         """An application per job, with its worst-case time at the top level of either device."""
         n = cpu_s.size
-        groups = tuple(
-            self._profiles(device, top_s, power)
-            for device, top_s, power in (
-                (self.cpu, cpu_s, "switching" if self.power == "scaled" else self.power),
-                (self.gpu, gpu_s, self.power),
-            )
-        )
+        cpu_power: PowerReading = "switching" if self.power == "scaled" else self.power
+        on_cpu = self._profiles(self.cpu, cpu_s, cpu_power)
+        on_gpu = self._profiles(self.gpu, gpu_s, self.power)
         names = np.array([f"j{i}" for i in range(n)], dtype=object)
         row = np.column_stack([np.arange(n)] * 2)
-        return Library(names, (CPU, GPU), groups, np.tile([0, 1], (n, 1)), row)
+        return Library(names, (CPU, GPU), (on_cpu, on_gpu), np.tile([0, 1], (n, 1)), row)
 
     def _profiles(self, device: Device, top_s: Floats, power: PowerReading) -> MeasuredProfiles:
         n, count = top_s.size, len(device.mhz)

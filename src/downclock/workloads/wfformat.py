@@ -68,11 +68,9 @@ def _graph(document: Any, fallback: str) -> TaskGraph:
     if not names:
         raise InvalidInput("there are no tasks")
     work = _run_times(runs, place)
-    name = document.get("name")
-    column = np.array(names, dtype=object)
-    return TaskGraph(
-        name if isinstance(name, str) else fallback, column, work, _edges(tasks, place)
-    )
+    name, column = document.get("name"), np.array(names, dtype=object)
+    name = name if isinstance(name, str) else fallback
+    return TaskGraph(name, column, work, _edges(tasks, place))
 
 
 def _run_times(runs: list[Any], place: Mapping[str, int]) -> Floats:

@@ -125,10 +125,9 @@ def run_sweep(
                 carry_out(device, setting)
             measured = _measured(sweep.command, devices, guardian, setting)
             if number >= sweep.warm_up:
-                mine.append(
-                    {"application": sweep.application, **setting.words(), **measured, **said}
-                )
-                rows.append(mine[-1])
+                row = {"application": sweep.application, **setting.words(), **measured, **said}
+                mine.append(row)
+                rows.append(row)
                 write_text_atomically(output, csv_text(columns, rows))
     return mine
 

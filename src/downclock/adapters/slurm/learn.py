@@ -100,14 +100,11 @@ def against_default_clocks(
     measured_j = default_j = 0.0
     for (_, planned, kind), runs in _grouped(site, log, measured).items():
         if planned in map(str, library.names):
-            core, memory = _defaults(_kind(site, kind).clocks)
-            count = runs.core_mhz.size
-            default = replace(
-                runs, core_mhz=np.full(count, core), memory_mhz=np.full(count, memory)
-            )
-            (time_s, power_w), (fast_s, fast_w) = (
-                _at(site, library, planned, kind, each) for each in (runs, default)
-            )
+            clocks = _defaults(_kind(site, kind).clocks)
+            core, memory = (np.full(runs.core_mhz.size, each) for each in clocks)
+            default = replace(runs, core_mhz=core, memory_mhz=memory)
+            time_s, power_w = _at(site, library, planned, kind, runs)
+            fast_s, fast_w = _at(site, library, planned, kind, default)
             measured_j += float(runs.energy_j.sum())
             default_j += float(np.sum(runs.energy_j * fast_s * fast_w / (time_s * power_w)))
     return measured_j, default_j

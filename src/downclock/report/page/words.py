@@ -77,9 +77,8 @@ def sentences(summary: Summary) -> list[str]:
 def cards(summary: Summary) -> list[tuple[str, str, str]]:
     """Figures to see first: (what, value, a few words)."""
     bill, problem = summary.plan.bill, summary.problem
-    shown = [
-        ("Energy", energy(bill.total_j), f"{energy(bill.energy_j['run'])} of it running tasks")
-    ]
+    running = f"{energy(bill.energy_j['run'])} of it running tasks"
+    shown = [("Energy", energy(bill.total_j), running)]
     shown += [_saved_card(summary, each) for each in summary.baselines if each.amount > 0.0]
     if (found := _least(summary)) is not None:
         shown.append(("Above the lower bound", found[1], f"no plan needs less than {found[0]}"))

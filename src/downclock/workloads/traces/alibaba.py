@@ -81,9 +81,8 @@ def cluster_of_nodes(sheet: Sheet, ledger: Ledger, card: str) -> dict[str, Any]:
     if not nodes:
         raise InvalidInput("no node has a GPU", source=ledger.source)
     models = sorted({model for model, _ in nodes})
-    servers = [
-        server_data(f"{m}-{gpus}x", m, gpus, many) for (m, gpus), many in sorted(nodes.items())
-    ]
+    counts = sorted(nodes.items())
+    servers = [server_data(f"{m}-{gpus}x", m, gpus, many) for (m, gpus), many in counts]
     return {
         "name": Path(ledger.source).stem,
         "kind": [{"name": model, "card": _card(model, card), "idle_w": IDLE_W} for model in models],

@@ -31,9 +31,8 @@ def whole_gpus(trace: Trace, how: Fractions) -> Trace:
     group = _shared(trace, np.flatnonzero(some)) if packs else np.arange(len(trace))
     whole = _merged(trace, group)
     shared = some[np.unique(group)]
-    held_h, asked_h = (
-        float(seconds.sum()) / 3600.0 for seconds in (whole.run_s[shared], trace.asked_s[some])
-    )
+    spans_s = whole.run_s[shared], trace.asked_s[some]
+    held_h, asked_h = (float(seconds.sum()) / 3600.0 for seconds in spans_s)
     gpus = f"share {count(int(shared.sum()), 'GPU job')}, busy from the first start to the last end"
     note = (
         f"{count(int(some.sum()), 'job')} with a part of a GPU"
