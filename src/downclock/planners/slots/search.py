@@ -62,7 +62,7 @@ SHAKE = 12
 FEW_COLUMNS, FEW_NODES = 1500, 300
 """Columns up to which HiGHS is asked within a search, and nodes that it may look at."""
 
-PROOF_S = 20.0
+PROOF_S = 60.0
 """Seconds after which HiGHS is not waited for: most answers take tenths, some take minutes."""
 
 ENOUGH = 3e-7
