@@ -7,8 +7,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from downclock.engine.play import plan as played
 from downclock.engine.view import View
-from downclock.planners.cluster.kernels import accept, board, hurry
+from downclock.planners.catalog import policy as policy_of
+from downclock.planners.cluster.kernels import accept, board, flat, hurry
 from downclock.planners.cluster.kernels.curves import at_slope_s
 from downclock.planners.cluster.policy import ClusterPolicy
 from downclock.power.library import Library
@@ -18,7 +20,7 @@ from downclock.problem.tasks import Tasks
 from downclock.schedule.account.account import account
 from downclock.schedule.schedule import DONE
 from downclock.study.decide import plan
-from downclock.workloads import mei
+from downclock.workloads import liu, mei
 from tests.planners.cluster.known.clusters import busy_day
 
 
@@ -110,6 +112,58 @@ def test_nobody_waits_where_all_of_a_kind_is_awake_or_room_was_missing():
     assert accept._patience(cluster, 0) == pytest.approx(calm / 2)
     cluster.pools["awake"][0] = 16
     assert accept._patience(cluster, 0) == 0.0
+
+
+def in_a_queue(hurried: float):
+    """An awake processor, and four tasks that are due later the sooner they come."""
+    cluster, told = cluster_of(mei.offline(3, utilisation=0.01, cluster=mei.Cluster(16, 4)))
+    tasks = told[:4]
+    cluster.pools["hurry"][0] = hurried
+    board.wake(cluster, 0, 0.0)
+    cluster.tasks["deadline_s"][tasks] = [1e5, 9e4, 8e4, 7e4]
+    for i in tasks:
+        flat.put_in_order(cluster, 0, i, 1e4, 0.0)
+    return cluster, tasks
+
+
+def queue_of(cluster) -> list[int]:
+    """What waits for the first processor, in order."""
+    found, i = [], cluster.processors["head"][0]
+    while i >= 0:
+        found.append(int(i))
+        i = cluster.tasks["after"][i]
+    return found
+
+
+def test_as_room_is_scarce_queues_are_in_order_of_deadline():
+    for hurried in (0.0, 0.4, 1.0):
+        cluster, tasks = in_a_queue(hurried)
+        order = list(tasks) if hurried == 0.0 else list(tasks[::-1])
+        if hurried == 0.4:  # what is due a little sooner does not go first
+            order = list(tasks)
+        assert queue_of(cluster) == order
+        assert list(cluster.tasks["start_s"][order]) == [0.0, 1e4, 2e4, 3e4]
+        assert cluster.processors["end_s"][0] == 4e4
+
+
+def test_a_task_goes_ahead_of_the_first_that_is_due_later_as_far_as_that_has_time():
+    cluster, tasks = in_a_queue(1.0)
+    new = tasks.max() + 1
+    cluster.tasks["deadline_s"][new] = 7.5e4
+    behind, start_s, room_s = board.room_ahead(cluster, 0, new, 0.0, 4)
+    assert (behind, start_s, room_s) == (tasks[3], 1e4, 6e4)
+    cluster.tasks["deadline_s"][tasks[2]] = 7.6e4
+    cluster.tasks["deadline_s"][tasks[1]] = 4e4
+    assert board.room_ahead(cluster, 0, new, 0.0, 4)[2] == 1e4
+    assert board.room_ahead(cluster, 0, new, 0.0, 3)[2] == -1.0
+
+
+@pytest.mark.parametrize("seed", [310400, 310523])
+def test_short_jobs_are_kept_that_a_long_one_would_have_kept_out(seed: int):
+    """liu's sets: two and three jobs were refused while the queue of the GPU was first come."""
+    problem = liu.job_set(seed, load="heavy", arrivals_s=120.0)
+    for spec in ("late", "liu"):
+        assert np.all(played(problem, policy_of(spec)).outcomes.status == DONE)
 
 
 def test_what_is_broken_counts_neither_as_working_nor_as_awake():

@@ -450,10 +450,30 @@ def append(c: Cluster, p: int, i: int, length_s: float, now_s: float) -> None:
 
 
 @inner
-def put_ahead(c: Cluster, p: int, i: int, length_s: float) -> None:
-    """Make task ``i`` the next one of processor ``p``, ahead of what is planned there."""
+def room_ahead(c: Cluster, p: int, i: int, from_s: float, most: int) -> tuple[int, float, float]:
+    """Return (the planned task of processor ``p`` behind which task ``i`` goes, its start, room).
+
+    That is ahead of the first that is due later (-1: as the next); so long it can run that neither
+    it nor what follows is late. None where more than ``most`` are planned there.
+    """
+    tasks, behind, a = c.tasks, -1, c.processors.head[p]
+    due = tasks.deadline_s[i]
+    while a >= 0 and most >= 0 and tasks.deadline_s[a] <= due:
+        from_s, most, behind = from_s + tasks.length_s[a], most - 1, a
+        a = tasks.after[a]
+    room, end = due - from_s, from_s
+    while a >= 0 and most >= 0 and room > 0.0:
+        end, most = end + tasks.length_s[a], most - 1
+        room = min(room, tasks.deadline_s[a] - end)
+        a = tasks.after[a]
+    return behind, from_s, room if most >= 0 else -1.0
+
+
+@inner
+def put_behind(c: Cluster, p: int, i: int, length_s: float, behind: int) -> None:
+    """Plan task ``i`` on processor ``p`` behind task ``behind``, ahead of the rest; -1: of all."""
     c.tasks.length_s[i] = length_s
-    queue(c, p, i, -1)
+    queue(c, p, i, behind)
     retime(c, p, c.processors.ready_s[p])
 
 

@@ -1,7 +1,7 @@
 """Where a task costs least while a joule is worth the same at all times: at the end of a queue.
 
 Tasks are appended to processors where they add least to the energy of the plan, or go ahead of
-what is planned, or wake a server.
+what is planned and due later, or wake a server. As room is scarce queues are in order of deadline.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from downclock.planners.cluster.kernels.board import (
     is_idle,
     lingers_s,
     note_start,
-    put_ahead,
+    put_behind,
     retime,
+    room_ahead,
     row_of,
     set_last,
     unqueue,
     wake,
 )
 from downclock.planners.cluster.kernels.curves import at_slope_s, energy_j, fill_s, want_s
+from downclock.planners.cluster.kernels.hurry import calm
 from downclock.power.kernels.models import LADDER
 
 ALL, SAMPLE = 2048, 256
@@ -204,7 +206,10 @@ def best_end(c: Cluster, i: int, k: int, new: bool, now_s: float) -> tuple[int, 
 
 @inner
 def _fresh(c: Cluster, i: int, k: int, now_s: float) -> tuple[int, float, float]:
-    """Return (server, cost, length) of waking a server for task ``i``; -1: none is left."""
+    """Return (server, cost, length) of waking a server for task ``i``; -1: none is left.
+
+    The less it costs the scarcer room is: one that sleeps while tasks wait is room lost.
+    """
     curves, row = c.curves, row_of(c, i, k)
     room = c.tasks.deadline_s[i] - now_s
     j = first_at_most(c.asleep, k, room - curves.rows.free_s[row])
@@ -220,32 +225,55 @@ def _fresh(c: Cluster, i: int, k: int, now_s: float) -> tuple[int, float, float]
         length = _alone_s(c, row, length, alone_w)
     cost = energy_j(curves, row, length) - curves.rows.free_j[row] + c.servers.wake_j[j]
     cost += c.servers.sleep_w[j] * max(0.0, now_s - c.servers.last_s[j])
-    return j, cost + alone_w * length, length
+    return j, (cost + alone_w * length) * calm(c, k), length
 
 
 @inner
 def _best_ahead(c: Cluster, i: int, k: int, now_s: float) -> tuple[int, float, float]:
     """Return (processor, cost, length) of the cheapest place ahead of planned tasks; -1: none."""
-    curves, row, deadline = c.curves, row_of(c, i, k), c.tasks.deadline_s[i]
+    curves, row = c.curves, row_of(c, i, k)
     best, least, length = -1, np.inf, -1.0
     for a in range(in_window(c)):
         j = c.awake_servers[a]
         for p in range(c.servers.first[j], c.servers.end[j]):
-            start_s = max(now_s, c.processors.ready_s[p])
             if c.processors.kind[p] != k or c.processors.head[p] < 0 or c.processors.up[p] == 0:
                 continue
-            if deadline - start_s < curves.rows.short_s[row]:
+            room = room_ahead(c, p, i, max(now_s, c.processors.ready_s[p]), FAR)[2]
+            t = want_s(curves, row, room)
+            if t < 0.0:
                 continue
-            t = want_s(curves, row, deadline - start_s)
             added = max(0.0, c.processors.end_s[p] + t - c.servers.last_s[j])
             cost = c.tally.idle_share[0] * (c.servers.awake_w[j] - curves.kinds.idle_w[k]) * added
-            if t < 0.0 or cost >= least:
-                continue
-            if t < curves.rows.free_s[row]:
+            if cost < least and t < curves.rows.free_s[row]:
                 cost += energy_j(curves, row, t) - curves.rows.free_j[row]
-            if cost < least and can_shift(c, p, start_s + t, FAR):
+            if cost < least:
                 best, least, length = p, cost, t
     return best, least, length
+
+
+@inner
+def _overtakes(c: Cluster, i: int, other: int, calm_part: float) -> bool:
+    """Tell whether task ``i`` is due so much sooner that it goes first, as room is scarce."""
+    sooner_s = c.tasks.deadline_s[other] - c.tasks.deadline_s[i]
+    return (1.0 - calm_part) * sooner_s > calm_part * c.tasks.length_s[i]
+
+
+@inner
+def put_in_order(c: Cluster, p: int, i: int, length_s: float, now_s: float) -> None:
+    """Plan task ``i`` on processor ``p``: last, or, as room is scarce, ahead of those due later.
+
+    None is late for that: the last that is overtaken ends when task ``i`` would have.
+    """
+    append(c, p, i, length_s, now_s)
+    last = c.tasks.before[i]
+    if not c.rules.late or last < 0 or c.processors.end_s[p] > c.tasks.deadline_s[i]:
+        return
+    calm_part, behind = calm(c, c.processors.kind[p]), last
+    while behind >= 0 and _overtakes(c, i, behind, calm_part):
+        behind = c.tasks.before[behind]
+    if behind != last:
+        unqueue(c, i)
+        put_behind(c, p, i, length_s, behind)
 
 
 @inner
@@ -291,9 +319,10 @@ def place_flat(c: Cluster, i: int, now_s: float) -> bool:
     if fresh >= 0:
         wake(c, fresh, now_s)
     if ahead:
-        put_ahead(c, p, i, length)
+        behind = room_ahead(c, p, i, max(now_s, c.processors.ready_s[p]), FAR)[0]
+        put_behind(c, p, i, length, behind)
     else:
-        append(c, p, i, length, now_s)
+        put_in_order(c, p, i, length, now_s)
     if is_idle(c, p):
         begin(c, p, now_s)
     return True

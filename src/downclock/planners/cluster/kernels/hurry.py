@@ -31,10 +31,10 @@ USUAL = 0.45
 """Part of its window that a task needs at its fastest where its chance to find no room is that of
 finding all processors taken; one that needs less can wait longer for room."""
 
-EXPECTED = 0.4
+EXPECTED = 0.5
 """Part of the processors that is taken to be busy before tasks have come for a usual window."""
 
-WARY, RESTLESS, MOST = 5.0, 10.0, 0.5
+WARY, RESTLESS, MOST = 20.0, 10.0, 0.7
 """How much tasks hurry, and how much less they wait, for the chance that one finds no room; and how
 much they hurry at most for a mere chance."""
 

@@ -24,7 +24,7 @@ from downclock.planners.cluster.kernels.board import (
     wake,
 )
 from downclock.planners.cluster.kernels.curves import energy_j, want_s
-from downclock.planners.cluster.kernels.flat import ALL, begin, best_end
+from downclock.planners.cluster.kernels.flat import ALL, begin, best_end, put_in_order
 from downclock.units import Floats, Ints
 
 ATTEMPTS, MORE = 8, 30.0
@@ -184,7 +184,7 @@ def _improve_flat(c: Cluster, now_s: float) -> None:
             room = c.tasks.deadline_s[i] - c.processors.end_s[p]
             length = want_s(c.curves, row_of(c, i, k), room)
             length = c.tasks.length_s[i] if length < 0.0 else length
-        append(c, q, i, length, now_s)
+        put_in_order(c, q, i, length, now_s)
         if is_idle(c, q):
             begin(c, q, now_s)
 
