@@ -69,12 +69,24 @@ def _came(c: Cluster, now_s: float) -> float:
     return work / max(now_s - since, 1e-9)
 
 
+@inner
+def _least_calm(c: Cluster) -> float:
+    """Return how much tasks may wait on the kind where room is scarcest."""
+    least = 1.0
+    for k in range(c.pools.up.size):
+        least = min(least, calm(c, k))
+    return least
+
+
 @compiled
 def is_sparse(c: Cluster, count: int, now_s: float) -> bool:
-    """Tell whether so few tasks come, ``count`` of them now, that they had better wait."""
+    """Tell whether so few tasks come, ``count`` of them now, that they had better wait.
+
+    As room is scarce they do not: queues are in order of deadline then.
+    """
     tally = c.tally
     if not c.rules.late or tally.priced[0] == 1 or tally.shared[0] > 0 or tally.queued[0] > 0:
         return False
     if count == 0 or count >= FEW or _came(c, now_s) < LONELY:
         return False
-    return needed(c, count, now_s) < COMPANY * (_usual_size(c) - 1.0)
+    return needed(c, count, now_s) < COMPANY * (_usual_size(c) - 1.0) * _least_calm(c)
