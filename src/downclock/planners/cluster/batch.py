@@ -10,13 +10,14 @@ together (`kernels.equalise`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from downclock.kernels.least_tree import new_trees
 from downclock.planners.cluster.search import Batch, Packing, Search, improve
+from downclock.planners.cluster.tail import tail_of
 from downclock.problem.platform import Platform
 from downclock.units import Bools, Floats, Ints
 
@@ -32,6 +33,9 @@ MOVES_PER_S = 4000.0
 SMALL, FREE_MOVES = 512, 2000
 """Problems of at most this many tasks are always searched a little."""
 
+RISKED = 0.002
+"""What a tail may cost, against all that is packed."""
+
 FULL, DEAREST_W = 0.9, 1e5
 """Part of the time of a kind's processors that tasks may need before a second on it is dearer, and
 the highest price of a second."""
@@ -45,15 +49,19 @@ def one_kind_each(platform: Platform) -> bool:
     return bool(np.all(platform.kind == first[platform.server]) and all(alike))
 
 
-def packing(batch: Batch, moves: int) -> Packing | None:
-    """Pack tasks and search a little; those without room are left out. None: nothing fits."""
+def packing(batch: Batch, moves: int, *, more: bool) -> Packing | None:
+    """Pack tasks and search a little; those without room are left out. None: nothing fits.
+
+    ``more``: others may come, so one server is at work as long as deadlines allow.
+    """
     pools = [_Pool.of(batch, k) for k in range(batch.row.shape[1])]
     able = np.isfinite(batch.free_s) & np.array([pool.places.size > 0 for pool in pools])
     place = np.full(batch.task.size, -1)
     for _ in pools:
         kind = _chosen(batch, able, pools)
         for k, pool in enumerate(pools):
-            place[kind == k] = pool.packed(np.flatnonzero(kind == k))
+            mine = np.flatnonzero(kind == k)
+            place[mine] = pool.with_tail(mine) if more else pool.packed(mine)
         lost = np.flatnonzero((place < 0) & (kind >= 0))
         able[lost, kind[lost]] = False
         if not np.any(able[lost]):
@@ -160,12 +168,39 @@ class _Pool:
         finalists = max(1, FINALISTS * LARGE // max(LARGE, tasks.size))
         scored = sorted(self._scan(tasks), key=lambda found: found[:2])[:finalists]
         for _, _, chain in (found for found in scored if found[0] == scored[0][0]):
-            place = np.full(self.batch.task.size, -1)
-            place[tasks] = self._grouped(tasks, chain)
-            cost_j = Search(self.batch, place).cost_j
+            given = self._grouped(tasks, chain)
+            cost_j = self._cost_j(tasks, given)
             if cost_j < least:
-                least, best = cost_j, place[tasks]
+                least, best = cost_j, given
         return best
+
+    def with_tail(self, tasks: Ints) -> Ints:
+        """Return the processor of each task (m,), some in a tail; as packed where that costs much.
+
+        The tail is on the server where something runs the longest, or on one of the cheapest.
+        """
+        packed, size = self.packed(tasks), int(self.room[0]) if self.room.size else 0
+        if tasks.size < size or size == self.places.size or np.any(packed < 0):
+            return packed
+        cost_j = self._cost_j(tasks, packed)
+        found = tail_of(self.batch, self.kind, tasks, self.places[:size], RISKED * cost_j)
+        rest = np.flatnonzero(found < 0)
+        found[rest] = self._but_first().packed(tasks[rest])
+        lost = np.any(found < 0) or self._cost_j(tasks, found) > (1.0 + RISKED) * cost_j
+        return packed if lost else found
+
+    def _but_first(self) -> _Pool:
+        size = int(self.room[0])
+        return replace(
+            self, servers=self.servers[1:], busy=max(self.busy - 1, 0), places=self.places[size:],
+            room=self.room[1:] - size, ready_s=self.ready_s[size:],
+        )  # fmt: skip
+
+    def _cost_j(self, tasks: Ints, given: Ints) -> float:
+        """What tasks cost on processors (m,)."""
+        place = np.full(self.batch.task.size, -1)
+        place[tasks] = given
+        return Search(self.batch, place).cost_j
 
     def used_and_next(self, used: Bools) -> Ints:
         """Servers up to the one after the last that is used."""

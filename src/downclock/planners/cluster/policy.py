@@ -334,7 +334,8 @@ class ClusterPolicy:
             found = joined(given, board.tasks["place"][task])
         else:
             free = FREE_MOVES if batch and task.size <= SMALL else 0
-            found = packing(given, int(MOVES_PER_S * self.effort) + free)
+            more = not batch and board.tally["closed"][0] == 0
+            found = packing(given, int(MOVES_PER_S * self.effort) + free, more=more)
         return found if found is not None and np.all(np.isin(waits, found.task)) else None
 
     def decisions(self, state: State, view: View, cluster: Cluster, new: Ints) -> Decisions:

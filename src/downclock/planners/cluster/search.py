@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 BELOW_W = np.concatenate([[0.0], np.geomspace(2.0, 1e5, 39), [1e12]])
 """How much less than idling a second more saves: where run times are tabulated."""
+
+LISTED = 8
+"""Servers on which most tasks wait, so many, are listed anew with a task that joins."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,18 +160,45 @@ class Search:
 
     def insert(self, i: int) -> None:
         """Put task ``i``, which has no place, where it adds least; nowhere: it keeps none."""
-        least, best = np.inf, -1
-        for j in self._open():
-            for p in self._places(i, j):
-                self.place[i] = p
-                added = self.cost(j, [*self.members[j], i])[0] - self.costs_j[j]
-                if added < least:
-                    least, best = added, p
-        self.place[i] = best
-        if best >= 0:
-            j = int(self.batch.server[best])
+        least, best = np.inf, None
+        for j, tasks, places in self._ways(i):
+            old, self.place[tasks] = self.place[tasks], places
+            added = self.cost(j, [*self.members[j], i])[0] - self.costs_j[j]
+            self.place[tasks] = old
+            if added < least:
+                least, best = added, (j, tasks, places)
+        if best is not None:
+            j, tasks, places = best
+            self.place[tasks] = places
             self.members[j].append(i)
             self.costs_j[j] += least
+
+    def _ways(self, i: int) -> Iterator[tuple[int, Ints, Ints]]:
+        """Ways to place task ``i``: (server, tasks, their processors); others there may move."""
+        for j in self._open():
+            for p in self._places(i, j):
+                yield int(j), np.array([i]), np.array([p])
+        waiting = np.array([len(mine) for mine in self.members])
+        for j in np.argsort(-waiting, kind="stable")[:LISTED]:
+            if waiting[j] > 1 and np.isfinite(self.batch.free_s[i, self._kind(j)]):
+                tasks = np.array([*self.members[j], i])
+                for places in self._lists(int(j), tasks):
+                    yield int(j), tasks, places
+
+    def _kind(self, j: int) -> int:
+        return int(self.batch.kind[self.batch.first[j]])
+
+    def _lists(self, j: int, tasks: Ints) -> Iterator[Ints]:
+        """Give tasks the processors of server ``j`` that are free first: by three orders."""
+        batch, begin = self.batch, self.batch.first[j]
+        wanted_s, due_s = batch.free_s[tasks, self._kind(j)], batch.due_s[tasks]
+        for key in (due_s, due_s - wanted_s, -wanted_s):
+            ends, places = batch.ready_s[begin : batch.first[j + 1]].copy(), np.empty_like(tasks)
+            for a in np.argsort(key, kind="stable"):
+                p = int(np.argmin(ends))
+                places[a] = begin + p
+                ends[p] += wanted_s[a]
+            yield places
 
     def _open(self) -> Ints:
         """Servers with something to do, and one of each sort of the others."""
