@@ -28,7 +28,7 @@ LINGER_S = 86400.0
 PATIENT = 0.9375
 """What is left of what patience was worth after each time that it was worth something."""
 
-WARMER, COOLER = 0.015, 0.1
+WARMER, COOLER = 0.002, 0.1
 """Servers by which more are to stay awake for urgent tasks for each that is refused, and fewer for
 each that stayed in vain: these so many times the part of such a task's cost that it idled away."""
 
