@@ -92,8 +92,9 @@ def test_the_page_says_how_much_of_the_saving_is_sleep(found):
     assert "already saves" not in whatif_page(replace(found, usual=awake)).lines[1]
 
 
-def test_a_plan_saves_beside_all_others_and_more_time_saves_more(found):
-    saved = [found.usual.saved(each) for each in ("as-it-ran", "race", "static-cap")]
+def test_a_plan_saves_beside_the_trace_and_full_speed_and_more_time_saves_more(found):
+    """Eight processors are half busy, so tasks hurry: the best clock in hindsight may save more."""
+    saved = [found.usual.saved(each) for each in ("as-it-ran", "race")]
     assert min(saved) > 0.0
     assert saved[0] == max(saved)
     tight = next(case for case in found.cases if case.setting == "1.5 x run")
@@ -247,8 +248,10 @@ def test_bars_without_what_was_left_out_say_so(found):
 
 
 def test_where_others_cost_less_the_page_says_so(found):
-    assert "costs less" not in whatif_page(replace(found, cases=())).lines[1]
     ran, race, cap, ours = found.usual.figures
+    best = replace(ours, energy_j=0.9 * min(race.energy_j, cap.energy_j))
+    least = replace(found.usual, figures=(ran, race, cap, best))
+    assert "costs less" not in whatif_page(replace(found, usual=least, cases=())).lines[1]
     worse = replace(ours, energy_j=1.1 * race.energy_j)
     beaten = replace(found.usual, figures=(ran, race, cap, worse))
     other = replace(found.cases[0], figures=beaten.figures)

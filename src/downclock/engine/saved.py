@@ -17,7 +17,7 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 
-VERSION = 4
+VERSION = 5
 T = TypeVar("T")
 
 

@@ -766,7 +766,7 @@ def test_a_job_that_was_left_to_slurm_does_not_run_twice_either(live: Live) -> N
 
 
 def test_a_start_that_was_forgotten_is_planned_anew(live: Live) -> None:
-    live.shown.submit(1, run="600s", deadline="+13m")
+    live.shown.submit(1, run="600s", deadline="+12m")
     live.step()
     assert live.shown.start() == [1]
     slow = live.shown.freq[1]

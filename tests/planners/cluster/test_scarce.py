@@ -14,11 +14,13 @@ from downclock.planners.cluster.kernels import accept, board, flat, hurry
 from downclock.planners.cluster.kernels.curves import at_slope_s
 from downclock.planners.cluster.policy import ClusterPolicy
 from downclock.power.library import Library
-from downclock.problem.platform import Platform, ServerSpec
+from downclock.power.points import ClockTable
+from downclock.power.profiles import CpuProfiles
+from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks
 from downclock.schedule.account.account import account
-from downclock.schedule.schedule import DONE
+from downclock.schedule.schedule import DONE, REJECTED
 from downclock.study.decide import plan
 from downclock.workloads import liu, mei
 from tests.planners.cluster.known.clusters import busy_day
@@ -234,3 +236,36 @@ def test_servers_stay_awake_for_jobs_that_cannot_wait_for_a_wake(gang: int) -> N
         given = plan(others, policy)  # all can wait, but a wake each would cost more than to idle
         assert np.sum(given.outcomes.status == DONE) == 120
         assert account(others, given).total_j < 1.1 * least_j
+
+
+def two_of_one_clock(rows: list[tuple[int, float, float, float]]) -> Problem:
+    """One processor of each of two kinds; rows (application, length, arrival, due)."""
+    one = ClockTable(np.array([1.0]), np.array(1.0), 1.0, 1.0)
+    kinds = [Kind(name, one, 5.0, "none", "locked") for name in "ab"]
+    specs = [
+        ServerSpec(name, ((name, 1),), host_w=1.0, wake_j=1e7, initially_on=True) for name in "ab"
+    ]
+    watts, seconds = np.array([50.0, 200.0]), np.array([100.0, 100.0])
+    profiles = CpuProfiles(seconds, watts, np.array([3.0, 3.0]), watts)
+    either, first, second = [0, 0], [0, -1], [-1, 0]
+    group, row = np.array([either, first, second]), np.tile([0, 1], (3, 1))
+    library = Library(np.array(["x", "y", "z"], object), ("a", "b"), (profiles,), group, row)
+    application, length, arrival, due = zip(*rows, strict=True)
+    tasks = Tasks.of(
+        list(application), deadline_s=list(due), arrival_s=list(arrival),
+        scale=[each / 100.0 for each in length],
+    )  # fmt: skip
+    return Problem(tasks, library, Platform.build(kinds, tuple(specs)))
+
+
+@pytest.mark.parametrize("stepwise", [False, True])
+def test_what_is_moved_to_an_idle_processor_is_timed_from_now(stepwise: bool) -> None:
+    """It was timed from when the processor became free: the next task was promised taken time."""
+    x, y, z = 0, 1, 2
+    problem = two_of_one_clock([
+        (y, 2000, 0, 2100), (x, 400, 500, 2520), (x, 400, 500, 3040), (y, 400, 1000, 2450),
+        (z, 700, 1000, 2460), (z, 700, 1000, 2900),
+    ])  # fmt: skip
+    schedule = played(problem, policy_of("late"), stepwise=stepwise)
+    assert np.all(np.isin(schedule.outcomes.status, [DONE, REJECTED]))
+    assert np.sum(schedule.outcomes.status == DONE) >= 5

@@ -52,7 +52,7 @@ def one_kind_each(platform: Platform) -> bool:
 def packing(batch: Batch, moves: int, *, more: bool) -> Packing | None:
     """Pack tasks and search a little; those without room are left out. None: nothing fits.
 
-    ``more``: others may come, so one server is at work as long as deadlines allow.
+    ``more``: others may come, so one server of a kind is at work as long as deadlines allow.
     """
     pools = [_Pool.of(batch, k) for k in range(batch.row.shape[1])]
     able = np.isfinite(batch.free_s) & np.array([pool.places.size > 0 for pool in pools])
@@ -177,14 +177,17 @@ class _Pool:
     def with_tail(self, tasks: Ints) -> Ints:
         """Return the processor of each task (m,), some in a tail; as packed where that costs much.
 
-        The tail is on the server where something runs the longest, or on one of the cheapest.
+        The tail is on the server where something runs the longest, or on one of the cheapest. Many
+        tasks leave servers awake for a while anyway, and have none.
         """
         packed, size = self.packed(tasks), int(self.room[0]) if self.room.size else 0
-        if tasks.size < size or size == self.places.size or np.any(packed < 0):
+        if not size <= tasks.size <= LARGE or size == self.places.size or np.any(packed < 0):
             return packed
         cost_j = self._cost_j(tasks, packed)
         found = tail_of(self.batch, self.kind, tasks, self.places[:size], RISKED * cost_j)
         rest = np.flatnonzero(found < 0)
+        if rest.size == tasks.size:
+            return packed
         found[rest] = self._but_first().packed(tasks[rest])
         lost = np.any(found < 0) or self._cost_j(tasks, found) > (1.0 + RISKED) * cost_j
         return packed if lost else found

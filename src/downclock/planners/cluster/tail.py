@@ -35,7 +35,7 @@ def tail_of(batch: Batch, kind: int, tasks: Ints, places: Ints, most_j: float) -
     best, least_j = np.full(tasks.size, -1), np.inf
     for last_s in np.unique(start_s[chain >= 0])[-3 * size :]:
         kept = np.where(start_s <= last_s, chain, -1)
-        for tried in (kept, _matched(kept, start_s, wanted_s, size)):
+        for tried in (kept, _matched(kept, start_s, wanted_s)):
             mine = tried >= 0
             place = np.full(batch.task.size, -1)
             place[tasks[mine]] = places[tried[mine]]
@@ -66,7 +66,7 @@ def _chains(latest_s: Floats, wanted_s: Floats, ready_s: Floats) -> tuple[Ints, 
     return chain, start_s
 
 
-def _matched(chain: Ints, start_s: Floats, wanted_s: Floats, size: int) -> Ints:
+def _matched(chain: Ints, start_s: Floats, wanted_s: Floats) -> Ints:
     """Exchange the last tasks of processors: the longest goes where there is most time."""
     there = np.flatnonzero(chain >= 0)
     there = there[np.lexsort((start_s[there], chain[there]))]

@@ -29,8 +29,8 @@ PATIENT = 0.9375
 """What is left of what patience was worth after each time that it was worth something."""
 
 WARMER, COOLER = 0.002, 0.1
-"""Servers by which more are to stay awake for urgent tasks for each that is refused, and fewer for
-each that stayed in vain: these so many times the part of such a task's cost that it idled away."""
+"""Servers by which more are to stay awake for urgent tasks for each that finds no room, and fewer
+for each that stayed in vain: these so many times the part of a task's cost that it idled away."""
 
 LONG_AGO_S = -1e300
 
@@ -297,8 +297,10 @@ def _staying(c: Cluster, k: int, most: float) -> int:
 @inner
 def stays(c: Cluster, j: int, now_s: float) -> bool:
     """Tell whether server ``j``, which has nothing to do, stays awake for urgent tasks."""
-    k = c.processors.kind[c.servers.first[j]]
-    if c.tally.urgent[0] == 0 or c.servers.wake_s[j] <= 0.0:
+    k, up = c.processors.kind[c.servers.first[j]], 0
+    for p in range(c.servers.first[j], c.servers.end[j]):
+        up += c.processors.up[p]
+    if c.tally.urgent[0] == 0 or c.servers.wake_s[j] <= 0.0 or up == 0:
         return False
     if c.servers.warm[j] == 1:
         c.pools.warm[k] = max(0.0, c.pools.warm[k] - COOLER * min(1.0, _for_urgent(c)))
@@ -428,6 +430,7 @@ def _longer(c: Cluster, j: int, end_s: float) -> None:
 @inner
 def queue(c: Cluster, p: int, i: int, ahead: int) -> None:
     """Put task ``i`` into the queue of processor ``p`` behind ``ahead``; -1: as the first."""
+    c.servers.warm[c.processors.server[p]] = 0
     link(c.processors, c.tasks, p, i, ahead)
     c.tally.queued[0] += 1
 
@@ -458,7 +461,7 @@ def room_ahead(c: Cluster, p: int, i: int, from_s: float, most: int) -> tuple[in
     """
     tasks, behind, a = c.tasks, -1, c.processors.head[p]
     due = tasks.deadline_s[i]
-    while a >= 0 and most >= 0 and tasks.deadline_s[a] <= due:
+    while a >= 0 and most >= 0 and tasks.deadline_s[a] <= due and from_s < due:
         from_s, most, behind = from_s + tasks.length_s[a], most - 1, a
         a = tasks.after[a]
     room, end = due - from_s, from_s
@@ -470,11 +473,11 @@ def room_ahead(c: Cluster, p: int, i: int, from_s: float, most: int) -> tuple[in
 
 
 @inner
-def put_behind(c: Cluster, p: int, i: int, length_s: float, behind: int) -> None:
+def put_behind(c: Cluster, p: int, i: int, length_s: float, behind: int, now_s: float) -> None:
     """Plan task ``i`` on processor ``p`` behind task ``behind``, ahead of the rest; -1: of all."""
     c.tasks.length_s[i] = length_s
     queue(c, p, i, behind)
-    retime(c, p, c.processors.ready_s[p])
+    retime(c, p, max(now_s, c.processors.ready_s[p]))  # what waits on an idle one begins now
 
 
 @inner

@@ -238,8 +238,10 @@ def _best_ahead(c: Cluster, i: int, k: int, now_s: float) -> tuple[int, float, f
         for p in range(c.servers.first[j], c.servers.end[j]):
             if c.processors.kind[p] != k or c.processors.head[p] < 0 or c.processors.up[p] == 0:
                 continue
-            room = room_ahead(c, p, i, max(now_s, c.processors.ready_s[p]), FAR)[2]
-            t = want_s(curves, row, room)
+            start_s = max(now_s, c.processors.ready_s[p])
+            if c.tasks.deadline_s[i] - start_s < curves.rows.short_s[row]:
+                continue
+            t = want_s(curves, row, room_ahead(c, p, i, start_s, FAR)[2])
             if t < 0.0:
                 continue
             added = max(0.0, c.processors.end_s[p] + t - c.servers.last_s[j])
@@ -268,12 +270,12 @@ def put_in_order(c: Cluster, p: int, i: int, length_s: float, now_s: float) -> N
     last = c.tasks.before[i]
     if not c.rules.late or last < 0 or c.processors.end_s[p] > c.tasks.deadline_s[i]:
         return
-    calm_part, behind = calm(c, c.processors.kind[p]), last
-    while behind >= 0 and _overtakes(c, i, behind, calm_part):
-        behind = c.tasks.before[behind]
+    calm_part, behind, most = calm(c, c.processors.kind[p]), last, FAR
+    while behind >= 0 and most > 0 and _overtakes(c, i, behind, calm_part):
+        behind, most = c.tasks.before[behind], most - 1
     if behind != last:
         unqueue(c, i)
-        put_behind(c, p, i, length_s, behind)
+        put_behind(c, p, i, length_s, behind, now_s)
 
 
 @inner
@@ -320,7 +322,7 @@ def place_flat(c: Cluster, i: int, now_s: float) -> bool:
         wake(c, fresh, now_s)
     if ahead:
         behind = room_ahead(c, p, i, max(now_s, c.processors.ready_s[p]), FAR)[0]
-        put_behind(c, p, i, length, behind)
+        put_behind(c, p, i, length, behind, now_s)
     else:
         put_in_order(c, p, i, length, now_s)
     if is_idle(c, p):

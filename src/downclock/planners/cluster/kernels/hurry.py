@@ -57,7 +57,9 @@ def note_no_room(c: Cluster, i: int, now_s: float) -> None:
     wake_s = c.asleep[k, 1] if c.asleep[k, 1] <= LARGEST else 0.0
     short, room = c.curves.rows.short_s[row_of(c, i, k)], c.tasks.deadline_s[i] - now_s
     if wake_s + short > room:
-        c.pools.warm[k] += WARMER * (short <= room)
+        if short <= room:
+            most = float(c.pools.end[k] - c.pools.first[k])
+            c.pools.warm[k] = min(most, c.pools.warm[k] + WARMER)
         return
     c.pools.hurry[k] = min(1.0, c.pools.hurry[k] + min(1.0, SMALL / max(c.pools.up[k], 1)))
 
