@@ -135,7 +135,7 @@ class Queue:
         self.problem = replace(problem, tasks=replace(problem.tasks, deadline_s=due_s))
         self.scheduler = Scheduler(self.problem, policy("late"))
         self.world = World(self.problem)
-        self.world.number(np.arange(n))
+        self.world.told = np.arange(n)
         self.taken_s: list[float] = []
 
     def arrive(self, job: int, at_s: float) -> None:

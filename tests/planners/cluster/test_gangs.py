@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 
 from downclock.engine.play import plan
-from downclock.engine.view import View
 from downclock.planners.catalog import policy
-from downclock.planners.cluster.state import is_shared
 from downclock.planners.per_task import per_task_bound_j
 from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.problem import Problem
@@ -226,16 +224,3 @@ def test_a_gang_holds_no_server_that_it_does_not_need(spec: str) -> None:
     assert verify(problem, schedule).ok
     used = np.unique(problem.platform.server[schedule.segments.processor])
     assert used.size == 2
-
-
-def test_a_gang_that_nothing_can_run_makes_nobody_else_keep_reservations() -> None:
-    """It did: 16 jobs took 1.6 % less energy with it than without."""
-    problem = mei.online(4, utilisation=0.02, initial_utilisation=0.005, cluster=mei.Cluster(64, 4))
-    made, gang = policy("late"), np.ones(len(problem.tasks), np.int64)
-    for most, shared in ((4, True), (65, False)):
-        gang[3] = most
-        told = replace(problem.tasks, processors=gang.copy())
-        view = View(replace(problem, tasks=told))
-        state = made.start(view)
-        new = made.tell(state, view, view.tasks.add(told, np.arange(8)), np.zeros(8))
-        assert is_shared(state.board, new).any() == shared

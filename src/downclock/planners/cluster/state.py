@@ -30,12 +30,8 @@ class State:
 
 
 def is_shared(board: Board, tasks: Ints) -> Bools:
-    """Tell which tasks need reservations: gangs, those that follow others; all at prices (m,).
-
-    Not a gang that nothing could ever run.
-    """
-    gang = (board.tasks["gang"][tasks] > 1) & (board.kinds[tasks, 0] >= 0)
-    bound = gang | (board.tasks["follows"][tasks] >= 0)
+    """Tell which tasks need reservations: gangs, those that follow others; all at prices (m,)."""
+    bound = (board.tasks["gang"][tasks] > 1) | (board.tasks["follows"][tasks] >= 0)
     return np.asarray(bound | (board.tally["priced"][0] > 0))
 
 
