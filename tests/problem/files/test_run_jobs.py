@@ -262,6 +262,10 @@ BAD = {
         "name,run,deadline_factor\na,1h,-1\n",
         "deadline_factor=-1.0 must be positive",
     ),
+    "factor beyond all numbers": (
+        "name,run,deadline_factor\na,1h,1e308\n",
+        "deadline_factor=1e+308 must be at most 1e+06",
+    ),
     "factor and deadline": (
         "name,run,deadline,deadline_factor\na,1h,+2h,3\n",
         "deadline_factor=3.0 cannot be given together with a deadline",

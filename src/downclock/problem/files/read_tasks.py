@@ -62,6 +62,9 @@ NUMBER_COLUMNS = (
 )
 COLUMNS = (*TEXT_COLUMNS, *NUMBER_COLUMNS, "after")
 
+MOST_FACTOR = 1e6
+"""Run times after its arrival, at most, that a task may be due."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskFile:
@@ -265,11 +268,12 @@ def _by_factor(
 ) -> Floats:
     """Give tasks without a deadline one that is so many run times after their arrival."""
     factor = numbers_or_nan(table, "deadline_factor")
-    bad = ~np.isnan(factor) & (~(factor > 0.0) | np.isinf(factor) | np.isfinite(deadline_s))
+    allowed = (factor > 0.0) & (factor <= MOST_FACTOR)
+    bad = ~np.isnan(factor) & (~allowed | np.isfinite(deadline_s))
     if np.any(bad):
-        value = float(factor[int(np.argmax(bad))])
-        good = 0.0 < value < np.inf
-        rule = "cannot be given together with a deadline" if good else "must be positive"
+        value, good = float(factor[int(np.argmax(bad))]), bool(allowed[int(np.argmax(bad))])
+        rule = "must be positive" if value <= 0.0 else f"must be at most {MOST_FACTOR:g}"
+        rule = "cannot be given together with a deadline" if good else rule
         table.refuse(bad, rule, "deadline_factor", value, tasks=names)
     open_ended = np.isinf(deadline_s)
     if context.deadline_factor is not None:
