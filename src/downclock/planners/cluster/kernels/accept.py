@@ -76,7 +76,7 @@ def _late_on(c: Cluster, i: int, g: int, now_s: float, most_s: float) -> tuple[f
     latest = max(begin, min(c.tasks.deadline_s[i] - length, begin + _patience(c, k) * length))
     most = 0.0
     if c.tally.priced[0] == 1:
-        latest, most = cheap_start_s(c, g, begin, c.tasks.deadline_s[i], length, latest)
+        latest, most = cheap_start_s(c, i, g, begin, c.tasks.deadline_s[i], length, latest)
     start = latest_start_s(c, g, i, length, begin, latest)
     value = max(run_value(c, g, start, length), most) if start >= 0.0 else np.inf
     return start, length, value
@@ -285,7 +285,7 @@ def _reserve_wide_on(c: Cluster, i: int, k: int, now_s: float, late: bool) -> bo
         start = max(begin, min(c.tasks.deadline_s[i] - length, begin + _patience(c, k) * length))
         if c.tally.priced[0] == 1:
             g, deadline = c.pool_groups[c.pools.first[k]], c.tasks.deadline_s[i]
-            start = cheap_start_s(c, g, begin, deadline, length, start)[0]
+            start = cheap_start_s(c, i, g, begin, deadline, length, start)[0]
         if reserve_wide(c, i, k, start, length, now_s):
             return True
         if reserve_wide(c, i, k, begin, length, now_s):

@@ -22,7 +22,8 @@ from downclock.power.kernels.models import LADDER
 
 WAIT = 0.02
 """Part by which a run may cost more than at its cheapest time where it waits on for a better hole:
-so that there are tasks to choose from, as where prices do not change."""
+so that there are tasks to choose from, as where prices do not change. Never more than a hole may
+save: where no idle processors are shared that is little."""
 
 
 @inner
@@ -144,18 +145,27 @@ def dearer_j(c: Cluster, i: int, g: int, start_s: float, length_s: float) -> flo
 
 
 @inner
+def _hole_saves_j(c: Cluster, j: int, length_s: float) -> float:
+    """Return what a run in a hole may save a processor: see `price_choice.spread_j`."""
+    size = c.servers.end[j] - c.servers.first[j]
+    idle_j = c.servers.awake_w[j] * length_s * (size - 1) / (2.0 * (size + 1))
+    return (idle_j + c.servers.wake_j[j]) / size
+
+
+@inner
 def cheap_start_s(
-    c: Cluster, g: int, from_s: float, to_s: float, length_s: float, late_s: float
+    c: Cluster, i: int, g: int, from_s: float, to_s: float, length_s: float, late_s: float
 ) -> tuple[float, float]:
-    """Return (start of a run on a group, what a watt may cost) in a window that holds it.
+    """Return (start of task ``i`` on a group, what a watt may cost) in a window that holds it.
 
     From its cheapest start on it waits as long as that costs little, at most until ``late_s``.
     """
-    zone = c.servers.zone[c.groups.server[g]]
+    j, row = c.groups.server[g], row_of(c, i, c.groups.kind[g])
+    zone = c.servers.zone[j]
     if to_s == np.inf:
         to_s = max(from_s + length_s, c.tariff.edge_s[c.tariff.edge_s.size - 1])
     least, start = cheapest_span(c.tariff, zone, from_s, to_s, length_s)
-    most = (1.0 + WAIT) * least
+    most = least * (1.0 + min(WAIT, _hole_saves_j(c, j, length_s) / wanted_j(c.curves, row)))
     return last_start_s(c.tariff, zone, start, min(late_s, to_s - length_s), length_s, most), most
 
 
