@@ -17,7 +17,7 @@ import numpy as np
 
 from downclock.errors import InvalidInput
 
-VERSION = 5
+VERSION = 6
 T = TypeVar("T")
 
 

@@ -126,7 +126,8 @@ def _groups(platform: Platform, servers: Table) -> Table:
 
 def _pools(platform: Platform, groups: Table, servers: Table) -> Table:
     """Groups of each kind, and how long they take to wake."""
-    from downclock.planners.cluster.kernels.board import LONG_AGO_S, POOL
+    from downclock.planners.cluster.kernels.awake import LONG_AGO_S
+    from downclock.planners.cluster.kernels.board import POOL
 
     kinds, on = len(platform.kinds), platform.initially_on[platform.server]
     count = np.bincount(groups["kind"], minlength=kinds)
@@ -189,7 +190,7 @@ def _linger_s(power_w: Floats, wake_j: Floats) -> Floats:
 
     Less and less the more a day of idling costs; not at all where it costs a wake.
     """
-    from downclock.planners.cluster.kernels.board import LINGER_S
+    from downclock.planners.cluster.kernels.awake import LINGER_S
 
     idle_j = power_w * LINGER_S
     spent = np.divide(idle_j, wake_j, out=np.ones_like(idle_j), where=idle_j < wake_j)

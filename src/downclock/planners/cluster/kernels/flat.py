@@ -11,23 +11,19 @@ import numpy as np
 from downclock.kernels.compiling import inner
 from downclock.kernels.ends import ends_by
 from downclock.kernels.least_tree import first_at_most, set_key
-from downclock.planners.cluster.kernels.board import (
-    Cluster,
+from downclock.planners.cluster.kernels.awake import lingers_s, set_last, wake
+from downclock.planners.cluster.kernels.board import Cluster, is_idle, row_of
+from downclock.planners.cluster.kernels.curves import at_slope_s, energy_j, fill_s, want_s
+from downclock.planners.cluster.kernels.hurry import calm
+from downclock.planners.cluster.kernels.processors import (
     append,
     can_shift,
-    is_idle,
-    lingers_s,
     note_start,
     put_behind,
     retime,
     room_ahead,
-    row_of,
-    set_last,
     unqueue,
-    wake,
 )
-from downclock.planners.cluster.kernels.curves import at_slope_s, energy_j, fill_s, want_s
-from downclock.planners.cluster.kernels.hurry import calm
 from downclock.power.kernels.models import LADDER
 
 ALL, SAMPLE = 2048, 256

@@ -11,7 +11,8 @@ import numpy as np
 from downclock.kernels.compiling import inner
 from downclock.planners.cluster.kernels.accept import reserve_whole, whole_servers
 from downclock.planners.cluster.kernels.board import Cluster
-from downclock.planners.cluster.kernels.holes import LOOK, start_wide
+from downclock.planners.cluster.kernels.holes import LOOK
+from downclock.planners.cluster.kernels.opening import start_wide
 from downclock.planners.cluster.kernels.queues import most_urgent_wide
 from downclock.planners.cluster.kernels.reserve import (
     leaves_at_most,

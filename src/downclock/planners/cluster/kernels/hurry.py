@@ -15,7 +15,8 @@ import numpy as np
 
 from downclock.kernels.compiling import inner
 from downclock.kernels.least_tree import LARGEST
-from downclock.planners.cluster.kernels.board import WARMER, Cluster, row_of
+from downclock.planners.cluster.kernels.awake import WARMER
+from downclock.planners.cluster.kernels.board import Cluster, row_of
 from downclock.planners.cluster.kernels.curves import at_slope_s, energy_j, want_s, wanted_j
 
 SMALL = 8.0

@@ -13,26 +13,26 @@ from downclock.kernels.compiling import compiled, inner
 from downclock.kernels.ends import overdue_until_s
 from downclock.kernels.least_tree import set_key
 from downclock.kernels.refusals import NOWHERE
-from downclock.planners.cluster.kernels.board import (
-    Cluster,
+from downclock.planners.cluster.kernels.awake import (
+    count_working,
+    lingers_s,
+    put_out,
+    set_asleep,
+    sleep,
+    stays,
+    wake,
+)
+from downclock.planners.cluster.kernels.board import Cluster, first_of, row_of
+from downclock.planners.cluster.kernels.flat import begin, place_flat
+from downclock.planners.cluster.kernels.hurry import hasten, note_no_room
+from downclock.planners.cluster.kernels.processors import (
     append,
     can_shift,
     changed,
-    count_working,
-    first_of,
-    lingers_s,
-    put_out,
     retime,
-    row_of,
-    set_asleep,
-    sleep,
     soonest_s,
-    stays,
     unqueue,
-    wake,
 )
-from downclock.planners.cluster.kernels.flat import begin, place_flat
-from downclock.planners.cluster.kernels.hurry import hasten, note_no_room
 from downclock.planners.cluster.kernels.replan import (
     clear,
     compress_for,

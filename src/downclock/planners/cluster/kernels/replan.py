@@ -10,21 +10,17 @@ import numpy as np
 
 from downclock.kernels.compiling import inner
 from downclock.kernels.refusals import NO_ROOM, NO_TIME, NO_WAKE
-from downclock.planners.cluster.kernels.board import (
-    RECENT,
-    Cluster,
+from downclock.planners.cluster.kernels.awake import set_last, wake
+from downclock.planners.cluster.kernels.board import RECENT, Cluster, is_idle, row_of
+from downclock.planners.cluster.kernels.curves import energy_j, want_s
+from downclock.planners.cluster.kernels.flat import ALL, begin, best_end, put_in_order
+from downclock.planners.cluster.kernels.processors import (
     append,
     changed,
-    is_idle,
-    row_of,
-    set_last,
     soonest_s,
     take_back,
     unqueue,
-    wake,
 )
-from downclock.planners.cluster.kernels.curves import energy_j, want_s
-from downclock.planners.cluster.kernels.flat import ALL, begin, best_end, put_in_order
 from downclock.units import Floats, Ints
 
 ATTEMPTS, MORE = 8, 30.0

@@ -12,8 +12,10 @@ import numpy as np
 from downclock.kernels.compiling import inner
 from downclock.kernels.ends import ends_by
 from downclock.kernels.least_tree import LARGEST, set_key
-from downclock.planners.cluster.kernels.board import Cluster, lingers_s, note_start, row_of
+from downclock.planners.cluster.kernels.awake import lingers_s
+from downclock.planners.cluster.kernels.board import Cluster, row_of
 from downclock.planners.cluster.kernels.curves import want_s
+from downclock.planners.cluster.kernels.processors import note_start
 from downclock.planners.cluster.kernels.queues import wait, wait_no_more
 from downclock.units import Floats, Ints
 

@@ -11,25 +11,17 @@ import numpy as np
 from downclock.kernels.compiling import compiled, inner
 from downclock.kernels.ends import overdue_until_s
 from downclock.kernels.least_tree import set_key
-from downclock.planners.cluster.kernels.board import (
-    Cluster,
+from downclock.planners.cluster.kernels.awake import (
     count_working,
-    first_of,
     put_out,
     set_asleep,
     sleep,
     stays,
     wake,
 )
+from downclock.planners.cluster.kernels.board import Cluster, first_of
 from downclock.planners.cluster.kernels.hand_over import hand_over
-from downclock.planners.cluster.kernels.holes import (
-    due,
-    fill,
-    goes_on,
-    is_free,
-    running_on,
-    settle_new,
-)
+from downclock.planners.cluster.kernels.holes import fill, running_on, settle_new
 from downclock.planners.cluster.kernels.moment import (
     AGAIN,
     CHANGED,
@@ -39,6 +31,7 @@ from downclock.planners.cluster.kernels.moment import (
     RETURNED,
     SERVER_GONE,
 )
+from downclock.planners.cluster.kernels.opening import due, goes_on, is_free
 from downclock.planners.cluster.kernels.outlook import foresee
 from downclock.planners.cluster.kernels.replan import remember
 from downclock.planners.cluster.kernels.reserve import (

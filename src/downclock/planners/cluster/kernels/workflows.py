@@ -12,9 +12,11 @@ import numpy as np
 from downclock.kernels.compiling import inner
 from downclock.kernels.refusals import NO_TIME, NOWHERE
 from downclock.planners.cluster.kernels.accept import reserve, reserve_anyhow, soonest_place
-from downclock.planners.cluster.kernels.board import Cluster, row_of, wake
-from downclock.planners.cluster.kernels.holes import choose_end, fill, find_hole
+from downclock.planners.cluster.kernels.awake import wake
+from downclock.planners.cluster.kernels.board import Cluster, row_of
+from downclock.planners.cluster.kernels.holes import fill, find_hole
 from downclock.planners.cluster.kernels.hurry import hasten, note_no_room
+from downclock.planners.cluster.kernels.opening import choose_end
 from downclock.planners.cluster.kernels.queues import wait, wait_no_more
 from downclock.planners.cluster.kernels.relist import make_room, make_room_for
 from downclock.planners.cluster.kernels.replan import refuse
