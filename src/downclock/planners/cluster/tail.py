@@ -15,7 +15,7 @@ import numpy as np
 from downclock.planners.cluster.search import Batch, Search
 from downclock.units import Floats, Ints
 
-SLACK = 0.6
+SLACK = 0.8
 """Part of the time until its latest start after which a task of the tail starts: what is left lets
 it make way for others."""
 
