@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from downclock.errors import InvalidInput
-from downclock.tabular import LONGEST_LINE, Table, read_csv, read_parquet
+from downclock.tabular import LONGEST_LINE, Table, read_csv, read_parquet, write_columns
 
 
 def table_of(folder: Path, content: bytes | str) -> Table:
@@ -128,6 +128,20 @@ def test_a_header_alone_is_a_table_without_rows(tmp_path: Path) -> None:
 
 def test_nameless_columns_are_left_out(tmp_path: Path) -> None:
     assert table_of(tmp_path, ",a,\n0,5,6\n").columns == ("a",)
+
+
+@pytest.mark.parametrize("suffix", ["csv", "parquet"])
+def test_arrow_reads_from_memory_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str
+) -> None:
+    """Its threads freed Python's memory when Python had ended: the process was aborted."""
+    seen, read = [], {"csv": read_csv, "parquet": read_parquet}[suffix]
+    path = tmp_path / f"t.{suffix}"
+    write_columns({"name": ["a", "b"]}, path)
+    reader = pa.BufferReader
+    monkeypatch.setattr(pa, "BufferReader", lambda data: seen.append(data) or reader(data))
+    assert list(read(path).text("name")) == ["a", "b"]
+    assert [type(each) for each in seen] == [pa.Buffer]
 
 
 def test_parquet_answers_the_same_questions(tmp_path: Path) -> None:

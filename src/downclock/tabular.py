@@ -375,10 +375,23 @@ def _opened(path: str | Path) -> Iterator[Any]:
     import pyarrow.parquet as pq
 
     try:
-        yield pq.ParquetFile(pa.BufferReader(read_bytes(path)))
+        yield pq.ParquetFile(_reader(read_bytes(path)))
     except (pa.ArrowException, OSError, ValueError) as error:
         reason = str(error).splitlines()[0]
         raise InvalidInput(f"is not a Parquet file: {reason}", source=path) from None
+
+
+def _reader(data: bytes) -> pa.BufferReader:
+    """Return what Arrow reads bytes from, in memory of its own.
+
+    Its threads let go of what they read some time later. Where that is Python's, and Python has
+    ended by then, the process is aborted.
+    """
+    import pyarrow as pa
+
+    copied = pa.BufferOutputStream()
+    copied.write(data)
+    return pa.BufferReader(copied.getvalue())
 
 
 def _unpacked(column: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -475,7 +488,7 @@ def _parse(data: bytes, width: int, path: str | Path) -> list[pa.ChunkedArray]:
     names = [str(k) for k in range(width)]
     try:
         table = arrow_csv.read_csv(
-            pa.BufferReader(data),
+            _reader(data),
             arrow_csv.ReadOptions(column_names=names, block_size=_BLOCK_BYTES),
             arrow_csv.ParseOptions(newlines_in_values=b'"' in data),
             arrow_csv.ConvertOptions(
