@@ -104,9 +104,9 @@ class Tasks(Columns):
             ("scale", finite(self.scale) & (self.scale >= 0), "must be finite and not negative"),
             ("arrival_s", finite(self.arrival_s), "must be finite"),
             ("arrival_s", self.arrival_s >= 0.0, "must not be negative"),
-            ("arrival_s", self.arrival_s <= MOST["s"], f"must be at most {MOST['s']:g}"),
+            ("arrival_s", self.arrival_s <= MOST["s"], f"must be at most {MOST['s']:g} s"),
             ("deadline_s", ~np.isnan(self.deadline_s), "must be a number"),
-            ("deadline_s", near, f"must be at most {MOST['s']:g}, or empty where there is none"),
+            ("deadline_s", near, f"means later than {MOST['s']:g} s; empty where there is none"),
             ("processors", self.processors >= 1, "must be at least 1"),
         ]
         for field, good, rule in rules:

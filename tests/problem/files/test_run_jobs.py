@@ -266,6 +266,24 @@ BAD = {
         "name,run,deadline_factor\na,1h,1e308\n",
         "deadline_factor=1e+308 must be at most 1e+06",
     ),
+    "far too long": ("name,run\na,1e300\n", "task 'a': run='1e300' must be at most 1e+12 s"),
+    "far too short": ("name,run\na,1e-40\n", "task 'a': run='1e-40' makes a run time of 1e-40 s"),
+    "an arrival far away": (
+        "name,run,arrival\na,1h,+300000000h\n",
+        "task 'a': arrival='+300000000h' must be at most 1e+12 s",
+    ),
+    "a deadline far away": (
+        "name,run,deadline\na,1h,+300000000h\n",
+        "task 'a': deadline='+300000000h' means later than 1e+12 s",
+    ),
+    "a time far away": (
+        "name,run,within_s\na,1h,1e300\n",
+        "task 'a': within_s='1e300' means later than 1e+12 s",
+    ),
+    "a factor of a long time": (
+        "name,run,deadline_factor\na,1e11,1e6\n",
+        "task 'a': deadline_factor='1e6' means later than 1e+12 s",
+    ),
     "factor and deadline": (
         "name,run,deadline,deadline_factor\na,1h,+2h,3\n",
         "deadline_factor=3.0 cannot be given together with a deadline",
@@ -278,6 +296,19 @@ def test_a_bad_job_is_refused_in_one_line(tmp_path: Path, jobs: str, message: st
     said = refusal(tmp_path, jobs)
     assert said.startswith("jobs.csv line 2")
     assert message in said
+
+
+def test_a_complaint_about_a_factor_for_all_names_it(tmp_path: Path) -> None:
+    said = refusal(tmp_path, "name,run,deadline\na,1e11,\n", deadline_factor=1e6)
+    assert "line 2, task 'a': deadline_factor means later than 1e+12 s" in said
+
+
+@pytest.mark.parametrize("names", [("", "t0"), ("t1", "")])
+def test_a_name_that_a_job_without_one_has_is_taken(tmp_path: Path, names: tuple[str, str]) -> None:
+    said = refusal(tmp_path, f"name,run\n{names[0]},1h\n{names[1]},1h\n")
+    name = max(names)
+    assert said.startswith(f"jobs.csv line 3, task '{name}': name='{name}' is already the name of")
+    assert said.endswith("line 2 (tasks without a name are called t0, t1, ... by row)")
 
 
 def test_a_card_nobody_measured_is_not_invented(tmp_path: Path) -> None:

@@ -26,7 +26,7 @@ Other columns, all optional:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime, tzinfo
 from pathlib import Path
@@ -62,6 +62,14 @@ NUMBER_COLUMNS = (
 )
 COLUMNS = (*TEXT_COLUMNS, *NUMBER_COLUMNS, "after")
 
+OWN_COLUMNS = {
+    "scale": ("run",),
+    "arrival_s": ("arrival",),
+    "deadline_s": ("deadline", "within_s", "deadline_factor"),
+    "processors": ("gpus",),
+}
+"""What a file may say in place of a column of `Tasks`."""
+
 MOST_FACTOR = 1e6
 """Run times after its arrival, at most, that a task may be due."""
 
@@ -74,8 +82,7 @@ class TaskFile:
         tasks: the tasks.
         edges: which must end before which.
         epoch: instant that times count from; None where the file has no calendar times.
-        source: the file.
-        line: returns the line of a row, None where the format has none.
+        table: the file.
         library: the applications, those made for single jobs among them.
         assumptions: what was assumed of jobs that say little, a sentence each.
     """
@@ -83,16 +90,15 @@ class TaskFile:
     tasks: Tasks
     edges: Edges
     epoch: datetime | None
-    source: str | Path
-    line: Callable[[int], int | None]
+    table: Table
     library: Library
     assumptions: tuple[str, ...] = ()
 
     def blame(self, error: InvalidInput) -> InvalidInput:
-        """Return a complaint about a task with the file and line the task stands in."""
-        about_task = (error.item or "").startswith("task ")
-        line = self.line(error.row) if about_task and error.row is not None else None
-        return error.located(self.source, line)
+        """Return a complaint, one about a task in the words of the line it stands in."""
+        if (error.item or "").startswith("task "):
+            return _as_written(self.table, error)
+        return error.located(self.table.source)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -191,10 +197,8 @@ def _tasks(table: Table, predecessors: list[Any] | None, context: Context) -> Ta
     except InvalidInput as error:
         raise _as_written(table, error) from None
     edges = _edges(table, names, predecessors)
-    origin = (table.source, table.line)
-    file = TaskFile(tasks, edges, epoch, *origin, work.library, work.assumptions)
-    _refuse_cycle(file)
-    return file
+    _refuse_cycle(edges, table, names)
+    return TaskFile(tasks, edges, epoch, table, work.library, work.assumptions)
 
 
 def _names(table: Table) -> Names:
@@ -295,20 +299,21 @@ def _first(table: Table, told: dict[str, Moments], zone: tzinfo | None) -> datet
 
 
 def _as_written(table: Table, error: InvalidInput) -> InvalidInput:
-    """Return a complaint of `Tasks` in the file's words: its line, its columns, its values."""
-    field, rule, row = error.field or "", error.rule, error.row
-    if row is None:
-        return error.located(table.source)
-    if field == "name":
-        earlier = table.line(int(np.argmax(table.text("name", "") == error.value)))
-        rule = rule if earlier is None else f"is already the name of line {earlier}"
-    if field == "deadline_s" and "deadline" in table.columns:
-        field, rule = "deadline", "is before the arrival"
-    if field == "processors" and "gpus" in table.columns:
-        field = "gpus"
-    value = table.cell(field, row) if field in table.data else error.value
-    if isinstance(value, str) and field not in TEXT_COLUMNS:
-        value = error.value
+    """Return a complaint about a task in the file's words: its line, its columns, its values."""
+    row, field, rule, value = error.row, error.field, error.rule, error.value
+    if row is None or field is None:
+        return error.located(table.source, None if row is None else table.line(row))
+    own = [name for name in OWN_COLUMNS.get(field, ()) if table.text(name, "")[row]]
+    if own:
+        rule = "is before the arrival" if rule.startswith("is before") else rule
+        field, value = own[0], value if own[0] == "gpus" else table.cell(own[0], row)
+    elif field == "deadline_s" and field not in table.data:
+        field, value = "deadline_factor", ...  # which all of them have
+    elif field == "name":
+        first = int(np.argmax(_names(table) == value))
+        line, both = table.line(first), table.text("name", "")[[first, row]]
+        rule = rule if line is None else f"is already the name of line {line}"
+        rule += "" if all(both) else " (tasks without a name are called t0, t1, ... by row)"
     return table.complaint(rule, row=row, field=field, value=value, item=error.item)
 
 
@@ -365,14 +370,14 @@ def _predecessors(table: Table, row: int, cell: Any, place: dict[Any, int]) -> I
         raise table.complaint("must be task names", row=row, field="after", value=cell)
 
 
-def _refuse_cycle(file: TaskFile) -> None:
+def _refuse_cycle(edges: Edges, table: Table, names: Names) -> None:
     try:
-        file.edges.order(len(file.tasks))
+        edges.order(len(table))
     except InvalidInput as error:
         row = error.row or 0
-        name, line = _task(file.tasks.name, row), file.line(row)
-        rule = f"{error.rule} (column 'after')"
-        raise InvalidInput(rule, item=name, row=row, source=file.source, line=line) from None
+        rule, line = f"{error.rule} (column 'after')", table.line(row)
+        item = _task(names, row)
+        raise InvalidInput(rule, item=item, row=row, source=table.source, line=line) from None
 
 
 def _task(names: Names, row: int) -> str:

@@ -11,6 +11,7 @@ from downclock.power.library import Library
 from downclock.problem.calendar import durations
 from downclock.problem.files.run_jobs import Applications, Wanted
 from downclock.problem.files.site import Site, refuse_odd
+from downclock.quantities import MOST
 from downclock.tabular import Table
 from downclock.units import Floats, Ints, Names
 
@@ -58,6 +59,7 @@ def read_work(
         scale = table.floats("scale", 1.0)
         return Work(library, _looked_up(table, names, library), scale)
     run_s = durations(table, "run", table.text("run", ""))
+    table.refuse(run_s > MOST["s"], f"must be at most {MOST['s']:g} s", "run", tasks=names)
     scale = numbers_or_nan(table, "scale")
     both = ~np.isnan(run_s) & ~np.isnan(scale)
     table.refuse(both, "cannot be given together with scale", "run", tasks=names)
