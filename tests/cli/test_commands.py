@@ -354,8 +354,11 @@ def test_show_asks_for_the_problem_of_a_schedule(run, schedule):
 def test_policies_lists_the_whole_catalogue(run):
     data = json.loads(run("policies", "--format", "json").out)
     assert [row["policy"] for row in data["policies"]] == list(dc.CATALOG)
-    assert data["default"] in dc.CATALOG
-    assert "static-cap" in run("policies").out
+    assert data["default"] == {"plan": "known", "simulate": "late"}
+    shown = run("policies").out
+    assert "static-cap" in shown
+    assert "plan tries all that apply" in shown
+    assert "takes late" in shown
 
 
 @pytest.mark.parametrize("name", dc.CATALOG)

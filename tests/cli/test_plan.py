@@ -31,6 +31,27 @@ def test_a_rejected_job_is_listed_with_its_reason(run, files):
     assert "3 of 4" in ran.out
 
 
+def test_a_plan_that_rejects_all_jobs_ends_with_code_1_and_says_why(run, files):
+    head, *rows = JOBS.splitlines()
+    files.write("jobs.csv", f"{head}\n{rows[-1]}\n")
+    ran = run("plan", files.cluster, files.jobs)
+    assert (ran.code, ran.err) == (1, "error: all jobs are rejected\n")
+    assert "1 task rejected" in ran.out
+    assert "40 s at full speed" in ran.out
+    quiet = run("plan", files.cluster, files.jobs, "--quiet")
+    assert (quiet.code, quiet.out, quiet.err) == (1, "", ran.err)
+
+
+def test_a_graph_that_no_plan_holds_ends_the_same_way(run, files):
+    prices = files.write("prices.csv", "time_s,price_eur_per_kwh\n0,0.1\n3600,0.2\n")
+    graph = files.write("graph.stg", "1\n0 0 0\n1 7200 1 0\n2 0 1 1\n")
+    given = ["--cores", "1", "--slot", "1h", "--prices", prices, "--deadline", "3600"]
+    assert run("convert", graph, *given, "-o", files.path("graph.json")).code == 0
+    ran = run("plan", files.path("graph.json"))
+    assert (ran.code, ran.err) == (1, "error: all jobs are rejected\n")
+    assert "cannot end by its deadline" in ran.out
+
+
 def test_json_holds_what_the_library_computes(run, files):
     data = json.loads(run("plan", files.cluster, files.jobs, "--format", "json").out)
     problem = dc.load_problem(files.cluster, files.jobs)

@@ -44,7 +44,7 @@ Example:
 \b
 Exit codes:
   0    fine
-  1    the answer is no (verify: the schedule breaks a rule)
+  1    the answer is no (verify: invalid; plan: all jobs rejected)
   2    bad input; standard error says which, and the rule
   3    internal error; please report it
   130  interrupted

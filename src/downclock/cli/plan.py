@@ -22,7 +22,7 @@ def _policies() -> Iterable[str]:
     "spec",
     metavar="SPEC",
     shell_complete=options.completing(_policies),
-    help="How to decide; see `downclock policies`. [default: the catalogue's]",
+    help="How to decide; see `downclock policies`. [default: the best]",
 )
 @options.objective
 @options.boundary
@@ -57,7 +57,7 @@ def command(
     for the problem, or the one named); other policies are only valued by it. Then bound and gap
     are in the objective's unit. Plans see forecasts and count negative prices as 0; bills do not.
 
-    Every plan is verified before it is shown or written. Exit code 1: no plan meets the deadlines.
+    Every plan is verified before it is shown or written. Exit code 1: all jobs are rejected.
 
     Example:
       downclock plan cluster.toml jobs.csv --policy edl:theta=0.9 --output schedule.json
@@ -82,9 +82,6 @@ def command(
             problem, chosen, boundary=boundary, baselines=None if shown else (), objective=by,
             beside=given, prove=shown, progress=progress,
         )  # fmt: skip
-    if summary.plan.hopeless is not None:
-        click.echo(f"error: no plan meets the deadlines: {summary.plan.hopeless}", err=True)
-        return 1
     if output is not None:
         path = schedule_path(output, problem)
         write_schedule(summary.plan.schedule, problem, path)
@@ -98,4 +95,7 @@ def command(
             write_report(summary, report, command=words)
         session.wrote(report)
     session.show(summary_page(summary))
+    if not summary.plan.done:
+        click.echo("error: all jobs are rejected", err=True)
+        return 1
     return 0

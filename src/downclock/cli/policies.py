@@ -19,8 +19,8 @@ def command(session: options.Session, name: str | None) -> None:
       downclock policies edl
       downclock policies --format json
     """
-    from downclock.planners.catalog import DEFAULT, load_registered
+    from downclock.planners.catalog import load_registered
     from downclock.report.catalogue import policies_page, policy_page
 
     load_registered()
-    session.show(policies_page(DEFAULT) if name is None else policy_page(name))
+    session.show(policies_page() if name is None else policy_page(name))

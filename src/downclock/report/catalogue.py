@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from downclock.errors import InvalidInput, suggestion
-from downclock.planners.catalog import CATALOG
+from downclock.planners.catalog import CATALOG, DEFAULT
 from downclock.report.tables import Page, Table
 
 MEANING: Mapping[str, str] = {
@@ -81,7 +81,7 @@ def meaning(policy: str, parameter: str) -> str:
     return OWN_MEANING.get((policy, parameter), MEANING.get(parameter, ""))
 
 
-def policies_page(default: str) -> Page:
+def policies_page() -> Page:
     """The catalogue."""
     records = []
     for entry in CATALOG.values():
@@ -89,14 +89,16 @@ def policies_page(default: str) -> Page:
         records.append({"policy": entry.name, "summary": entry.summary, "parameters": defaults})
     rows = tuple(tuple(record.values()) for record in records)
     notes = (
+        "Without one, plan tries all that apply and searches on from the best (known); simulate,"
+        f" where jobs become known as they arrive, takes {DEFAULT}, or what can plan the problem.",
         "A spec is a name with parameters, such as edl:theta=0.9,rho=120.",
         "downclock policies NAME says what the parameters mean.",
     )
     return Page(
-        (f"{len(rows)} policies; the default is {default}",),
+        (f"{len(rows)} policies",),
         (Table(("policy", "what it does", "parameters and defaults"), rows, text=(0, 1, 2)),),
         notes,
-        {"default": default, "policies": records},
+        {"default": {"plan": "known", "simulate": DEFAULT}, "policies": records},
         records,
     )
 

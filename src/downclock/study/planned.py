@@ -43,7 +43,6 @@ class Planned:
         bound_j: no valid schedule of the tasks it runs needs less.
         value: its value under the objective it was asked for; None where that is energy alone.
         planning_s: how long planning took, without compiling; NaN where the schedule was given.
-        hopeless: why a solver that plans all or nothing has no plan; None where it has one.
         foresees: the policy looked at jobs before they arrive; None where the schedule was given.
     """
 
@@ -55,7 +54,6 @@ class Planned:
     bound_j: float
     value: ObjectiveValue | None = None
     planning_s: float = np.nan
-    hopeless: str | None = None
     foresees: bool | None = None
 
     @property
@@ -218,12 +216,8 @@ class Judge:
         if prove:
             self._prove(schedule, objective, max(1.0, getattr(policy, "effort", 1.0)))
         figures = self._figures(schedule, objective, proof if own == objective else None)
-        hopeless = None
-        if proof is not None and proof.status == "infeasible" and len(self.problem.tasks):
-            hopeless = str(schedule.outcomes.reason[0])
         what = (self.problem, policy.name, schedule, verdict)
-        ahead = foresees(policy)
-        return Planned(*what, *figures, planning_s, hopeless, ahead)
+        return Planned(*what, *figures, planning_s, foresees(policy))
 
     def proven(self, plans: Sequence[Planned]) -> list[Planned]:
         """Spend time on a better bound of the first plan: it holds for all of the same tasks."""
