@@ -9,7 +9,8 @@ power), ``large`` (1,000 tasks on every curve), ``huge`` (10,000), ``barrier`` (
 ``near-barrier`` (public workflows and 100 graphs of joins with 1 to 25 tasks beside, on 2 to 12
 machines).
 Seconds are CPU seconds of one thread, so that a busy computer does not change the picture. Real
-curves are read from the folder that DOWNCLOCK_DATA names, and left out without it.
+curves and workflows are read from the folder that DOWNCLOCK_DATA names (else ../shared/data); it is
+said where they are left out.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ import resource
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -64,15 +65,23 @@ FILES = {
 }
 
 
+@cache
+def public(part: str) -> Path:
+    """A folder of the public data; once a word about it where it is not there."""
+    found = Path(os.environ.get("DOWNCLOCK_DATA", "../shared/data"), part)
+    if not found.exists():
+        print(f"left out: no {found}; name the folder of the data in DOWNCLOCK_DATA", flush=True)
+    return found
+
+
 def curves() -> dict[str, Callable[[int], Floats]]:
     found: dict[str, Callable[[int], Floats]] = {
         "flat": flat_prices,
         "increasing": increasing_prices,
         "alternating": alternating_prices,
     }
-    folder = os.environ.get("DOWNCLOCK_DATA")
-    for name, (file, column) in FILES.items() if folder else ():
-        with Path(str(folder), "prices", file).open(encoding="utf-8") as rows:
+    for name, (file, column) in FILES.items() if public("prices").exists() else ():
+        with (public("prices") / file).open(encoding="utf-8") as rows:
             values = np.array([float(row[column]) for row in csv.DictReader(rows)])
         found[name] = partial(repeated_prices, np.maximum(values, 0.0))
     return found
@@ -310,7 +319,7 @@ def large(
 def near_barriers(seed: int, rounds: int, draws: int) -> None:
     """Certified gaps on workflows and on joins with tasks beside, after so many orders."""
     rows, known = [], curves()
-    for path in sorted(Path(os.environ.get("DOWNCLOCK_DATA", "none"), "wfformat").glob("*.json")):
+    for path in sorted(public("wfformat").glob("*.json")):
         graph = read_wfformat(path)
         for machines in range(2, 13):
             curve = ("epex-2016", "de-2024")[machines % 2]
