@@ -100,6 +100,13 @@ def require_type(
         raise InvalidInput(rule, item=item, field=field, value=value)
 
 
+def require_text(field: str, value: str, *, item: str | None = None) -> None:
+    """Refuse a text of nothing but blanks where there must be one."""
+    require_type(value, str, "text", field=field, item=item)
+    if not value.strip():
+        raise InvalidInput("must not be empty", item=item, field=field, value=value)
+
+
 def suggestion(word: str, known: Sequence[str]) -> str:
     """Return the end of a complaint about an unknown word: the one meant, or all there are."""
     if len(known) > _SEARCHED:

@@ -121,6 +121,9 @@ def test_wrong_use_is_one_line_and_code_2(run, arguments):
         ("edl:theta=fast", ["theta", "fast"]),
         ("edl:theta=-1", ["theta"]),
         ("edl:rho=-5", ["rho"]),
+        ("edl:theta", ["theta needs a value"]),
+        ("edl:theta=1,theta=0.5", ["theta is given twice"]),
+        ("known:seed=1.5", ["seed=1.5 must be a whole number"]),
     ],
 )
 def test_a_wrong_policy_is_named_with_what_is_known(run, files, spec, words):

@@ -47,6 +47,7 @@ def test_the_realised_schedule_can_be_written_and_verified(run, files):
         ("--actual", "file:nowhere.csv", "nowhere.csv"),
         ("--fail-jobs", "2", "fail_jobs=2.0 must be between 0 and 1"),
         ("--repair-s", "0", "repair_s=0.0 must be positive"),
+        ("--repair-s", "1e300", "repair_s=1e+300 must be between 1e-15 and 1e+12"),
     ],
 )
 def test_bad_options_are_one_line(run, files, option, value, said):

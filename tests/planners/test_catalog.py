@@ -55,7 +55,7 @@ def test_readings_choose_their_parts() -> None:
             "edl:beta=1",
             "policy 'edl': beta='1' is not a parameter of this policy; did you mean 'theta'?",
         ),
-        ("edl:theta", "policy 'edl': theta='' is not a parameter"),
+        ("edl:theta", "policy 'edl': theta needs a value"),
         ("edl:theta=2", "policy 'edl': theta=2.0 must be above 0 and at most 1"),
         ("edl:theta=high", "policy 'edl': theta='high' must be a number"),
         ("edl:dvfs=maybe", "policy 'edl': dvfs='maybe' must be on or off"),

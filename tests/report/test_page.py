@@ -193,6 +193,12 @@ def test_an_unknown_baseline_is_refused(day) -> None:
         judge(*day, baselines=("fastest",))
 
 
+def test_numbers_beyond_single_precision_are_infinite() -> None:
+    into = Pack()
+    into.real("x", np.array([1e300, 1.0]))  # a warning is an error here
+    assert unpacked(into.text({}))[1]["x"].tolist() == [np.inf, 1.0]
+
+
 @pytest.mark.parametrize("bits", [16, 32])
 def test_measured_columns_are_right_to_half_a_step(bits: int) -> None:
     rng = np.random.default_rng(4)

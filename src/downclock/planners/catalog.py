@@ -281,6 +281,9 @@ def _known(objective: str = "energy", effort: float = 1.0, seed: float = 0.0) ->
 DEFAULT = "late"
 """The policy to use where none is named and jobs become known as they come."""
 
+WHOLE = ("rounds", "seed")
+"""Parameters that are whole numbers, whatever the policy."""
+
 QUICK, MANY = ("late", "prompt", "thrifty", "race", "edl"), 20_000
 """What is tried of more tasks than this; of fewer, all of the catalogue is."""
 
@@ -470,7 +473,11 @@ def policy(spec: str) -> Policy:
         rule = f"is not a policy{suggestion(name, list(CATALOG))}"
         raise InvalidInput(rule, field="policy", value=name)
     entry = CATALOG[name]
-    given = dict(_parameter(entry, part) for part in text.split(",") if part)
+    given: dict[str, Any] = {}
+    for key, value in (_parameter(entry, part) for part in text.split(",") if part):
+        if key in given:
+            raise InvalidInput("is given twice", item=f"policy '{name}'", field=key)
+        given[key] = value
     try:
         made = entry.make(**{**entry.defaults, **given})
     except InvalidInput as error:
@@ -515,7 +522,9 @@ def _named(made: Policy, name: str) -> Policy:
 def _parameter(entry: Entry, part: str) -> tuple[str, Any]:
     key, equals, text = part.partition("=")
     item = f"policy '{entry.name}'"
-    if key not in entry.defaults or not equals:
+    if key in entry.defaults and not equals:
+        raise InvalidInput("needs a value, after '='", item=item, field=key)
+    if key not in entry.defaults:
         rule = f"is not a parameter of this policy{suggestion(key, list(entry.defaults))}"
         raise InvalidInput(rule, item=item, field=key, value=text)
     default = entry.defaults[key]
@@ -532,4 +541,6 @@ def _parameter(entry: Entry, part: str) -> tuple[str, Any]:
             return key, text
         raise InvalidInput("must be a number", item=item, field=key, value=text) from None
     require_quantity(key, number, item=item)
+    if key in WHOLE and number % 1.0:
+        raise InvalidInput("must be a whole number", item=item, field=key, value=number)
     return key, number

@@ -14,7 +14,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from downclock.errors import InvalidInput, require_type, suggestion
+from downclock.errors import InvalidInput, require_text, require_type, suggestion
 from downclock.power.frontier import Frontier, frontier
 from downclock.power.library import Library
 from downclock.power.points import Clocks
@@ -42,6 +42,7 @@ class Kind:
 
     def __post_init__(self) -> None:
         item = f"kind '{self.name}'"
+        require_text("name", self.name, item=item)
         wanted = "a ClockRange, a ClockTable or PowerLimits"
         require_type(self.clocks, get_args(Clocks), wanted, field="clocks", item=item)
         require_quantity("idle_w", self.idle_w, item=item)
@@ -103,6 +104,7 @@ class ServerSpec:
 
     def __post_init__(self) -> None:
         item = f"server '{self.name}'"
+        require_text("name", self.name, item=item)
         if self.count < 1:
             raise InvalidInput("must be at least 1", item=item, field="count", value=self.count)
         if not self.processors or any(count < 1 for _, count in self.processors):

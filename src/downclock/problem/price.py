@@ -129,9 +129,9 @@ class ZonePrices:
         for field in ("carbon", "carbon_forecast"):
             curve = getattr(self, field)
             if curve is not None and np.any(curve.value < 0.0):
-                least = float(curve.value.min())
-                rule = "must not be negative: no kilowatt hour takes CO2 back"
-                raise InvalidInput(rule, field=field, value=least, source=curve.source)
+                row, rule = int(curve.value.argmin()), "must not be negative: no kWh takes CO2 back"
+                value, source = float(curve.value[row]), curve.source
+                raise InvalidInput(rule, field=field, value=value, row=row, source=source)
 
     @property
     def expected_price(self) -> Curve | None:

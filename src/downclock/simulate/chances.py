@@ -17,6 +17,7 @@ from downclock.engine.world import NEVER
 from downclock.errors import InvalidInput
 from downclock.problem.problem import Problem
 from downclock.problem.spread import Spread
+from downclock.quantities import require_quantity
 from downclock.units import Floats, Ints
 
 LEAST_SHAPE = 0.1
@@ -61,8 +62,7 @@ class Chances:
             value = getattr(self, field)
             if not 0.0 <= value <= 1.0:
                 raise InvalidInput("must be between 0 and 1", field=field, value=value)
-        if not 0.0 < self.repair_s < np.inf:
-            raise InvalidInput("must be positive and finite", field="repair_s", value=self.repair_s)
+        require_quantity("repair_s", self.repair_s, positive=True)
         if not 0 <= self.retries <= MOST_RETRIES:
             rule = f"must be between 0 and {MOST_RETRIES:,}"
             raise InvalidInput(rule, field="retries", value=self.retries)

@@ -189,6 +189,10 @@ BAD = {
         changed("idle_w = 37", 'idle_w = "37 W"'),
         "cluster.toml line 6, kind 'gtx1080ti': idle_w='37 W' must be a number",
     ),
+    "no name": (
+        changed('name = "big"', 'name = " "'),
+        "cluster.toml line 16, server ' ': name=' ' must not be empty",
+    ),
     "negative power": (
         changed("host_w = 100.5", "host_w = -1"),
         "cluster.toml line 20, server 'big': host_w=-1.0 must be finite and not negative",

@@ -175,6 +175,11 @@ BAD = {
     "infinite": ("time_s,price_per_kwh\n0,inf\n", "line 2: price_per_kwh=inf must be finite"),
     "empty value": ("time_s,price_per_kwh\n0,1\n60,\n", "line 3: price_per_kwh is empty"),
     "wrong type": ("time_s,price_per_kwh\n0,dear\n", "line 2: price_per_kwh='dear' must be a"),
+    "too dear": (
+        "time_s,price_eur_per_mwh\n0,1\n60,1e300\n",
+        "line 3: price_eur_per_mwh='1e300' must be between -1e+09 and 1e+09",
+    ),
+    "too late": ("time_s,price_per_kwh\n0,1\n1e300,1\n", "line 3: time_s='1e300' must be between"),
     "given twice": (
         "time_s,price_per_kwh\n0,1\n60,2\n60,3\n",
         "line 4: time_s='60' is given twice (first on line 3)",
@@ -331,4 +336,4 @@ def test_without_an_epoch_times_may_count_from_the_first_row(tmp_path: Path) -> 
 
 def test_carbon_intensity_is_not_negative(tmp_path: Path) -> None:
     message = refusal(tmp_path, "time_s,carbon_g_per_kwh\n0,100\n3600,-3\n")
-    assert message.startswith("prices.csv: carbon=-3.0 must not be negative")
+    assert message.startswith("prices.csv line 3: carbon_g_per_kwh='-3' must not be negative")

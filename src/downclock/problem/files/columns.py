@@ -29,7 +29,8 @@ def known_suffix(path: str | Path, known: Collection[str]) -> str:
     """Return the file's suffix in small letters; refuse one that is not known."""
     suffix = Path(path).suffix.lower()
     if suffix not in known:
-        rule = f"has the suffix '{suffix}'; known are {', '.join(known)}"
+        had = f"the suffix '{suffix}'" if suffix else "no suffix"
+        rule = f"has {had}; known are {', '.join(known)}"
         raise InvalidInput(rule, source=path)
     return suffix
 

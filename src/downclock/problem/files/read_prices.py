@@ -267,11 +267,21 @@ def _zone(
     start = start_s[rows]
     if end_s is None:
         end_s = float(start[-1] + np.median(np.diff(start))) if len(start) > 1 else np.inf
+    scaled = {
+        curve: _finite(table, name)[rows] * factor for curve, (name, _, factor) in values.items()
+    }
     curves: dict[str, Curve] = {}
-    for curve, (name, _, factor) in values.items():
-        scaled = _finite(table, name)[rows] * factor
-        try:
-            curves[curve] = Curve(start, scaled, end_s, str(table.source))
-        except InvalidInput as error:
+    curve = ""
+    try:
+        for curve, value in scaled.items():
+            curves[curve] = Curve(start, value, end_s, str(table.source))
+        return ZonePrices(**curves)
+    except InvalidInput as error:
+        if error.row is None:
             raise error.located(table.source) from None
-    return ZonePrices(**curves)
+        row = int(rows[error.row])
+        field = values[error.field if error.field in values else curve][0]
+        if error.field == "start_s":
+            field = refuse_both(table, TIME_COLUMNS) or ""
+        told = table.cell(field, row)
+        raise table.complaint(error.rule, row=row, field=field, value=told) from None

@@ -36,7 +36,8 @@ class Pack:
 
     def real(self, name: str, values: Floats) -> None:
         """Add numbers as they are, in single precision."""
-        self._add(name, np.asarray(values, dtype=np.float32), {})
+        with np.errstate(over="ignore"):  # of a schedule that is not valid
+            self._add(name, np.asarray(values, dtype=np.float32), {})
 
     def measured(self, name: str, values: Floats, bits: int = 32) -> None:
         """Add numbers in equal steps between the least and the largest; one step is infinite.
