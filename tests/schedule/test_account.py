@@ -28,6 +28,7 @@ from downclock.schedule.schedule import (
     Schedule,
     Segments,
 )
+from downclock.schedule.states import server_states
 
 INF = np.inf
 FOREVER_ON = (0, ON, 0.0, INF)
@@ -367,3 +368,20 @@ def test_a_bill_is_plain_values_for_json(priced: Bill) -> None:
     assert [row["server"] for row in plain["servers"]] == ["s"]
     assert [row["run_j"] for row in plain["tasks"]] == [80.0, 0.0, 0.0]
     assert "tasks" not in priced.as_dict()
+
+
+def test_a_span_of_no_length_before_a_wake_is_no_wake_of_its_own() -> None:
+    """A server that begins on sleeps for no time, wakes for a minute, and is on: one wake."""
+    platform = Platform.build(
+        [Kind("core", ClockRange(0.1, 2.0), idle_w=50.0)],
+        [
+            ServerSpec(
+                "s", (("core", 1),), sleep_w=10.0, wake_j=100.0, wake_s=60.0, initially_on=True
+            )
+        ],
+    )
+    server, state = np.zeros(3, np.int64), np.array([ON, WAKING, ASLEEP])
+    spans = PowerSpans(server, state, np.array([60.0, 0.0, 0.0]), np.array([90.0, 60.0, 0.0]))
+    states, wakes = server_states(platform, spans, np.array([90.0]))
+    assert wakes.at_s.tolist() == [0.0]
+    assert states.state.tolist() == [WAKING, ON]

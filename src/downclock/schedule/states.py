@@ -39,7 +39,7 @@ def server_states(platform: Platform, spans: PowerSpans, window_s: Floats) -> tu
     """Return the states and wakes of all servers whose windows end at ``window_s`` (servers,)."""
     kept = np.isfinite(spans.end_s) | (spans.start_s < window_s[spans.server])
     order = np.flatnonzero(kept)
-    order = order[np.lexsort((spans.start_s[order], spans.server[order]))]
+    order = order[np.lexsort((spans.end_s[order], spans.start_s[order], spans.server[order]))]
     given = taken(spans, order)
     closed_s = np.where(np.isfinite(given.end_s), given.end_s, window_s[given.server])
     given = replace(given, end_s=closed_s)
