@@ -251,3 +251,46 @@ def test_every_policy_keeps_limits_or_refuses_by_name() -> None:
         assert chosen_policy(tight).name.startswith("known")
     with pytest.raises(InvalidInput, match="power cap"):
         dc.simulate(limited(problem, Limits.of(1500.0)), "late")
+
+
+@pytest.mark.parametrize("gang", [1, 4])
+@pytest.mark.parametrize("host_w", [0.0, 50.0])
+def test_a_cap_that_lets_one_job_run_at_a_time_has_them_follow_each_other(
+    gang: int, host_w: float
+) -> None:
+    """Found by drawn problems: of six jobs without deadlines one was done, whatever the effort."""
+    library = dc.built_in_library("v100")
+    platform = Platform.build(
+        [dc.Kind.of(library, "v100", idle_w=10.0)],
+        [ServerSpec("s", (("v100", 4),), host_w=host_w, initially_on=True)],
+        limits=Limits.of(40.0 + host_w + 100.0 * gang),
+    )
+    scale = np.linspace(1e6, 3e6, 3)
+    for deadline_s in (np.inf, 1e5):
+        tasks = Tasks.of(
+            ["cfd"] * 3, library=library, scale=scale, deadline_s=deadline_s, processors=gang
+        )
+        problem = Problem(tasks, library, platform)
+        found = search_known(problem)
+        require_valid(problem, found.schedule)
+        assert np.all(found.schedule.outcomes.status == DONE)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_caps_hold_where_servers_that_are_awake_draw_nothing(seed: int) -> None:
+    """Found by drawn problems: no job was found that draws, so plans stayed above the cap."""
+    problem = own_cluster(seed, 20)
+    kinds = [replace(kind, idle_w=0.0) for kind in problem.platform.kinds]
+    specs = [replace(spec, host_w=0.0, wake_j=0.0, wake_s=0.0) for spec in problem.platform.specs]
+    problem = replace(problem, platform=Platform.build(kinds, specs))
+    free = search_known(problem, effort=LITTLE).schedule
+    problem = limited(problem, Limits.of(0.5 * peak_w(problem, free)))
+    found = search_known(problem, effort=LITTLE, start=[free])
+    require_valid(problem, found.schedule)
+    assert np.any(found.schedule.outcomes.status == DONE)
+
+
+def test_without_effort_a_plan_round_downtimes_is_made_too() -> None:
+    """The portfolio asked for `late`, which refuses them."""
+    problem = limited(own_cluster(3, 8), Limits.of(None, down=[(0, 3600.0, 7200.0)]))
+    require_valid(problem, dc.plan(problem, chosen_policy(problem, effort=0.0)))

@@ -125,7 +125,7 @@ def ask(
         alike=alike,
         tariff=tariff,
         down=_down(problem.platform),
-        **_caps(problem.platform, jobs),
+        **_caps(problem.platform, jobs, np.where(curve >= 0, least_w[curve], np.inf).min(axis=1)),
     )
     whole = np.array([kind.interrupt == "none" for kind in problem.platform.kinds])
     return KnownQuestion(columns, task, windows.hopeless, windows.soonest_s, whole, least_w)
@@ -279,14 +279,21 @@ def _down(platform: Platform) -> Floats:
     return np.column_stack([limits.from_s, ready_s])
 
 
-def _caps(platform: Platform, jobs: Records) -> dict[str, Any]:
-    """Caps on power, less what sleeping servers draw, and the servers they hold for."""
+def _caps(platform: Platform, jobs: Records, least_w: Floats) -> dict[str, Any]:
+    """Caps on power, less what sleeping servers draw, and the servers they hold for.
+
+    Jobs without a deadline have twice the time that they take one after the other, or four times
+    what they take where all processors or all of a cap's power are in use.
+    """
     limits = platform.limits.caps(platform.zones, platform.zone)
     servers = np.array([each[2] for each in limits], np.bool_).reshape(-1, platform.server_count)
     cap_w = np.array([each[1] for each in limits]) - servers @ platform.sleep_w
     endless = np.isinf(jobs.to_s)
     end_s = float(np.where(endless, jobs.from_s, jobs.to_s).max(initial=1.0))
-    end_s += 2.0 * float(jobs.natural_s[endless] @ jobs.gang[endless]) / platform.processor_count
+    taken_s = jobs.natural_s[endless]
+    mine_w = (np.where(np.isfinite(least_w), least_w, 0.0) * jobs.gang)[endless]
+    parts = [jobs.gang[endless] / platform.processor_count, *(mine_w / w for w in cap_w if w > 0.0)]
+    end_s += min(2.0 * taken_s.sum(), 4.0 * max(float(taken_s @ each) for each in parts))
     return {
         "caps": records(CAP, cap_w.size, cap_w=cap_w, step_s=end_s / CELLS),
         "capped": servers,

@@ -11,20 +11,68 @@ import numpy as np
 from downclock.kernels.compiling import inner
 from downclock.planners.cluster.known.kernels.gaps import is_busy, is_down, slept_value
 from downclock.planners.cluster.known.kernels.lengths import peak_w
-from downclock.planners.cluster.known.kernels.model import Board, Question, Records
+from downclock.planners.cluster.known.kernels.luck import draw_below
+from downclock.planners.cluster.known.kernels.model import ANCHORS, Board, Question, Records
 from downclock.planners.cluster.known.kernels.tariff import over
 
+DRAWS = 12
+"""Times at which the draw under a cap changes that are tried within a free time."""
+
 ROUNDING = 1e-9
-"""Part of a cap that sums may be above it by rounding."""
+"""Part of a cap that sums may be above it, and of a cell that a time may be beyond its edge, by
+rounding."""
 
 
 @inner
 def _cells(question: Question, board: Board, start_s: float, end_s: float) -> tuple[int, int]:
     """Return the first cell that a time touches, and the one after the last."""
     step_s, most = question.caps[0].step_s, board.draw_w.shape[1]
-    first = min(most - 1, max(0, int(start_s / step_s)))
-    last = most if end_s >= step_s * most else int(np.ceil(end_s / step_s))
+    first = min(most - 1, max(0, int(start_s / step_s + ROUNDING)))
+    last = most if end_s >= step_s * most else int(np.ceil(end_s / step_s - ROUNDING))
     return first, max(first + 1, last)
+
+
+@inner
+def cell_edge_s(question: Question, time_s: float, later: bool) -> float:
+    """Return the next edge of a cell, or the last one before a time; without a cap, the time."""
+    if not question.caps.size or time_s == np.inf:
+        return time_s
+    step_s = question.caps[0].step_s
+    return step_s * (np.ceil(time_s / step_s) if later else np.floor(time_s / step_s))
+
+
+@inner
+def _draw_changes(question: Question, board: Board, place: int, cell: int) -> bool:
+    """Tell whether a cap on a server has another draw under it than a cell before."""
+    for c in range(question.caps.size):
+        more_w = abs(board.draw_w[c, cell] - board.draw_w[c, cell - 1])
+        if question.capped[c, place] and more_w > ROUNDING * question.caps[c].cap_w:
+            return True
+    return False
+
+
+@inner
+def list_draws(
+    question: Question, board: Board, place: int, since_s: float, until_s: float, count: int
+) -> int:
+    """Add some times to the anchors at which the draw under a cap changes; return how many."""
+    if not question.caps.size:
+        return count
+    first, end = _cells(question, board, since_s, until_s)
+    changes, skip, wait = 0, 1, 0
+    for turn in range(2):
+        if turn == 1:
+            skip = max(1, changes // DRAWS)
+            wait = draw_below(board.tally, skip)
+        for cell in range(first + 1, end):
+            if not _draw_changes(question, board, place, cell):
+                continue
+            changes += 1
+            wait -= turn
+            if turn == 1 and wait < 0 and count < ANCHORS:
+                board.anchor_s[count] = cell * question.caps[0].step_s
+                count, wait = count + 1, skip - 1
+    return count
 
 
 @inner
@@ -168,14 +216,16 @@ def first_over(question: Question, board: Board) -> int:
 
 @inner
 def next_to(question: Question, board: Board, cell: int) -> int:
-    """Return the job nearest in time to a cell on a server that draws in it, or -1."""
+    """Return the job nearest in time to a cell that runs in it or whose server draws, or -1."""
     runs, jobs, at_s = board.place.runs, question.jobs, (cell + 0.5) * question.caps[0].step_s
     best, least = -1, np.inf
     for job in range(runs.size):
         if runs[job].kind < 0:
             continue
         away_s = max(0.0, runs[job].start_s - at_s, at_s - runs[job].end_s)
+        first, end = _cells(question, board, runs[job].start_s, runs[job].end_s)
         for i in range(jobs[job].held_first, jobs[job].held_first + runs[job].count):
-            if board.awake_w[board.place.held[i], cell] > 0.0 and away_s < least:
+            draws = first <= cell < end or board.awake_w[board.place.held[i], cell] > 0.0
+            if draws and away_s < least:
                 best, least = job, away_s
     return best

@@ -1,8 +1,8 @@
 """Where a job costs least: servers × free times × run times, each valued with what it wakes.
 
 On one server a job is tried at the ends of every free time within its window, at the edges of the
-server's busy times and at steps of the price, with run times that fill the room, that pay for the
-awake server themselves, or that end at such an edge.
+server's busy times and at steps of the price and of the draw under a cap, with run times that fill
+the room, that pay for the awake server themselves, or that end at such an edge.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from downclock.kernels.compiling import inner
 from downclock.planners.cluster.known.kernels.board import awake_added, run_value
-from downclock.planners.cluster.known.kernels.caps import has_power, run_w
+from downclock.planners.cluster.known.kernels.caps import has_power, list_draws, run_w
 from downclock.planners.cluster.known.kernels.gaps import is_busy, step_at
 from downclock.planners.cluster.known.kernels.lengths import ROUNDING, best_length_s, slower_s
 from downclock.planners.cluster.known.kernels.luck import draw, draw_below
@@ -158,6 +158,7 @@ def _between(
     trials = 0
     host_w = ask.wake_share * server.up_w / gang
     count, edges = _anchors(tariff, board, profile, since_s, until_s)
+    count = list_draws(question, board, place, since_s, until_s, count)
     anchors_s = board.anchor_s
     for i in range(count):
         for choice in range(SLOW + (2 if question.caps.size else 0)):

@@ -6,7 +6,12 @@ import numpy as np
 
 from downclock.kernels.compiling import inner
 from downclock.planners.cluster.known.kernels.board import awake_added, run_value
-from downclock.planners.cluster.known.kernels.caps import has_power, has_power_together, run_w
+from downclock.planners.cluster.known.kernels.caps import (
+    cell_edge_s,
+    has_power,
+    has_power_together,
+    run_w,
+)
 from downclock.planners.cluster.known.kernels.gaps import is_down, step_at
 from downclock.planners.cluster.known.kernels.insert import Ask, Offer
 from downclock.planners.cluster.known.kernels.lengths import best_length_s, slower_s
@@ -84,6 +89,8 @@ def best_span(question: Question, board: Board, ask: Ask, offer: Offer) -> Offer
             anchor_s = board.time_s[board.profiles[server].begin + step]
         for choice in range(8 if question.caps.size else 6):
             begins, way = choice % 2 == 0, choice // 2
+            if trial > 1:
+                anchor_s = cell_edge_s(question, anchor_s, begins)
             room_s = ask.to_s - anchor_s if begins else anchor_s - ask.from_s
             if not ask.from_s <= anchor_s <= ask.to_s or not room_s > 0.0:
                 continue
