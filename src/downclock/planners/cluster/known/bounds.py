@@ -33,10 +33,13 @@ BINS, FEWEST, CELLS = 96, 12, 4_000
 LEAST_S, SHARE = 1.0, 0.3
 """Seconds that a program may take about, and part of each second of effort that is added."""
 
-BLOCKS, MEMBERS, CHAINED, GROWTH = 12, 240, 110, 0.25
+BLOCKS, MEMBERS, CHAINED, GROWTH = 12, 240, 90, 0.25
 """Jobs, and pairs of a block and a job it may hold, up to which blocks are enumerated at an effort
 of a second; pairs up to which their processors are too; the power of effort the first two grow
 with, as integer programs take so much longer when they are a little larger."""
+
+NEARLY = 1e-4
+"""Part of a plan's value that the linear programs, which say less, are not asked for."""
 
 NODES = 100
 """Nodes of the search tree of the largest such program that a second stands for."""
@@ -97,7 +100,7 @@ def _prove(problem: Problem, objective: Objective, best: Judged, effort: float) 
     better, level = None, at_one_price(asked)
     if best.value - bound > PROVEN * best.value and level is not None and _whole_runs(problem):
         bound, better = _blocks(level, best.value, bound, effort)
-    if best.value - bound > PROVEN * best.value:
+    if best.value - bound > NEARLY * best.value:
         apart, enough = _apart(problem, objective, best.done), (1.0 - PROVEN) * best.value
         bound = max(bound, _relaxed(problem, asked, effort, apart, enough))
     bound = min(bound, best.value)

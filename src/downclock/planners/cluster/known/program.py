@@ -10,8 +10,9 @@ import numpy as np
 from downclock.planners.highs import solve_integer
 from downclock.units import Floats, Ints
 
-AT_MOST = 1000
-"""Steps of an interior point, and of the simplex after it: odd numbers may send that in circles."""
+AT_LEAST, A_ROW = 1000, 1
+"""Steps that an interior point, and the simplex after it, may take, and more for each row: odd
+numbers may send the simplex in circles."""
 
 
 @dataclass(slots=True)
@@ -95,5 +96,5 @@ def _by_interior_point(
         b_eq=least[equal],
         bounds=limits,
         method="highs-ipm",
-        options={"maxiter": AT_MOST},
+        options={"maxiter": AT_LEAST + A_ROW * matrix.shape[0]},
     )

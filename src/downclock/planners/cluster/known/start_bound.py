@@ -62,7 +62,9 @@ def start_bound(asked: KnownQuestion, *, seconds: float) -> float:
         piece = _pieces(question, _edges_s(question, step_s))
         pieces = piece[end - 1] - piece[first] + 1
         if cells + np.sum(pieces * corners * A_CORNER) <= most:
-            return _Model(question, hull, pairs, step_s).bound()
+            bound = _Model(question, hull, pairs, step_s).bound()
+            if bound > 0.0:  # else it went in circles: fewer looks may not
+                return bound
     return 0.0
 
 
