@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import cast
 
 from downclock.engine.policy import Policy
 from downclock.planners.offline_solver import CarriedOut
-from downclock.planners.portfolio import Progress, best_of, planned
-from downclock.problem.objective import Objective
+from downclock.planners.portfolio import Progress, best_of, planned, ranks, timed
+from downclock.problem.objective import Objective, parse_objective
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import Schedule
+
+ENERGY = parse_objective("energy")
+
+USUAL = 1.0
+"""Effort of a search where nobody says."""
+
+AGREE = 1e-6
+"""Part by which two plans may differ that are the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +33,7 @@ class KnownPolicy:
         effort: about seconds of search.
         seed: of the search.
         begin: policies whose plans the search begins with, those that apply.
+        proof: effort of the proof that may better a small plan; None: that of the search.
     """
 
     name: str
@@ -31,6 +41,7 @@ class KnownPolicy:
     effort: float = 1.0
     seed: int = 0
     begin: tuple[Policy, ...] = ()
+    proof: float | None = None
 
     def objection(self, problem: Problem) -> str | None:
         """Continuous time, a clock for each processor, prices where they count."""
@@ -46,13 +57,13 @@ class KnownPolicy:
         given = [planned(problem, each)[0] for each in able]
         found = search_known(
             *(problem, self.objective),
-            effort=self.effort, seed=self.seed, start=given, progress=progress,
+            effort=self.effort, seed=self.seed, start=given, proof=self.proof, progress=progress,
         ).schedule  # fmt: skip
         return replace(found, policy=self.name) if found.policy == NAME else found
 
     def tuned(self, problem: Problem) -> CarriedOut:
         """A policy that carries out the plan."""
-        return CarriedOut.of(self.name, problem, planned(problem, cast(Policy, self))[0])
+        return CarriedOut.of(self.name, problem, planned(problem, _as_policy(self))[0])
 
 
 def best_known(
@@ -63,16 +74,55 @@ def best_known(
 ) -> Policy | None:
     """The best of some policies, or a search that betters it; None: none can plan the problem.
 
-    It searches from the best plan on, and from nothing: either may end in another valley. Each has
-    draws of its own, as they begin alike where a plan made job by job is better than all policies'.
+    More than a second of effort goes on from what a second finds, and another objective from the
+    plan of least energy too, so neither is worse than what it adds to.
     """
-    best = best_of(problem, policies, search.objective, progress)
-    if search.effort <= 0.0 or search.objection(problem) is not None:
+    if search.objection(problem) is not None:
+        return best_of(problem, policies, search.objective, progress)
+    if search.effort <= 0.0:
+        return best_of(problem, policies, search.objective, progress) or _as_policy(search)
+    (best, last, plan), seconds = timed(partial(_bettered, problem, policies, search, progress))
+    if plan.policy != search.name:
         return best
-    other = [] if best is None else [replace(search, begin=(best,), seed=search.seed + 1)]
-    searches = [*other, search]
-    for each in searches:
-        planned(problem, cast(Policy, each), progress)
-    found = best_of(problem, [cast(Policy, each) for each in searches], search.objective)
-    made = planned(problem, cast(Policy, found))[0]
-    return found if made.policy == search.name else best
+    problem.once(("plan", last), lambda: (plan, seconds))
+    return _as_policy(last)
+
+
+def _bettered(
+    problem: Problem, policies: Iterable[Policy], search: KnownPolicy, progress: Progress | None
+) -> tuple[Policy | None, KnownPolicy, Schedule]:
+    """The best policy, the last of the searches that better it, and its plan."""
+    brief = replace(search, effort=min(search.effort, USUAL))
+    blind = [] if search.objective == ENERGY else [_as_policy(replace(brief, objective=ENERGY))]
+    best = found = best_of(problem, [*policies, *blind], search.objective, progress)
+    for each in (brief, search)[brief == search :]:
+        tries = _searched(problem, replace(each, proof=0.0), found, progress)
+        found = best_of(problem, tries, search.objective)
+    last = replace(search, effort=0.0, begin=() if found is None else (found,), proof=search.effort)
+    return best, last, last.whole(problem, progress)
+
+
+def _searched(
+    problem: Problem, search: KnownPolicy, best: Policy | None, progress: Progress | None
+) -> list[Policy]:
+    """Search from the best plan on, and from nothing: either may end in another valley.
+
+    Each has draws of its own. Where few jobs make that quick there are more, until two agree.
+    """
+    from downclock.planners.cluster.known.solve import searches
+
+    tries = [] if best is None else [replace(search, begin=(best,), seed=search.seed + 1)]
+    tries += [search]
+    count = max(len(tries), searches(len(problem.tasks), search.effort))
+    tries += [replace(search, seed=search.seed + k) for k in range(len(tries), count)]
+    policies = [_as_policy(each) for each in tries]
+    for k, each in enumerate(policies):
+        planned(problem, each, progress)
+        lost, cost = zip(*sorted(ranks(problem, policies[: k + 1], search.objective)), strict=True)
+        if k > 0 and lost[0] == lost[1] and cost[1] - cost[0] <= AGREE * abs(cost[0]):
+            return policies[: k + 1]
+    return policies
+
+
+def _as_policy(search: KnownPolicy) -> Policy:
+    return cast(Policy, search)

@@ -35,15 +35,19 @@ def best_of(
 
     Judged by forecasts where there are any, as plans are.
     """
-    seen = replace(problem, prices=foreseen(problem.prices))
     able = [each for each in policies if each.objection(problem) is None]
     if len(able) < 2:
         return able[0] if able else None
-    costs = [
-        lost_and_cost(seen, planned(problem, each)[0], objective)
-        for each in counted(able, progress)
-    ]
+    costs = ranks(problem, counted(able, progress), objective)
     return able[costs.index(min(costs))]
+
+
+def ranks(
+    problem: Problem, policies: Iterable[Policy], objective: Objective | None = None
+) -> list[tuple[int, float]]:
+    """Tasks that the plans of policies lose, and what the rest is worth by forecasts."""
+    seen = replace(problem, prices=foreseen(problem.prices))
+    return [lost_and_cost(seen, planned(problem, each)[0], objective) for each in policies]
 
 
 def counted(policies: Sequence[Policy], progress: Progress | None) -> Iterator[Policy]:

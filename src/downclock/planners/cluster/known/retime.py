@@ -15,6 +15,7 @@ from downclock.errors import InvalidInput
 from downclock.planners.cluster.known.kernels.model import Board, Placement, Question, Records
 from downclock.planners.cluster.known.kernels.spans import awake_times
 from downclock.planners.cluster.known.program import Program
+from downclock.planners.cluster.known.write import held_by
 from downclock.problem.graph import Edges
 from downclock.units import Floats, Ints
 
@@ -112,7 +113,7 @@ class _Times:
         program.put(rows, opens[again + 1], 1.0)
         program.put(rows, opens[again], -1.0)
         program.put(rows, lasts[again], -1.0)
-        job, server = _held(question, self.board)
+        job, server = held_by(question, self.board.place)
         order = np.lexsort((from_s, who))
         block = order[
             np.searchsorted(
@@ -180,7 +181,7 @@ def _windows(question: Question, board: Board) -> tuple[Floats, Floats]:
     """Earliest starts and latest ends (n,): no job moves across a downtime of its servers."""
     runs, down = board.place.runs, question.down
     from_s, to_s = question.jobs.from_s.copy(), question.jobs.to_s.copy()
-    for job, server in zip(*_held(question, board), strict=True) if down.size else ():
+    for job, server in zip(*held_by(question, board.place), strict=True) if down.size else ():
         spec = question.servers[server]
         for gone_s, back_s in down[spec.down_first : spec.down_end]:
             if back_s <= runs.start_s[job]:
@@ -188,15 +189,6 @@ def _windows(question: Question, board: Board) -> tuple[Floats, Floats]:
             else:
                 to_s[job] = min(to_s[job], gone_s)
     return from_s, to_s
-
-
-def _held(question: Question, board: Board) -> tuple[Ints, Ints]:
-    """Every (job, server) that holds it."""
-    runs = board.place.runs
-    count = np.where(runs.kind >= 0, runs["count"], 0)
-    job = np.repeat(np.arange(runs.size), count)
-    place = np.arange(job.size) - np.repeat(np.cumsum(count) - count, count)
-    return job, board.place.held[question.jobs.held_first[job] + place]
 
 
 def _links(question: Question, board: Board, job: Ints, processor: Ints) -> tuple[Ints, Ints]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 
@@ -24,7 +25,7 @@ from downclock.planners.cluster.known.question import (
     at_one_price,
     require_known,
 )
-from downclock.planners.cluster.known.write import placement_of, processors_of, written
+from downclock.planners.cluster.known.write import held_by, placement_of, processors_of, written
 from downclock.planners.portfolio import Progress
 from downclock.planners.result import Result, Status, status_of
 from downclock.problem.objective import Objective
@@ -35,12 +36,19 @@ from downclock.units import Ints
 
 NAME = "known"
 
-TRIALS_PER_S, TRIALS_A_PAIR = 1_500_000, 300
+TRIALS_PER_S, TRIALS_A_PAIR = 1_500_000, 1500
 """Places that a second of effort stands for, counted so that results repeat; few jobs need fewer,
 as the square of their number."""
 
+MOST_SEARCHES = 6
+"""Searches of a small problem whose plans differ, at most."""
+
 ROUNDS, MOST_RETIMED = 4, 1500
 """Times the search pauses to choose all times together, and the jobs up to which it does."""
+
+SPARED, FEW = 4, 100
+"""Servers without which the search tries to do in the end, at most, and the jobs up to which it
+does: a server may be all that keeps it in a valley."""
 
 WARM = 25_000
 """Places tried for each job from which on the search begins as hot as it may; less begins cooler,
@@ -60,6 +68,12 @@ def usual_effort(jobs: int) -> float:
     if getattr(search_on, "is_ready", False):
         return 1.0
     return min(1.0, PLAIN / _trials_a_second(max(jobs, 1)))
+
+
+def searches(jobs: int, effort: float) -> int:
+    """How many searches fit into a second's effort, two at least."""
+    fit = min(effort, 1.0) * TRIALS_PER_S / _trials_a_second(max(jobs, 1))
+    return max(2, min(MOST_SEARCHES, int(fit)))
 
 
 def solve_known(
@@ -89,6 +103,7 @@ def search_known(
     effort: float = 1.0,
     seed: int = 0,
     start: Iterable[Schedule] = (),
+    proof: float | None = None,
     progress: Progress | None = None,
 ) -> Judged:
     """Plan all tasks at once: as many as possible, then at the least value.
@@ -99,6 +114,7 @@ def search_known(
         effort: about seconds of search, less for few jobs; counted, so that plans repeat.
         seed: of the search.
         start: schedules of others to begin with; the answer is no worse than any valid one.
+        proof: effort of the proof that may better a small plan; None: that of the search.
         progress: told how far the search is.
 
     Raises:
@@ -113,8 +129,9 @@ def search_known(
     if given and not verify(problem, found.schedule).ok:
         found = given[0]
     best = min([*given, found], key=lambda each: each.rank)
-    if is_small(problem, asked, effort) and np.all(best.done | asked.hopeless):
-        better = prove(problem, objective, best, effort).better
+    proof = effort if proof is None else proof
+    if is_small(problem, asked, proof) and np.all(best.done | asked.hopeless):
+        better = prove(problem, objective, best, proof).better
         schedule = None if better is None else search.adopted(better)
         if schedule is not None and verify(problem, schedule).ok:
             best = min(best, judged(problem, objective, schedule), key=lambda each: each.rank)
@@ -137,18 +154,54 @@ class Searching:
     def run(self, given: list[Schedule], effort: float, progress: Progress | None) -> None:
         """Search from the given plans and one made job by job."""
         jobs = self.asked.task.size
-        rounds = 1 if self._level() is None else ROUNDS
-        trials = int(effort * _trials_a_second(jobs)) // rounds
+        total = int(effort * _trials_a_second(jobs))
+        rounds = 1 if total == 0 or self._level() is None else ROUNDS
+        trials = total // rounds
         if not jobs:
             return
-        with at_once() if trials * rounds > PATIENCE else nullcontext():
+        with at_once() if total > PATIENCE else nullcontext():
             self._begin(new_placement(self.asked.columns.jobs))
             for each in given:
                 self._begin(placement_of(self.problem, self.asked, each))
-            for turn in range(rounds):
-                self._round(trials, turn, rounds, progress)
-                self._retime()
+            self._rounds(trials, rounds, progress)
+            spared = self._spared() if trials and jobs <= FEW else []
+            for server in spared:
+                self._spare(server, trials // len(spared), rounds)
             self._begin(self.search.best)
+
+    def _rounds(self, trials: int, rounds: int, progress: Progress | None = None) -> None:
+        """Search, and choose all times together after each round."""
+        for turn in range(rounds):
+            self._round(trials, turn, rounds, progress)
+            self._retime()
+
+    def _spared(self) -> list[int]:
+        """Servers that the plan might do without, those that run the least first.
+
+        One of each group of equal ones; none where another of them runs nothing.
+        """
+        asked, runs = self.asked.columns, self.search.best.runs
+        job, server = held_by(asked, self.search.best)
+        part_s = (runs.end_s - runs.start_s) * asked.jobs.gang / np.maximum(runs["count"], 1)
+        busy_s = np.bincount(server, part_s[job], asked.servers.size)
+        groups = np.split(asked.alike, asked.groups.end[:-1])
+        least = sorted(
+            (float(busy_s[each].min()), int(each[busy_s[each].argmin()])) for each in groups
+        )
+        return [server for busy, server in least if busy > 0.0][:SPARED]
+
+    def _spare(self, server: int, trials: int, rounds: int) -> None:
+        """Search on the cluster without a server, from the best plan without its jobs on."""
+        asked, place = self.asked.columns, self.search.best
+        capacity, runs = asked.capacity.copy(), place.runs.copy()
+        capacity[server] = 0
+        job, held = held_by(asked, place)
+        runs.kind[job[held == server]] = -1
+        less = replace(self.asked, columns=asked._replace(capacity=capacity))
+        other = Searching(self.problem, less, new_search(less.columns, server), self.order)
+        other._begin(Placement(runs, place.held))
+        other._rounds(trials, rounds)
+        self._begin(other.search.best)
 
     def _round(self, trials: int, turn: int, rounds: int, progress: Progress | None) -> None:
         """Search from the best plan on, cooler from round to round; end with the best."""

@@ -49,7 +49,7 @@ def processors_of(
     free_s = np.zeros(platform.processor_count)
     pool = {
         (int(v), k): np.flatnonzero((platform.server == v) & (platform.kind == k))
-        for v in np.unique(place.held[_held(question, place)])
+        for v in np.unique(held_by(question, place)[1])
         for k in range(capacity.shape[1])
     }
     rows: list[tuple[int, int]] = []
@@ -69,11 +69,12 @@ def processors_of(
     return table[:, 0].copy(), table[:, 1].copy()
 
 
-def _held(question: Question, place: Placement) -> Ints:
-    """Rows of ``held`` in use."""
+def held_by(question: Question, place: Placement) -> tuple[Ints, Ints]:
+    """Servers that placed jobs hold: (job, server), a row each."""
     count = np.where(place.runs.kind >= 0, place.runs.count, 0)
-    first = np.repeat(question.jobs.held_first, count)
-    return np.asarray(first + np.arange(first.size) - np.repeat(np.cumsum(count) - count, count))
+    job = np.repeat(np.arange(count.size), count)
+    row = question.jobs.held_first[job] + np.arange(job.size)
+    return job, place.held[row - (np.cumsum(count) - count)[job]]
 
 
 def _segments(
