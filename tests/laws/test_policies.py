@@ -189,3 +189,21 @@ def test_every_entry_plans_something() -> None:
 def test_a_refused_problem_is_named() -> None:
     slotted = random_problem(3, edges=True, slot_s=7.5, tasks=12)
     assert "slotted" in str(policy("prompt").objection(slotted))
+
+
+@pytest.mark.parametrize("spec", [spec for spec in CATALOG if spec not in ("graph", "least-cost")])
+def test_kinds_that_no_server_has_take_nothing_away(spec: str) -> None:
+    """Two kinds follow those of the servers, with the curves of the last of them."""
+    problem, schedule = planned(1, spec)
+    platform, library, more = problem.platform, problem.library, ("spare", "other")
+    kinds = (*platform.kinds, *(replace(platform.kinds[-1], name=name) for name in more))
+    group, row = (np.pad(each, ((0, 0), (0, 2)), "edge") for each in (library.group, library.row))
+    wider = replace(
+        problem,
+        platform=replace(platform, kinds=kinds),
+        library=replace(library, kinds=(*library.kinds, *more), group=group, row=row),
+    )
+    other = plan(wider, policy(spec))
+    assert verify(wider, other).ok
+    assert np.array_equal(other.outcomes.status, schedule.outcomes.status)
+    assert Bounds(wider).below(other) == Bounds(problem).below(other)

@@ -76,7 +76,8 @@ def with_wishes(jobs: Jobs, lengths: Lengths, view: View, rows: Ints, tasks: Int
     fronts = [view.frontier(k, rows) for k in kinds]
     wanted = np.array([lengths.wanted(view, k, rows) for k in kinds]).T
     curves, rungs = np.empty(wanted.shape, CURVE), jobs.rungs
-    held = view.tasks.processors[rows][:, None] <= np.bincount(view.platform.kind)
+    most = np.bincount(view.platform.kind, minlength=len(kinds))
+    held = view.tasks.processors[rows][:, None] <= most
     shortest_s = np.array([front.t_min_s for front in fronts]).T
     curves["shortest_s"] = shortest_s = np.where(held, shortest_s, np.inf)
     wanted = np.where(np.isfinite(wanted) & held, wanted, shortest_s)
