@@ -17,17 +17,21 @@ GANG = "needs {} processors at once; this policy plans single ones (known plans 
 
 
 def why_refused(
-    view: View, task: int, code: int, earliest_s: float, latest_s: float | None = None
+    view: View, task: int, code: int, earliest_s: float, latest_s: float = np.inf
 ) -> str:
     """Say why a task cannot run, by one of the codes; what has no profile could never end.
 
-    ``latest_s`` is when a task without a deadline has to end, as prices are known until then.
+    ``latest_s`` is when it has to end, so that what follows it can be in time; for a task without
+    a deadline also until when prices are known.
     """
     deadline_s = view.tasks.deadline_s[task]
     if not np.isfinite(earliest_s):
         return _why_never(view, task)
     why, earliest = _WORDS[code], view.when(earliest_s)
-    if np.isinf(deadline_s) and latest_s is not None:
+    if latest_s < deadline_s and task in view.edges.before:
+        by = f"{view.when(latest_s)}, as late as what follows it allows,"
+        return f"cannot end by {by} {why}: earliest {earliest}"
+    if latest_s < np.inf == deadline_s:
         return (
             f"has no deadline, and cannot end while prices are known, until {view.when(latest_s)},"
             f" {why}: earliest {earliest}"

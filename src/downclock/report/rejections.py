@@ -75,7 +75,10 @@ def _why(free: Openings, task: int, opening: Opening, told: str) -> str:
     problem = free.problem
     deadline_s = float(problem.tasks.deadline_s[task])
     if not np.isfinite(deadline_s) or opening.end_s <= deadline_s + slack(deadline_s):
-        return f"the policy turned it down, though there is room for it: {told}"
+        followed = np.any(problem.edges.before == task)  # for what follows there may be none
+        return (
+            told if followed else f"the policy turned it down, though there is room for it: {told}"
+        )
     by = instant(deadline_s, problem.epoch)
     room_s = deadline_s - free.ready_s(task)
     needs = _needs(problem, task, free.ready_s(task))

@@ -14,6 +14,7 @@ from downclock.planners.catalog import policy
 from downclock.planners.lists.windows import windows
 from downclock.problem.graph import Edges
 from downclock.problem.problem import Problem
+from downclock.report.rejections import rejections
 from downclock.schedule.schedule import DONE, FAILED, REJECTED
 from downclock.schedule.verify.verify import verify
 from tests.generated import random_problem
@@ -76,6 +77,21 @@ def test_what_cannot_be_on_time_is_rejected_with_all_that_follows() -> None:
     assert schedule.outcomes.reason[2] == "a task before it did not finish"
     step = plan(problem, policy("edl"), stepwise=True)
     assert step.outcomes.reason[1] == schedule.outcomes.reason[1]
+
+
+@pytest.mark.parametrize("spec", LISTS)
+def test_what_comes_too_late_for_what_follows_is_told_so(spec: str) -> None:
+    """At full speed they take 17.494 and 5.248 s: the second, due at 25 s, begins by 19.752 s."""
+    problem = graph((0, 1), rows=((1, 20.0, 100.0), (1, 6.0, 0.0)))
+    deadline_s = np.array([200.0, 25.0])
+    problem = replace(problem, tasks=replace(problem.tasks, deadline_s=deadline_s))
+    schedule = plan(problem, policy(spec))
+    assert schedule.outcomes.status.tolist() == [REJECTED, REJECTED]
+    assert schedule.outcomes.reason[0] == (
+        "cannot end by 19.7518 s, as late as what follows it allows, even at full speed:"
+        " earliest 117.494 s"
+    )
+    assert rejections(problem, schedule)[0].why == schedule.outcomes.reason[0]
 
 
 def test_a_server_that_is_about_to_sleep_takes_what_is_ready() -> None:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from downclock.engine.reasons import why_refused
 from downclock.engine.view import View
-from downclock.kernels.refusals import NO_TIME
 
 
 def why_not(
@@ -16,13 +13,5 @@ def why_not(
 
     ``latest_s`` is when that one has to end, so that what follows it can be in time.
     """
-    due_s = view.tasks.deadline_s[blamed]
-    if latest_s < due_s and np.isfinite(earliest_s) and blamed in view.edges.before:
-        how = "even at full speed" if code == NO_TIME else "as processors are taken"
-        why = (
-            f"cannot end by {view.when(latest_s)}, as late as what follows it allows, {how}:"
-            f" earliest {view.when(earliest_s)}"
-        )
-    else:
-        why = why_refused(view, blamed, code, earliest_s, latest_s)
+    why = why_refused(view, blamed, code, earliest_s, latest_s)
     return why if task == blamed else f"its workflow is refused: {view.tasks.name[blamed]!r} {why}"

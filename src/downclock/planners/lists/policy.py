@@ -269,7 +269,10 @@ class ListPolicy(MomentByMoment):
     def _decisions(
         self, state: State, view: View, lists: Lists, refused: Records, now_s: float
     ) -> Decisions:
-        reasons = [why_refused(view, *row) for row in refused.tolist()]
+        latest_s = state.jobs.tasks["deadline_s"][refused["task"]]  # so that others can follow
+        columns = [refused["task"], refused["why"], refused["earliest_s"], latest_s]
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        reasons = [why_refused(view, *row) for row in rows]
         moves = lists.switches[: lists.counts[3]]
         power = Switches(moves[:, 0].astype(np.int64), moves[:, 1] > 0.0, moves[:, 2].copy())
         return Decisions(
