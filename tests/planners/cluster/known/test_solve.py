@@ -172,6 +172,17 @@ def test_what_cannot_be_done_in_time_is_rejected_with_all_that_follows() -> None
     assert found.status == "optimal"
 
 
+def test_a_gang_larger_than_its_cluster_is_told_so_and_what_follows_is_left_out() -> None:
+    """Without deadlines too, where nothing is ever late."""
+    endless = chain((np.inf, np.inf, np.inf))
+    problem = replace(endless, tasks=replace(endless.tasks, processors=np.array([1, 3, 1])))
+    found = solve_known(problem, effort=LITTLE).schedule
+    assert found.outcomes.status.tolist() == [DONE, REJECTED, REJECTED]
+    assert found.outcomes.reason[1:].tolist() == [
+        "needs 3 processors at once, of one kind; there are 1", "a task before it is not done",
+    ]  # fmt: skip
+
+
 def test_slack_of_a_chain_is_shared() -> None:
     """One application, one end: all three jobs run equally long."""
     shortest_s = chain((1e5, 1e5, 1e5)).frontier(0).t_min_s[0]

@@ -65,8 +65,8 @@ def windows_of(problem: Problem, frontiers: list[Frontier], only: Bools | None =
 
 
 def _late(ended_s: Floats, to_s: Floats | float) -> Bools:
-    """Tell what cannot end by a time; rounding is no excuse to reject."""
-    return np.asarray(~(ended_s <= np.asarray(to_s) * (1.0 + 1e-12)))
+    """Tell what cannot end, or not by a time; rounding is no excuse to reject."""
+    return np.asarray(~(np.isfinite(ended_s) & (ended_s <= np.asarray(to_s) * (1.0 + 1e-12))))
 
 
 def _ready_s(platform: Platform, kind: int) -> float:
