@@ -15,7 +15,13 @@ import pytest
 from downclock.engine.play import plan
 from downclock.planners.bounds import Bounds
 from downclock.planners.catalog import CATALOG, policy
+from downclock.power.library import Library
+from downclock.power.points import WIDE
+from downclock.power.profiles import GpuProfiles
+from downclock.problem.platform import Kind, Platform, ServerSpec
+from downclock.problem.price import Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
+from downclock.problem.tasks import Tasks
 from downclock.schedule.account.account import account
 from downclock.schedule.schedule import DONE, REJECTED, PowerSpans, Schedule, Segments
 from downclock.schedule.verify.verify import verify
@@ -184,6 +190,30 @@ def test_every_entry_plans_something() -> None:
     for spec in CATALOG:
         objections = [policy(spec).objection(problem_of(seed, spec)) for seed in SEEDS]
         assert objections.count(None) >= len(SEEDS) // 3, spec
+
+
+@pytest.mark.parametrize("spec", [spec for spec in CATALOG if spec not in ("graph", "least-cost")])
+def test_what_is_impossible_by_itself_is_told_why(spec: str) -> None:
+    """An application without a profile on the one kind that is there, gangs too wide, haste."""
+    names = np.array(["anywhere", "elsewhere"], dtype=object)
+    profiles = GpuProfiles(*(np.array([v]) for v in (100.0, 0.0, 200.0, 1.0, 0.5, 0.0)))
+    group, kinds = np.array([[0, 0], [-1, 0]]), (Kind("here", WIDE), Kind("gone", WIDE))
+    library = Library(names, ("here", "gone"), (profiles,), group, np.zeros((2, 2), np.int64))
+    servers = (ServerSpec("s", (("here", 2),), initially_on=True),)
+    tasks = Tasks.of(
+        np.array([0, 1, 1, 0, 0, 0]),
+        scale=np.full(6, 10.0),
+        processors=np.array([1, 1, 1, 3, 3, 1]),
+        deadline_s=np.array([100.0, np.inf, 100.0, np.inf, 100.0, 5.0]),
+    )
+    prices = Prices((("default", ZonePrices(Curve.constant(1e-8))),))
+    problem = Problem(tasks, library, Platform.build(kinds, servers), prices=prices)
+    schedule = plan(problem, policy(spec))
+    assert schedule.outcomes.status.tolist() == [DONE, *[REJECTED] * 5]
+    reason = schedule.outcomes.reason.tolist()
+    assert reason[1:3] == ["no processor of this platform has a profile for it"] * 2
+    assert reason[3:5] == ["needs 3 processors at once, of one kind; there are 2"] * 2
+    assert reason[5].startswith("cannot end by its deadline 5 s even at full speed: earliest 8.7")
 
 
 def test_a_refused_problem_is_named() -> None:

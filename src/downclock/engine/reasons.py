@@ -26,7 +26,9 @@ def why_refused(
     """
     deadline_s = view.tasks.deadline_s[task]
     if not np.isfinite(earliest_s):
-        return _why_never(view, task)
+        many = view.tasks.processors[task]
+        few = f"needs {many} processors at once, of one kind; too few of them work"
+        return why_never(view, task) or few
     why, earliest = _WORDS[code], view.when(earliest_s)
     if latest_s < deadline_s and task in view.edges.before:
         by = f"{view.when(latest_s)}, as late as what follows it allows,"
@@ -39,8 +41,8 @@ def why_refused(
     return f"cannot end by its deadline {view.when(deadline_s)} {why}: earliest {earliest}"
 
 
-def _why_never(view: View, task: int) -> str:
-    """Say why a task could never run: no profile, or no kind with enough processors."""
+def why_never(view: View, task: int) -> str:
+    """Say why a task could never run: no profile, or no kind with enough processors; or ""."""
     every, many = np.bincount(view.platform.kind), int(view.tasks.processors[task])
     able = [np.isfinite(view.frontier(k, np.array([task])).t_min_s[0]) for k in range(every.size)]
     most = int(every[able].max(initial=0))
@@ -48,4 +50,4 @@ def _why_never(view: View, task: int) -> str:
         return "no processor of this platform has a profile for it"
     if most < many:
         return f"needs {many} processors at once, of one kind; there are {most}"
-    return f"needs {many} processors at once, of one kind; too few of them work"
+    return ""

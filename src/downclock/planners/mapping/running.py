@@ -25,8 +25,9 @@ from downclock.engine.facts import (
     UP,
     Facts,
 )
-from downclock.engine.reasons import GANG
+from downclock.engine.reasons import GANG, why_never, why_refused
 from downclock.engine.view import View
+from downclock.kernels.refusals import NO_TIME
 from downclock.planners.mapping.levels import TaskLevels
 from downclock.schedule.schedule import Segments
 from downclock.units import Ints
@@ -130,8 +131,9 @@ def decided(
     wake = told.repaired if state.began else np.arange(view.platform.server_count)
     state.began = True
     revoke, place = _changed(view, state, before, left, told.now_s)
-    why = [_why_not(view, state.levels, task) for task in refused]
-    why += [GANG.format(size) for size in view.tasks.processors[told.gangs]]
+    why = [_why_not(view, state.levels, task, told.now_s) for task in refused]
+    sizes = view.tasks.processors[told.gangs]
+    why += [why_never(view, t) or GANG.format(n) for t, n in zip(told.gangs, sizes, strict=True)]
     return Decisions(
         place=place,
         revoke=revoke,
@@ -142,11 +144,13 @@ def decided(
     )
 
 
-def _why_not(view: View, levels: list[TaskLevels], task: int) -> str:
+def _why_not(view: View, levels: list[TaskLevels], task: int, now_s: float) -> str:
     """Why a job was turned away."""
-    if min(each.time_s[task, -1] for each in levels) == np.inf:
-        return "no processor of this platform has a profile for it"
+    there = np.unique(view.platform.kind)
+    earliest_s = now_s + min(float(levels[k].time_s[task, -1]) for k in there)
+    deadline_s = view.tasks.deadline_s[task]
+    if not np.isfinite(earliest_s) or earliest_s > deadline_s:
+        return why_refused(view, task, NO_TIME, earliest_s)
     return (
-        f"no processor can promise its deadline {view.when(view.tasks.deadline_s[task])}"
-        " beside what it has accepted"
+        f"no processor can promise its deadline {view.when(deadline_s)} beside what it has accepted"
     )
