@@ -51,6 +51,15 @@ def test_no_program_is_solved_for_the_bound_of_very_many_tasks(monkeypatch) -> N
     assert bound_j() == at_once_j
 
 
+def test_an_effort_that_is_no_time_buys_no_longer_proof(monkeypatch) -> None:
+    """Replanning counts job times; of plans that take seconds the proof may take as many."""
+    spent = []
+    monkeypatch.setattr(planned_module.Bounds, "prove", lambda *given: spent.append(given[-1]))
+    for spec in ("replan", "known:effort=3"):
+        summarise(problem_of(1, spec), spec, baselines=())
+    assert spent == [1.0, 3.0]
+
+
 def test_savings_are_only_said_of_the_same_tasks(day) -> None:
     problem, schedule = day
     fewer = summarise(problem, "edl", baselines=["race"])

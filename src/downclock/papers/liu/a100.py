@@ -68,7 +68,7 @@ def one_set(problem: Problem, seed: int) -> tuple[float, float] | None:
     fits = [k for k in range(energy_j.size) if in_time(problem, levels, k)]
     if energy_j.size - 1 not in fits:
         return None
-    run = simulate(problem, Replan(effort=2e7), seed=seed)
+    run = simulate(problem, Replan(looks=2e7), seed=seed)
     ours_j = account(problem, run.realised).energy_j["run"]
     return float(min(energy_j[fits]) / energy_j[-1]), float(ours_j / energy_j[-1])
 

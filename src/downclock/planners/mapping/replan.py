@@ -81,7 +81,7 @@ class Replan(MomentByMoment):
     Attributes:
         name: name in the catalogue.
         until: energy boundary.
-        effort: job times looked at in one search: it ends after that, and exchanges pairs only
+        looks: job times looked at in one search: it ends after that, and exchanges pairs only
             where a pass of them costs no more. Large sets keep the levels they were accepted at.
         reserve: part of the time to each deadline that plans leave free where they can, so that
             tight jobs that come later find room.
@@ -89,7 +89,7 @@ class Replan(MomentByMoment):
 
     name: str = "replan"
     until: Until = "horizon"
-    effort: float = 2e6
+    looks: float = 2e6
     reserve: float = 0.0
 
     heeds: ClassVar[frozenset[int]] = HEEDS
@@ -179,7 +179,7 @@ class Replan(MomentByMoment):
         trial = _Trial(state, 0.0)
         fits = trial.insert(task)
         if not fits and len(state.held) <= OPEN_JOBS:
-            fits = trial.search(0.0, self.effort) <= 1e-9
+            fits = trial.search(0.0, self.looks) <= 1e-9
         if fits:
             trial.keep(state)
         return fits
@@ -188,7 +188,7 @@ class Replan(MomentByMoment):
         """Search for less energy, leaving the reserve where that is possible."""
         for reserve in dict.fromkeys((self.reserve, 0.0)):
             trial = _Trial(state, reserve)
-            if trial.search(state.on_w, self.effort) <= 1e-9 or reserve == 0.0:
+            if trial.search(state.on_w, self.looks) <= 1e-9 or reserve == 0.0:
                 trial.keep(state)
                 return
 

@@ -345,3 +345,11 @@ def test_the_two_searches_of_a_plan_draw_differently() -> None:
     search = replace(search, proof=0.0)
     for made in (search, replace(search, begin=(race,), seed=1)):
         problem.once(("plan", made), lambda: pytest.fail("was not asked"))
+
+
+def test_more_nodes_than_the_solver_counts_are_no_error() -> None:
+    """Efforts of days ask for more than 2^31."""
+    problem = own_cluster(3, 2)
+    found = search_known(problem)
+    bound_j, _ = block_bound(ask(problem, ENERGY, found.done), found.value, nodes=10**11)
+    assert 0.0 < bound_j <= found.value * NEVER

@@ -30,6 +30,9 @@ from downclock.units import Floats, Ints
 UNIT_S = 3600.0
 """The program counts in hours, and in hundredths of the value of a plan."""
 
+MOST_NODES = 2**31 - 1
+"""The solver counts no more."""
+
 SAFE = 2e-7
 """Relative tolerance of the solver that is taken off its bound."""
 
@@ -49,7 +52,7 @@ def block_bound(
     """
     model = _Model.of(closed(asked).columns, value)
     chain = model.chain() if chained else None
-    found = model.program.solve(nodes=nodes)
+    found = model.program.solve(nodes=min(nodes, MOST_NODES))
     least = found.mip_dual_bound
     bound = 0.0 if least is None else max(0.0, float(least) * model.scale * (1.0 - SAFE))
     if chain is None or found.x is None:
