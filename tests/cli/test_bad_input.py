@@ -132,6 +132,15 @@ def test_a_fault_in_the_cluster(run, files, fault):
         assert word in line
 
 
+def test_an_objective_without_prices_says_how_to_give_them(run, files):
+    line = refused(run, files, "--objective", "cost")
+    assert line == (
+        "error: objective 'cost': needs a price, and there is none"
+        " (--prices FILE, or [prices] in the cluster, has prices and CO2)\n"
+    )
+    assert "needs a carbon intensity, and there is" in refused(run, files, "--objective", "carbon")
+
+
 LIBRARY_FAULTS = {
     "not JSON": (LIBRARY[:60], ["library.json"]),
     "negative": (LIBRARY.replace('"c_w": 60', '"c_w": -60'), ["train", "c_w", "-60"]),

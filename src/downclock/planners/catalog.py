@@ -379,6 +379,7 @@ def with_choices(
 
 def _require_aware(problem: Problem, objective: str, *, known: bool) -> None:
     """Refuse a problem that no policy can plan by an objective."""
+    parse_objective(objective).require(problem.prices)
     why = []
     for name, entry in CATALOG.items():
         if "objective" in entry.defaults and (known or name != "known"):

@@ -20,6 +20,9 @@ from downclock.units import J_PER_KWH, Floats
 _TERM = re.compile(r"(?P<weight>\d*\.?\d+(?:e-?\d+)?)?\*?(?P<what>cost|carbon|energy)")
 
 
+NONE = "and there is none (--prices FILE, or [prices] in the cluster, has prices and CO2)"
+
+
 @dataclass(frozen=True, slots=True)
 class Objective:
     """Weights of money (currency), carbon (kg) and energy (kWh); none negative."""
@@ -53,9 +56,16 @@ class Objective:
             (self.carbon, carbon_kg, "a carbon intensity"),
         ):
             if weight and amount is None:
-                raise InvalidInput(f"needs {what}, and none is given", item=f"objective '{self}'")
+                raise InvalidInput(f"needs {what}, {NONE}", item=f"objective '{self}'")
         known = self.cost * (money or 0.0) + self.carbon * (carbon_kg or 0.0)
         return known + self.energy * energy_j / J_PER_KWH
+
+    def require(self, prices: Prices) -> None:
+        """Refuse prices that lack what the objective weighs in every zone."""
+        zones = [zone for _, zone in prices.zones]
+        money = self.cost and not any(zone.expected_price is not None for zone in zones)
+        carbon = self.carbon and not any(zone.expected_carbon is not None for zone in zones)
+        self.value(0.0, None if money else 0.0, None if carbon else 0.0)
 
     def foreseen(self, prices: Prices) -> bool:
         """Tell whether plans see what bills use: no forecast of what it weighs stands between."""
@@ -89,7 +99,7 @@ class Objective:
 
 def _mean(curve: Curve | None, edges_s: Floats, item: str, what: str) -> Floats:
     if curve is None:
-        raise InvalidInput(f"needs the {what}, and there is none", item=item)
+        raise InvalidInput(f"needs the {what}, {NONE}", item=item)
     if not curve.covers(float(edges_s[0]), float(edges_s[-1])):
         where = "" if curve.source is None else f" in {curve.source}"
         rule = (

@@ -178,7 +178,7 @@ def test_a_short_curve_names_zone_file_and_span_and_only_where_it_matters(run: R
 def test_without_a_curve_the_objective_says_so(run: Run) -> None:
     code, _, err = run("plan", "--objective", "cost")
     assert code == 2
-    assert "needs the price of zone 'DE', and there is none" in err
+    assert "needs a price, and there is none (--prices FILE, or" in err
 
 
 def test_a_night_of_23_hours_has_23_prices(run: Run) -> None:
