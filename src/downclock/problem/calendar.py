@@ -16,6 +16,8 @@ from downclock.tabular import Table
 from downclock.units import Floats, Names
 
 DAY_S = 86400.0
+STAMP = "must be an ISO 8601 date and time"
+MOMENT = STAMP.replace("an ISO", "a clock time such as 18:30, an offset such as +6h, or an ISO")
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?")
 _SPAN = re.compile(r"(?:(\d+)-)?(\d+):([0-5]\d):([0-5]\d)")
 _PARTS = re.compile(r"([\d.]+)\s*(d|h|min|m|s)\s*")
@@ -62,13 +64,15 @@ def moment(unix_s: float, zone: tzinfo | None) -> datetime:
     return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(seconds=unix_s)).astimezone(zone or UTC)
 
 
-def instants(table: Table, field: str, texts: Names, zone: tzinfo | None) -> Floats:
+def instants(
+    table: Table, field: str, texts: Names, zone: tzinfo | None, rule: str = STAMP
+) -> Floats:
     """Return seconds since 1970 in UTC for a column of stamps; NaN where a cell is empty.
 
     A stamp without an offset is local time of ``zone``. An hour that daylight saving skips or
     repeats is refused, since its instant is not known.
     """
-    return _read(table, field, texts, lambda text: _aware(_parsed(text), zone).timestamp())
+    return _read(table, field, texts, lambda text: _aware(_parsed(text, rule), zone).timestamp())
 
 
 def durations(table: Table, field: str, texts: Names) -> Floats:
@@ -81,7 +85,7 @@ def moments(table: Table, field: str, texts: Names, zone: tzinfo | None) -> Mome
     offset = np.array([text.startswith("+") for text in texts], dtype=bool)
     clock = np.array([_CLOCK.fullmatch(text) is not None for text in texts], dtype=bool)
     return Moments(
-        instants(table, field, np.where(offset | clock, "", texts), zone),
+        instants(table, field, np.where(offset | clock, "", texts), zone, MOMENT),
         _read(table, field, np.where(offset, texts, ""), lambda text: seconds_of(text[1:])),
         _read(table, field, np.where(clock, texts, ""), _seconds_after_midnight),
     )
@@ -146,11 +150,11 @@ def _read(table: Table, field: str, texts: Names, read: Callable[[str], float]) 
     return seconds
 
 
-def _parsed(text: str) -> datetime:
+def _parsed(text: str, rule: str = STAMP) -> datetime:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
-        raise ValueError("must be an ISO 8601 date and time") from None
+        raise ValueError(rule) from None
 
 
 def _aware(stamp: datetime, zone: tzinfo | None) -> datetime:

@@ -278,7 +278,8 @@ BAD_ROWS = {
     ),
     "no date": (
         "application,arrival\nbert,yesterday\n",
-        "jobs.csv line 2: arrival='yesterday' must be an ISO 8601 date and time",
+        "jobs.csv line 2: arrival='yesterday' must be a clock time such as 18:30, an offset such as"
+        " +6h, or an ISO 8601 date and time",
     ),
     "no offset": (
         "application,arrival\nbert,2024-06-10T08:00\n",

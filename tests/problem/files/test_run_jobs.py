@@ -268,6 +268,12 @@ BAD = {
     ),
     "far too long": ("name,run\na,1e300\n", "task 'a': run='1e300' must be at most 1e+12 s"),
     "far too short": ("name,run\na,1e-40\n", "task 'a': run='1e-40' makes a run time of 1e-40 s"),
+    "no time of day": (
+        "name,run,deadline\na,1h,25:00\n",
+        "deadline='25:00' must be a clock time such as 18:30, an offset such as +6h, or an ISO 8601"
+        " date and time",
+    ),
+    "before the arrival": ("name,run,arrival\na,1h,-1h\n", "arrival='-1h' must be a clock time"),
     "an arrival far away": (
         "name,run,arrival\na,1h,+300000000h\n",
         "task 'a': arrival='+300000000h' must be at most 1e+12 s",
@@ -296,6 +302,13 @@ def test_a_bad_job_is_refused_in_one_line(tmp_path: Path, jobs: str, message: st
     said = refusal(tmp_path, jobs)
     assert said.startswith("jobs.csv line 2")
     assert message in said
+
+
+@pytest.mark.parametrize("rows", ["", "a,1\n"])
+def test_a_file_that_says_nothing_of_work_is_told_of_run(tmp_path: Path, rows: str) -> None:
+    assert refusal(tmp_path, f"name,gpus\n{rows}") == (
+        "jobs.csv: no column 'run' (how long a job takes) or 'application'; there are: gpus, name"
+    )
 
 
 def test_a_complaint_about_a_factor_for_all_names_it(tmp_path: Path) -> None:

@@ -45,7 +45,7 @@ from downclock.problem.files.columns import (
     refuse_unknown_columns,
     table_of_rows,
 )
-from downclock.problem.files.read_work import RUN_COLUMNS, Work, numbers_or_nan, read_work
+from downclock.problem.files.read_work import Work, numbers_or_nan, read_work, require_work
 from downclock.problem.files.site import Site
 from downclock.problem.graph import Edges
 from downclock.problem.spread import Spread
@@ -181,8 +181,7 @@ def _as_cells(row: dict[str, Any]) -> dict[str, Any]:
 
 def _tasks(table: Table, predecessors: list[Any] | None, context: Context) -> TaskFile:
     if not len(table):
-        if table.columns and not set(RUN_COLUMNS) & set(table.columns):
-            table.require(["application"])
+        require_work(table, runs=context.site is not None)
         raise InvalidInput("there are no tasks", source=table.source)
     names = _names(table)
     if context.zone is None and context.epoch is not None:

@@ -54,8 +54,7 @@ def read_work(
         rule = "needs the cluster that runs it: read both with load_problem"
         raise table.column_complaint(rule, given[0])
     if site is None or not (given or timed):
-        if table.columns:
-            table.require(["application"])
+        require_work(table, runs=site is not None)
         scale = table.floats("scale", 1.0)
         return Work(library, _looked_up(table, names, library), scale)
     run_s = durations(table, "run", table.text("run", ""))
@@ -75,6 +74,14 @@ def read_work(
     endless = np.isfinite(unit_s) & ~np.isfinite(whole_s)
     table.refuse(endless, "makes its run time too long to be told", "scale", tasks=names)
     return Work(applications.all(), place, scale, whole_s, applications.assumptions())
+
+
+def require_work(table: Table, *, runs: bool) -> None:
+    """Refuse a file that does not say what its tasks do; ``runs``: it may say how long."""
+    if table.columns and not {"application", *RUN_COLUMNS} & {*table.columns}:
+        run = "'run' (how long a job takes) or " if runs else ""
+        rule = f"no column {run}'application'{suggestion('application', table.columns)}"
+        raise InvalidInput(rule, source=table.source)
 
 
 def numbers_or_nan(table: Table, name: str) -> Floats:
