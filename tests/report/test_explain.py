@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -229,6 +230,14 @@ def test_a_task_that_does_not_run_says_why() -> None:
     )
     assert "is rejected and does not run." in str(explanation)
     assert explanation.options[0].possible == "too slow: 10 s until the deadline"
+
+
+def test_a_gang_that_is_too_large_says_how_many_it_needs() -> None:
+    """Two servers have two cores each."""
+    problem = two_tasks()
+    gang = replace(problem, tasks=replace(problem.tasks, processors=np.array([9, 1])))
+    option = explain(gang, plan(gang, policy("race")), 0).options[0]
+    assert option.possible == "no: needs 9, there are 4"
 
 
 def test_a_task_that_failed_tells_its_history(day) -> None:

@@ -108,7 +108,7 @@ def other_kinds(problem: Problem, task: int, run: Placement | None) -> Iterator[
         best = curve.at(curve.t_min_s) if late else best
         width, have = int(tasks.processors[task]), int(np.sum(problem.platform.kind == k))
         possible = f"too slow: {duration(window)} until the deadline" if late else "if one is free"
-        possible = f"no: there are {have}" if have < width else possible
+        possible = f"no: needs {width}, there are {have}" if have < width else possible
         clock, time_s = kind.clocks.words(best.points[0]), float(best.time_s[0])
         energy_j = float(best.energy_j[0]) * width
         yield Alternative(f"on {kind.name}", clock, time_s, energy_j, np.nan, possible)
