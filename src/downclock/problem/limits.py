@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from downclock.errors import InvalidInput
-from downclock.quantities import require_quantity
+from downclock.quantities import MOST, require_quantity
 from downclock.units import Bools, Floats, Ints
 
 Down: TypeAlias = tuple[int, float, float]
@@ -50,8 +50,8 @@ class Limits:
             if watts is not None:
                 require_quantity("power_cap_w", watts, positive=True, item=item)
         for _, from_s, to_s in down:
-            if not 0.0 <= from_s < to_s < np.inf:
-                rule = "must begin at 0 or later and end after that"
+            if not 0.0 <= from_s < to_s <= MOST["s"]:
+                rule = f"must begin at 0 or later, and end after that and by {MOST['s']:g} s"
                 raise InvalidInput(rule, field="down", value=f"{from_s:g} to {to_s:g} s")
         rows = _apart(sorted(down))
         return cls(

@@ -196,7 +196,7 @@ def _servers_called(fields: Fields, platform: Platform) -> list[int]:
         if spec.name == name:
             return list(range(first, first + spec.count))
         first += spec.count
-    known = [*names, *(spec.name for spec in platform.specs)]
+    known = list(dict.fromkeys([*names, *(spec.name for spec in platform.specs)]))
     raise fields.complaint(f"is not a server of this cluster{suggestion(name, known)}", "server")
 
 
