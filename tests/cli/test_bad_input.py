@@ -141,6 +141,13 @@ def test_an_objective_without_prices_says_how_to_give_them(run, files):
     assert "needs a carbon intensity, and there is" in refused(run, files, "--objective", "carbon")
 
 
+@pytest.mark.parametrize("specs", ["", "race,,edl", "race,", " "])
+def test_a_policy_without_a_name(run, files, specs):
+    ran = run("compare", files.cluster, files.jobs, "--policies", specs)
+    assert (ran.code, ran.out) == (2, "")
+    assert f"{specs!r} names a policy without a name" in ran.err
+
+
 LIBRARY_FAULTS = {
     "not JSON": (LIBRARY[:60], ["library.json"]),
     "negative": (LIBRARY.replace('"c_w": 60', '"c_w": -60'), ["train", "c_w", "-60"]),

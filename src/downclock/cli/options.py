@@ -87,9 +87,11 @@ def _specs(text: str) -> list[str]:
     """Split specs at commas; a part without a name of its own belongs to the spec before it."""
     specs: list[str] = []
     for part in text.split(","):
+        if not part.strip():
+            raise ValueError("names a policy without a name")
         if "=" in part.partition(":")[0] and specs:
             specs[-1] += f",{part}"
-        elif part:
+        else:
             specs.append(part)
     return specs
 
