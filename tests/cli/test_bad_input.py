@@ -141,6 +141,14 @@ def test_an_objective_without_prices_says_how_to_give_them(run, files):
     assert "needs a carbon intensity, and there is" in refused(run, files, "--objective", "carbon")
 
 
+@pytest.mark.skipif(not Path("/dev/null").exists(), reason="there are no devices here")
+def test_a_device_is_not_given_a_suffix(run, files):
+    ran = run("plan", files.cluster, files.jobs, "--output", "/dev/null")
+    assert ran.code == 2
+    assert ran.err.startswith("error: /dev/null: is no file, and a suffix is added to")
+    assert not Path("/dev/null.json").exists()
+
+
 @pytest.mark.parametrize("specs", ["", "race,,edl", "race,", " "])
 def test_a_policy_without_a_name(run, files, specs):
     ran = run("compare", files.cluster, files.jobs, "--policies", specs)

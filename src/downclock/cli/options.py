@@ -422,6 +422,8 @@ def require_writable(path: str | None, suffixes: Sequence[str]) -> None:
         raise InvalidInput(rule, field="output", value=path)
     if target.is_dir():
         raise InvalidInput("is a folder, not a file", source=path)
+    if not target.suffix and target.exists() and not target.is_file():
+        raise InvalidInput("is no file, and a suffix is added to a name without one", source=path)
     if not target.parent.is_dir():
         raise InvalidInput("its folder does not exist", source=path)
     if not os.access(target if target.exists() else target.parent, os.W_OK):
