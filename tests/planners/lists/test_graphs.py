@@ -12,6 +12,8 @@ from downclock.engine.play import plan
 from downclock.engine.scheduler import Scheduler
 from downclock.planners.catalog import policy
 from downclock.planners.lists.windows import windows
+from downclock.power.library import Library
+from downclock.power.profiles import GpuProfiles
 from downclock.problem.graph import Edges
 from downclock.problem.problem import Problem
 from downclock.report.rejections import rejections
@@ -77,6 +79,29 @@ def test_what_cannot_be_on_time_is_rejected_with_all_that_follows() -> None:
     assert schedule.outcomes.reason[2] == "a task before it did not finish"
     step = plan(problem, policy("edl"), stepwise=True)
     assert step.outcomes.reason[1] == schedule.outcomes.reason[1]
+
+
+def test_a_kind_that_no_server_has_makes_nothing_faster() -> None:
+    """The first has to end by 70 s less at least 26: its turn is before the last, due at 50 s.
+
+    On the kind that is not there a task takes a tenth of its time.
+    """
+    problem = graph((0, 1), rows=((1, 20.0, 0.0), (1, 30.0, 0.0), (1, 20.0, 0.0)), servers=(1,))
+    deadline_s = np.array([1e4, 70.0, 50.0])
+    problem = replace(problem, tasks=replace(problem.tasks, deadline_s=deadline_s))
+    here, library = problem.platform.kinds[0], problem.library
+    fast = GpuProfiles(*(np.array([v]) for v in (100.0, 0.0, 200.0, 0.1, 0.5, 0.0)))
+    wider = replace(
+        problem,
+        platform=replace(problem.platform, kinds=(here, replace(here, name="gone"))),
+        library=Library(
+            library.names, ("gpu", "gone"), (*library.groups, fast), np.array([[0, 1]]),
+            np.zeros((1, 2), np.int64),
+        ),
+    )  # fmt: skip
+    found, plain = (plan(each, policy("race")) for each in (wider, problem))
+    assert [lanes(found, task) for task in range(3)] == [lanes(plain, task) for task in range(3)]
+    assert lanes(found, 0)[1] == 0.0
 
 
 @pytest.mark.parametrize("spec", LISTS)

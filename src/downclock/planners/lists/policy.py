@@ -216,7 +216,7 @@ class ListPolicy(MomentByMoment):
         place[tasks] = np.arange(tasks.size)
         inside = (place[edges.before] >= 0) & (place[edges.after] >= 0)
         known = Edges(place[edges.before[inside]], place[edges.after[inside]])
-        kinds = range(len(view.platform.kinds))
+        kinds = np.unique(view.platform.kind).tolist()
         fastest_s = np.min([view.frontier(k, tasks).t_min_s for k in kinds], axis=0)
         fastest_s = np.where(view.tasks.scale[tasks] > 0.0, fastest_s, 0.0)
         table = state.jobs.tasks
