@@ -179,7 +179,7 @@ def test_flat_prices_are_no_other_question(trace):
 def test_one_job_without_room_does_not_make_the_best_clock_full_speed(found):
     """A cap is chosen by the bill that charges what it leaves out, if that is next to nothing."""
     problem = found.found.problem
-    work = module._Work(found.found, as_it_ran(found.found), "late")
+    work = module._Work(found.found, found.found, "late")
     race = dc.plan(problem, "race")
     assert work._cost(problem, race) == (False, by_policy(found.usual, "race").energy_j)
     most = int(module.NEXT_TO_NONE * len(problem.tasks)) + 1
@@ -197,13 +197,55 @@ def test_reasons_are_counted_without_the_times_of_each_job():
     assert module._in_general(never) == never
 
 
-def test_a_job_that_a_plan_leaves_out_is_charged_as_it_ran(trace):
-    """One server woken for 20 minutes cannot do short jobs in time without a grace."""
-    found = asked(trace, Choices(grace_s=600.0), slack=(1.0,))
-    tight = next(case for case in found.cases if case.knob == "time that jobs have")
-    ours = tight.figures[-1]
-    assert ours.energy_j > found.usual.figures[-1].energy_j
-    assert ours.late == 0
+SACCT = """\
+JobID|Submit|Start|End|ElapsedRaw|AllocTRES|Partition|NodeList
+1|2024-03-01T08:00:00|2024-03-01T08:05:00|2024-03-01T10:05:00|7200|cpu=8,gres/gpu=2|gpu|gpu01
+2|2024-03-01T08:10:00|2024-03-01T09:05:00|2024-03-01T10:05:00|3600|cpu=8,gres/gpu=4|gpu|gpu01
+3|2024-03-01T09:10:00|2024-03-01T09:15:00|2024-03-01T19:15:00|36000|cpu=8,gres/gpu=1|gpu|gpu01
+"""
+
+
+def test_who_refuses_a_job_saves_nothing_of_what_it_kept_awake(tmp_path):
+    """The job of ten hours alone keeps a server of 620 W idle awake: 19.4 % were said to be saved.
+
+    The two that are run start at once, at full speed: what `race` does with these two.
+    """
+    (tmp_path / "sacct.txt").write_text(SACCT)
+    found = converted(read_trace(tmp_path / "sacct.txt"))
+    found = whatif(found, Choices(), knobs=Knobs((), (), (0.2, 0.5)))
+    case = found.cases[-1]
+    assert case.setting == "known to 50 %, reserve 50 %"
+    assert [each.left_out for each in case.figures] == [0, 0, 0, 1]
+    assert (case.jobs, case.covered) == (2, pytest.approx(8.0 / 18.0))
+    assert case.saved("race") == pytest.approx(0.0)
+    assert case.saved("static-cap") == pytest.approx(0.0)
+    assert case.saved("as-it-ran") < 0.03, "alone, its server is on from 8:00 to 10:05"
+    page, text = whatif_page(found), whatif_html(found)
+    assert any(row[3] == "0.00 % *" for row in page.tables[-1].rows)
+    told = "* run times, known to 50 %, reserve 50 %: energy and savings are of the 2 jobs (44.4 %"
+    assert page.notes[0].startswith(told)
+    assert told.replace(" %", "\u00a0%") in text
+    assert {each["compared_jobs"] for each in page.data["cases"]} == {2, 3}
+
+
+def test_some_jobs_cost_no_more_as_they_ran_than_their_share_of_all(trace):
+    """The cluster was on for all: nobody saves by leaving half of the jobs to it."""
+    choices = Choices(per_server=2)
+    whole = converted(trace, None, choices)
+    work = module._Work(whole, whole, "late")
+    half = work.by("late")
+
+    def left(problem, rows):
+        plan = half.plan(problem, rows)
+        keep = np.isin(plan.segments.task, np.flatnonzero(rows % 2 == 0))
+        columns = {name: getattr(plan.segments, name)[keep] for name in plan.segments.__slots__}
+        return replace(plan, segments=type(plan.segments)(**columns))
+
+    case = work.case("", "", whole.problem, replace(half, plan=left))
+    bill = dc.account(whole.problem, as_it_ran(whole))
+    share = bill.task_j[::2].sum() / bill.task_j.sum()
+    assert case.jobs == 20
+    assert case.figures[0].energy_j == pytest.approx(share * bill.total_j, rel=1e-3)
 
 
 def test_jobs_the_policy_cannot_run_are_left_out_first_and_told(tmp_path):
@@ -240,11 +282,22 @@ def test_the_terminal_says_why_rows_are_left_out(tmp_path):
     assert ("uses no gpus", "1", "0.0") in page.tables[0].rows
 
 
-def test_bars_without_what_was_left_out_say_so(found):
-    assert "for jobs left out" not in whatif_html(found)
-    *others, ours = found.usual.figures
-    lost = replace(found.usual, figures=(*others, replace(ours, left_out=1200)))
-    assert "for jobs left out (late 1,200)." in whatif_html(replace(found, usual=lost))
+def test_a_bar_that_is_longer_than_what_counts_says_so(found):
+    assert "as-it-ran: a cluster" not in whatif_html(found)
+    ran, *others = found.usual.figures
+    less = replace(found.usual, figures=(replace(ran, energy_j=3.6e6), *others))
+    assert "of what all jobs of the trace took, 1.0000 kWh." in whatif_html(
+        replace(found, usual=less)
+    )
+
+
+def test_jobs_that_are_never_the_same_have_no_savings(found):
+    never = replace(found.usual, jobs=0, covered=0.0)
+    other = replace(found, usual=never)
+    page = whatif_page(other)
+    assert page.lines[1] == "No saving can be told: no jobs were found that every way runs."
+    assert page.tables[0].rows[0][2:5] == ("other jobs *",) * 3
+    assert "% less" not in whatif_html(other)
 
 
 def test_where_others_cost_less_the_page_says_so(found):
@@ -273,7 +326,7 @@ def test_the_usual_case_is_planned_once(trace, monkeypatch):
         return real(problem, chosen)
 
     monkeypatch.setattr(module, "planned", counted)
-    asked(trace, slack=(), shares=(), errors=(0.2, 0.5))
+    asked(trace, slack=(), shares=(), errors=(0.1, 0.2))
     assert seen["race"] == 2, "the usual case, and servers that never sleep"
     assert seen["late"] == 3, "which jobs it can run, beside these"
 
@@ -377,9 +430,12 @@ def test_jobs_turned_away_leave_the_cluster_as_it_is(tmp_path):
 
 def test_jobs_that_the_plan_turns_away_are_said_first(found):
     *others, ours = found.usual.figures
-    lost = replace(found.usual, figures=(*others, replace(ours, left_out=12)))
-    said = whatif_page(replace(found, usual=lost)).lines[1]
-    assert "It turns away 12 of 40 jobs, charged as they ran." in said
+    lost = replace(ours, left_out=12)
+    usual = replace(found.usual, figures=(*others, lost), jobs=28, covered=0.625)
+    said = whatif_page(replace(found, usual=usual)).lines[1]
+    assert (
+        "It turns away 12 of 40 jobs. All of this is of the 28 jobs (62.5 % of GPU-hours)" in said
+    )
 
 
 def test_money_earned_is_no_part_of_money_spent(found):
@@ -392,26 +448,13 @@ def test_money_earned_is_no_part_of_money_spent(found):
     assert "-6.29 EUR instead of -13.51 EUR" in whatif_html(replace(found, usual=usual))
 
 
-def test_leaving_jobs_out_saves_nothing(found):
+def test_a_cap_gains_nothing_by_leaving_jobs_out(found):
     """Who turns all away has the bill of the trace as it ran: host and idle power are in it."""
     problem = found.found.problem
-    work = module._Work(found.found, as_it_ran(found.found), "late")
+    work = module._Work(found.found, found.found, "late")
     nobody = dc.plan(problem, "race")
     rows = {name: getattr(nobody.segments, name)[:0] for name in nobody.segments.__slots__}
     none = replace(nobody, segments=type(nobody.segments)(**rows), spans=nobody.spans.only())
-    ours = work.figures(problem, none, "late")
-    asleep_j = work.bill(problem, none).total_j
+    asleep_j = module._bill(problem, none).total_j
     ran_j = by_policy(found.usual, "as-it-ran").energy_j
-    assert ours.energy_j == pytest.approx(ran_j + asleep_j)
-    assert ours.left_out == len(problem.tasks)
-
-
-def test_jobs_left_out_cost_no_money_where_a_joule_costs_none(trace):
-    """Shares of idle and host power are by energy, which no price makes nothing."""
-    free = Prices((("default", ZonePrices(price=Curve.constant(0.0))),))
-    found = asked(trace, slack=(), shares=(), errors=(), prices=(("free", free),)).found
-    work, race = module._Work(found, as_it_ran(found), "late"), dc.plan(found.problem, "race")
-    keep = race.segments.task > 0
-    rows = {name: getattr(race.segments, name)[keep] for name in race.segments.__slots__}
-    lost = replace(race, segments=type(race.segments)(**rows))
-    assert work.figures(found.problem, lost, "late").money == 0.0
+    assert work._cost(problem, none) == (True, pytest.approx(ran_j + asleep_j))

@@ -11,6 +11,7 @@ from pathlib import Path
 from downclock.quantities import count, duration, percent, prefixed
 from downclock.report.converted import coverage_line, malformed_notes, row_cells, row_records
 from downclock.report.page.write import card_html, command_html, energy_bars, framed, table_html
+from downclock.report.summary import ON_BOTH
 from downclock.report.tables import Page, Table
 from downclock.schedule.schedule import AS_IT_RAN
 from downclock.study.whatif import CAPPED, RACE, Case, WhatIf
@@ -18,20 +19,27 @@ from downclock.units import J_PER_KWH
 
 OTHERS = (AS_IT_RAN, RACE, CAPPED)
 
+_NONE = "no jobs were found that every way runs"
+
 
 def whatif_page(asked: WhatIf) -> Page:
     """Every case as tables, coverage first, assumptions last."""
     title = "part saved (money, CO2: beside as-it-ran)"
     tables = [Table(head, tuple(rows), f"{knob}: {title}") for knob, head, rows in _tables(asked)]
     records = [
-        {"knob": case.knob, "setting": case.setting, **asdict(each)}
+        {"knob": case.knob, "setting": case.setting, **asdict(each),
+         "compared_jobs": case.jobs, "compared": case.covered}
         for case in (asked.usual, *asked.cases)
         for each in case.figures
-    ]
+    ]  # fmt: skip
     ledger = asked.found.trace.ledger
     if ledger.dropped:
         tables.insert(0, Table(("rows", "number", ledger.hours), row_cells(ledger), "Rows"))
-    notes = (*malformed_notes(ledger), *(f"assumed: {line}" for line in asked.assumptions))
+    notes = (
+        *_on_fewer(asked),
+        *malformed_notes(ledger),
+        *(f"assumed: {line}" for line in asked.assumptions),
+    )
     data = {
         "trace": str(ledger.source),
         "covered": ledger.covered,
@@ -58,8 +66,9 @@ def whatif_html(asked: WhatIf, *, command: Sequence[str] | None = None) -> str:
         "rows": table_html("plain rows", ("rows that", "number", ledger.hours), cells),
         "headline": escape(_headline(asked)),
         "cards": "".join(card_html(*card) for card in _cards(asked)),
-        "bars": energy_bars(list(asked.bills.items()), words=_wh) + _unbilled(asked),
+        "bars": energy_bars(list(asked.bills.items()), words=_wh) + _unlike_its_bar(asked),
         "knobs": "".join(_knob(*each) for each in _tables(asked)),
+        "marked": "".join(map(_note, _on_fewer(asked))),
         "assumptions": "".join(f"<li>{escape(line)}</li>" for line in told),
         "reproduce": command_html(command),
         "version": escape(version("downclock")),
@@ -69,6 +78,8 @@ def whatif_html(asked: WhatIf, *, command: Sequence[str] | None = None) -> str:
 
 def _headline(asked: WhatIf) -> str:
     ran, ours = asked.usual.figures[0], asked.usual.figures[-1]
+    if not asked.usual.jobs:
+        return f"No saving can be told: {_NONE}.{_turned_away(asked)}"
     said = [f"{_saved(asked.usual, each)} than {_called(each)}" for each in OTHERS]
     return (
         f"As it ran, these jobs took {_wh(ran.energy_j)}; planned by {asked.policy} they would have"
@@ -78,8 +89,27 @@ def _headline(asked: WhatIf) -> str:
 
 
 def _turned_away(asked: WhatIf) -> str:
-    left, jobs = asked.usual.figures[-1].left_out, len(asked.found.problem.tasks)
-    return f" It turns away {left:,} of {jobs:,} jobs, charged as they ran." if left else ""
+    usual, jobs = asked.usual, len(asked.found.problem.tasks)
+    left = usual.figures[-1].left_out
+    said = f" It turns away {left:,} of {jobs:,} jobs." if left else ""
+    return f"{said} All of this is of {_those(usual)}." if 0.0 < usual.covered < 1.0 else said
+
+
+def _those(case: Case) -> str:
+    """The jobs that figures of a case are of."""
+    jobs, covered = count(case.jobs, "job"), percent(case.covered)
+    return f"the {jobs} ({covered} of GPU-hours) that every way runs"
+
+
+def _on_fewer(asked: WhatIf) -> list[str]:
+    """Say what marked savings are of."""
+    said = []
+    for case in (asked.usual, *asked.cases):
+        setting = f"{case.knob}, {case.setting}" if case.setting else "the usual case"
+        if case.covered < 1.0:
+            what = f"energy and savings are of {_those(case)}" if case.jobs else _NONE
+            said.append(f"{ON_BOTH} {setting}: {what}")
+    return said
 
 
 def _asleep(asked: WhatIf) -> str:
@@ -173,6 +203,8 @@ def _tables(asked: WhatIf) -> list[tuple[str, tuple[str, ...], list[tuple[str, .
 
 def _part(case: Case, other: str, what: str, words: Callable[[float], str]) -> str:
     """Part saved; the amount where the other's is none or less, as with negative prices."""
+    if not case.jobs:
+        return "other jobs"
     saved = case.saved(other, what)
     if saved is not None:
         return percent(saved)
@@ -184,10 +216,12 @@ def _part(case: Case, other: str, what: str, words: Callable[[float], str]) -> s
 
 
 def _cells(case: Case, setting: str, priced: list[tuple[str, str]]) -> tuple[str, ...]:
+    """A row; energy and savings are marked where they are on fewer than all jobs."""
     ours = case.figures[-1]
-    said = [_part(case, each, "energy_j", _wh) for each in OTHERS]
+    said = [_wh(ours.energy_j), *(_part(case, each, "energy_j", _wh) for each in OTHERS)]
     said += [_part(case, AS_IT_RAN, what, lambda amount: f"{amount:,.2f}") for _, what in priced]
-    return setting, _wh(ours.energy_j), *said, f"{ours.left_out:,}", f"{ours.late:,}"
+    marked = said if case.covered == 1.0 else [f"{each} {ON_BOTH}" for each in said]
+    return setting, *marked, f"{ours.left_out:,}", f"{ours.late:,}"
 
 
 def _knob(knob: str, head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
@@ -196,9 +230,16 @@ def _knob(knob: str, head: tuple[str, ...], rows: list[tuple[str, ...]]) -> str:
     return f'<div class="scroll">{table_html("plain knobs", (knob, *head[1:]), cells)}</div>'
 
 
-def _unbilled(asked: WhatIf) -> str:
-    """Why the bars are shorter than the figures above: jobs left out are in none of them."""
-    left = [(each.policy, each.left_out) for each in asked.usual.figures if each.left_out]
-    said = ", ".join(f"{policy} {jobs:,}" for policy, jobs in left)
-    note = f"Without what is charged for jobs left out ({said})."
-    return f'<p class="note">{escape(note)}</p>' if left else ""
+def _unlike_its_bar(asked: WhatIf) -> str:
+    """Say where the trace as it ran counts less than its bar, as other jobs had the cluster too."""
+    ran_j, bill = asked.usual.figures[0].energy_j, asked.bills[AS_IT_RAN]
+    if ran_j >= bill.total_j:
+        return ""
+    return _note(
+        f"{AS_IT_RAN}: a cluster that is on for these jobs alone. Savings are beside their share of"
+        f" what all jobs of the trace took, {_wh(ran_j)}."
+    )
+
+
+def _note(text: str) -> str:
+    return f'<p class="note">{escape(text)}</p>'

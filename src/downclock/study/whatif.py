@@ -3,11 +3,13 @@
 Around one usual case a single thing is changed at a time: how much time jobs have, whether servers
 sleep, how many jobs may be slowed down, how well run times are known, what electricity costs.
 
-All plans of a case are billed over the same time: from the first submission to the last, a server
-with a job that ends later until that. A job that a plan leaves out is charged to it at what it cost
-as it ran, and counted; jobs that the policy cannot run in the usual case are left out of all of it
-beforehand, on the same cluster. Jobs run for as long as in the trace in every case; where run times
-are not known well, it is what the policy knows that is drawn.
+All plans of a case run the same jobs and are billed over the same time: from the first submission
+to the last, a server with a job that ends later until that. A job that one of them leaves out is
+counted, and all are made again without it: what is saved is saved on jobs that both did. Jobs that
+the policy cannot run in the usual case are left out of all of it beforehand, on the same cluster.
+As it ran, the cluster was on for all jobs: some of them cost no more than their share of that. Jobs
+run for as long as in the trace in every case; where run times are not known well, it is what the
+policy knows that is drawn.
 """
 
 from __future__ import annotations
@@ -18,7 +20,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -26,6 +27,7 @@ from downclock.engine.play import play
 from downclock.engine.policy import Policy, foresees
 from downclock.errors import InvalidInput
 from downclock.planners.catalog import CATALOG, policy, with_parameter
+from downclock.planners.lists.lengths import OneClock
 from downclock.planners.lists.policy import ListPolicy
 from downclock.planners.lists.static_cap import best_cap
 from downclock.planners.portfolio import Progress, planned
@@ -55,7 +57,11 @@ REASONS = 5
 """So many reasons for jobs left out are named."""
 
 ROUNDS = 3
-"""So often jobs that the policy turns away are left out; what it turns away then is charged."""
+"""So often jobs that the policy turns away are left out of the trace, for all cases."""
+
+AGAIN = 12
+"""So often a case is planned without what a plan left out, until all run the same jobs; where they
+never do it has no savings."""
 
 NEXT_TO_NONE = 0.01
 """A single clock that leaves out more than this part of the jobs is not the best."""
@@ -87,7 +93,7 @@ class Knobs:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What a plan costs, jobs it leaves out charged as they ran, and deadlines it breaks."""
+    """What a plan costs on the jobs of its case; of all jobs, those left out and those late."""
 
     policy: str
     energy_j: float
@@ -99,16 +105,25 @@ class Figures:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Case:
-    """One setting: what is changed, to what, and what every way to run it costs, ours last."""
+    """One setting: what is changed, to what, and what every way to run it costs, ours last.
+
+    Attributes:
+        jobs: those that every way runs, and costs are of; 0 where there are no such jobs.
+        covered: their part of the GPU-hours of all jobs.
+    """
 
     knob: str
     setting: str
     figures: tuple[Figures, ...]
+    jobs: int
+    covered: float
 
     def saved(self, other: str, what: str = "energy_j") -> float | None:
         """Part of the other's cost that our plan saves; None where it is not known, or no cost."""
         ours, total = getattr(self.figures[-1], what), getattr(self.of(other), what)
-        return None if ours is None or total is None or total <= 0.0 else 1.0 - ours / total
+        if not self.jobs or ours is None or total is None or total <= 0.0:
+            return None
+        return 1.0 - float(ours / total)
 
     def of(self, policy: str) -> Figures:
         """What one way to run it costs."""
@@ -168,11 +183,10 @@ def whatif(
         found = replace(found, problem=replace(found.problem, prices=prices[0][1]))
     elif _vary(found.problem.prices):
         prices = [("the cluster's", found.problem.prices)]
+    whole = found
     found = _runnable(found, spec)
-    work = _Work(found, as_it_ran(found), spec)
-    plans = work.plans(found.problem, spec)
-    bills = {name: work.bill(found.problem, plan) for name, plan in plans}
-    usual = work.case("usual", "", found.problem)
+    work = _Work(whole, found, spec)
+    usual, bills = work.billed("usual", "", found.problem)
     cases = []
     asked = list(_asked(work, knobs, choices, prices))
     for k, (knob, setting, make) in enumerate(asked):
@@ -186,9 +200,8 @@ def whatif(
         PRICES: f"{prices[0][0]}, by energy" if prices else "none",
     }
     assumed = (*found.problem.assumptions, *laid, *_NOTES)
-    return WhatIf(
-        found, spec, _busy(found.problem, work.ran), usual, bills, usually, tuple(cases), assumed
-    )
+    busy = _busy(whole.problem, as_it_ran(whole))
+    return WhatIf(found, spec, busy, usual, bills, usually, tuple(cases), assumed)
 
 
 _NOTES = (
@@ -199,8 +212,10 @@ _NOTES = (
     "the policy learns of a job when it arrives and knows its run time then",
     "all are billed from the first submission to the last, a server with a job that ends later"
     " until that",
-    "a job that a plan leaves out is charged to it at what it cost as it ran, with its share of"
-    " idle and host power",
+    "savings are on jobs that all of these run: where one leaves jobs out, all are planned again"
+    " without them",
+    "as it ran, some of the jobs cost what a cluster that is on for them alone does, but at most"
+    " their share, by run energy, of what all of them did",
 )
 
 
@@ -251,79 +266,135 @@ def _without(trace: Trace, fits: Bools, why: Names, spec: str) -> Trace:
     return trace
 
 
+@dataclass(frozen=True, slots=True)
+class _Ours:
+    """Who plans a case: its name, and a plan of a part of the jobs, these rows of all of them."""
+
+    name: str
+    plan: Callable[[Problem, Ints], Schedule]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Work:
-    """What every case of one trace is made with."""
+    """What every case of one trace is made with: all of it, what the policy can run, and who."""
 
+    whole: Converted
     found: Converted
-    ran: Schedule
     spec: str
 
-    def plans(self, problem: Problem, spec: str) -> Iterator[tuple[str, Schedule]]:
-        """As it ran, full speed, the best single clock by our bill, and the policy, verified."""
-        yield AS_IT_RAN, self.ran
-        for each in (RACE, CAPPED, policy(spec).name):
-            yield each, problem.once(f"plan {each}", partial(self._planned, problem, each))
+    def case(self, knob: str, setting: str, problem: Problem, ours: _Ours | None = None) -> Case:
+        """Run a problem every way; ``ours`` plans it instead of the usual policy."""
+        return self.billed(knob, setting, problem, ours)[0]
 
-    def _planned(self, problem: Problem, spec: str) -> Schedule:
-        chosen: Policy = policy(spec)
-        if spec == CAPPED:
-            cap = problem.once("cap", lambda: best_cap(problem, _CAPPED, self._cost))
-            chosen = replace(_CAPPED, lengths=cap)
+    def billed(
+        self, knob: str, setting: str, problem: Problem, ours: _Ours | None = None
+    ) -> tuple[Case, dict[str, Bill]]:
+        """A case, and its bills by policy."""
+        ours = ours or self.by(self.spec)
+        cap = problem.once("cap", lambda: best_cap(problem, _CAPPED, self._cost))
+        ways, every = partial(self._ways, ours, cap), np.arange(len(problem.tasks))
+        part, rows = replace(self.found, problem=problem), every
+        plans = asked = ways(part, rows)
+        for _ in range(AGAIN):
+            runs = np.logical_and.reduce([_runs(part.problem, each) for each in plans])
+            if runs.all() or not runs.any():
+                break
+            part, rows = _part(part, runs, part.trace.taken(np.flatnonzero(runs))), rows[runs]
+            plans = ways(part, rows)
+        same = all(_runs(part.problem, each).all() for each in plans)
+        bills = [_bill(part.problem, each) for each in plans]
+        names = (AS_IT_RAN, *BASELINES, ours.name)
+        ran, *others = map(partial(_figures, problem), names, asked, bills)
+        figures = (self._at_most_its_share(problem, ran, bills[0]), *others)
+        covered = float(part.trace.asked_s.sum() / self.found.trace.asked_s.sum())
+        case = Case(knob, setting, figures, *((rows.size, covered) if same else (0, 0.0)))
+        return case, dict(zip(names, bills, strict=True))
+
+    def _ways(self, ours: _Ours, cap: OneClock, part: Converted, rows: Ints) -> list[Schedule]:
+        """As it ran, full speed, one clock, and our policy."""
+        problem = part.problem
+        ran = problem.once(AS_IT_RAN, lambda: as_it_ran(part))
+        others = [_planned(problem, each) for each in (policy(RACE), replace(_CAPPED, lengths=cap))]
+        return [ran, *others, ours.plan(problem, rows)]
+
+    def _at_most_its_share(self, problem: Problem, ran: Figures, bill: Bill) -> Figures:
+        """What jobs cost as they ran: alone, or by run energy of all jobs' bill if that is less."""
+        asked = self.whole.problem
+        if bill.task_j.size == len(asked.tasks):
+            return ran
+        all_of_it = replace(asked, platform=problem.platform, prices=problem.prices)
+        whole = _bill(all_of_it, as_it_ran(replace(self.whole, problem=all_of_it)))
+        share = float(bill.task_j.sum() / whole.task_j.sum())
+
+        def least(alone: float | None, total: float | None) -> float | None:
+            return alone if alone is None or total is None else min(alone, share * total)
+
+        energy_j = min(ran.energy_j, share * whole.total_j)
+        money, carbon_kg = least(ran.money, whole.money), least(ran.carbon_kg, whole.carbon_kg)
+        return replace(ran, energy_j=energy_j, money=money, carbon_kg=carbon_kg)
+
+    def _cost(self, problem: Problem, schedule: Schedule) -> tuple[bool, float]:
+        """What a cap is chosen by: if it leaves out next to no job, our bill.
+
+        With what those cost as they ran and their share of idle and host power.
+        """
+        left, energy_j = ~_runs(problem, schedule), _bill(problem, schedule).total_j
+        if left.any():
+            part = replace(self.found, problem=problem)
+            ran = problem.once("as it ran, billed", lambda: _bill(problem, as_it_ran(part)))
+            energy_j += ran.total_j * float(ran.task_j[left].sum() / ran.task_j.sum())
+        return int(left.sum()) > NEXT_TO_NONE * len(problem.tasks), energy_j
+
+    def by(self, spec: str) -> _Ours:
+        """A policy of the catalogue."""
+        chosen = policy(spec)
+        return _Ours(chosen.name, lambda problem, _: _planned(problem, chosen))
+
+    def erring(self, error: float, seed: int) -> _Ours:
+        """Our policy where run times differ from what was known, with a reserve for it."""
+        chosen = policy(with_parameter(self.spec, "reserve", f"{error:g}"))
+        chances = Chances(actual=f"uniform:{1.0 - error:g}:{1.0 + error:g}")
+        fate = draw_fate(self.found.problem, chances, seed)
+
+        def realised(problem: Problem, rows: Ints) -> Schedule:
+            met = replace(fate, work=fate.work[rows], breaks=fate.breaks[rows])
+            tasks = replace(problem.tasks, scale=problem.tasks.scale / met.work)
+            estimated = replace(problem, tasks=tasks)
+            found = play(estimated, chosen, drawn_world(estimated, met)).schedule
+            require_valid(estimated, found, realised=True)
+            return found
+
+        return _Ours(self.spec, realised)
+
+
+def _planned(problem: Problem, chosen: Policy) -> Schedule:
+    """A plan, verified; made once of a problem."""
+
+    def made() -> Schedule:
         schedule = planned(problem, chosen)[0]
         require_valid(problem, schedule)
         return schedule
 
-    def _cost(self, problem: Problem, schedule: Schedule) -> tuple[bool, float]:
-        """What a cap is chosen by: our bill, if it leaves out next to no job."""
-        found = self.figures(problem, schedule, CAPPED)
-        return found.left_out > NEXT_TO_NONE * len(problem.tasks), found.energy_j
+    return problem.once(f"plan {chosen.name}", made)
 
-    def bill(self, problem: Problem, schedule: Schedule) -> Bill:
-        """Bill a schedule over the time of the trace."""
-        return account(problem, schedule, boundary=last_submission_s(problem))
 
-    def case(self, knob: str, setting: str, problem: Problem, spec: str | None = None) -> Case:
-        """Plan a problem every way; ``spec`` plans it instead of the usual policy."""
-        plans = self.plans(problem, spec or self.spec)
-        return Case(knob, setting, tuple(self.figures(problem, plan, name) for name, plan in plans))
+def _runs(problem: Problem, schedule: Schedule) -> Bools:
+    """The jobs (n,) that run, on time or late."""
+    found = np.zeros(len(problem.tasks), dtype=bool)
+    found[schedule.segments.task] = True
+    return found
 
-    def figures(self, problem: Problem, schedule: Schedule, name: str) -> Figures:
-        """Bill a schedule; jobs that never ran are charged what they cost as it ran."""
-        bill = self.bill(problem, schedule)
-        left = np.ones(len(problem.tasks), dtype=bool)
-        left[schedule.segments.task] = False
-        ran, share = bill, 0.0
-        if left.any():
-            ran = problem.once("as it ran", lambda: self.bill(problem, self.ran))
-            share = float(ran.task_j[left].sum() / ran.task_j.sum())
 
-        def charged(what: str, of_task: str) -> Any:
-            """With what the jobs left out cost to run, and their share of idle and host power."""
-            total, whole, run = getattr(bill, what), getattr(ran, what), getattr(ran, of_task)
-            if total is None or run is None:
-                return None
-            return total + float(run[left].sum()) + share * (whole - float(run.sum()))
+def _bill(problem: Problem, schedule: Schedule) -> Bill:
+    """Bill a schedule over the time of the trace."""
+    return account(problem, schedule, boundary=last_submission_s(problem))
 
-        energy_j, money = charged("total_j", "task_j"), charged("money", "task_money")
-        carbon_kg, late = charged("carbon_kg", "task_carbon_kg"), _late(problem, schedule)
-        return Figures(name, energy_j, money, carbon_kg, int(left.sum()), late)
 
-    def erring(self, error: float, seed: int) -> Callable[[str, str], Case]:
-        """Our plan where run times differ from what was known, with a reserve for it."""
-        problem = self.found.problem
-        spec = with_parameter(self.spec, "reserve", f"{error:g}")
-        fate = draw_fate(problem, Chances(actual=f"uniform:{1.0 - error:g}:{1.0 + error:g}"), seed)
-        tasks = replace(problem.tasks, scale=problem.tasks.scale / fate.work)
-        estimated = replace(problem, tasks=tasks)
-
-        def make(knob: str, setting: str) -> Case:
-            realised = play(estimated, policy(spec), drawn_world(estimated, fate)).schedule
-            require_valid(estimated, realised, realised=True)
-            others = self.case(knob, setting, problem).figures[:-1]
-            return Case(knob, setting, (*others, self.figures(estimated, realised, self.spec)))
-
-        return make
+def _figures(problem: Problem, name: str, asked: Schedule, bill: Bill) -> Figures:
+    """What a bill says, and the jobs that the plan of all of them leaves out or ends late."""
+    left = int(np.sum(~_runs(problem, asked)))
+    late = _late(problem, asked)
+    return Figures(name, bill.total_j, bill.money, bill.carbon_kg, left, late)
 
 
 def _busy(problem: Problem, schedule: Schedule) -> float:
@@ -348,8 +419,8 @@ def _asked(
     """Every case: what is changed, to what, and how it is made."""
     problem, trace = work.found.problem, work.found.trace
 
-    def of(other: Problem, spec: str | None = None) -> Callable[[str, str], Case]:
-        return lambda knob, setting: work.case(knob, setting, other, spec)
+    def of(other: Problem, ours: _Ours | None = None) -> Callable[[str, str], Case]:
+        return lambda knob, setting: work.case(knob, setting, other, ours)
 
     for factor in knobs.slack if not np.isfinite(trace.deadline_s).all() else ():
         due_s, _ = due(trace, replace(choices, deadline_factor=factor))
@@ -362,13 +433,13 @@ def _asked(
         yield CLOCKS, f"{100 * share:.0f} %", of(at_default(problem, fixed))
     for error in knobs.errors if "reserve" in CATALOG[work.spec.partition(":")[0]].defaults else ():
         setting = f"known to {100 * error:.0f} %, reserve {100 * error:.0f} %"
-        yield ESTIMATES, setting, work.erring(error, knobs.seed)
+        yield ESTIMATES, setting, of(problem, work.erring(error, knobs.seed))
     for k, (name, each) in enumerate(prices):
         other = replace(problem, prices=each) if k else problem  # which has the first ones already
         if k:
             yield PRICES, f"{name}, by energy", of(other)
         if _vary(each):
-            yield PRICES, f"{name}, by cost (thrifty)", of(other, "thrifty:objective=cost")
+            yield PRICES, f"{name}, by cost (thrifty)", of(other, work.by("thrifty:objective=cost"))
 
 
 def _vary(prices: Prices) -> bool:
