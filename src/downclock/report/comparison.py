@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from downclock.quantities import count, duration, energy, metric, percent
-from downclock.report.summary import broken_rules
+from downclock.report.summary import ON_BOTH, broken_rules
 from downclock.report.tables import Page, Table
 from downclock.schedule.account.bill import PARTS
 from downclock.study.compare import Comparison
@@ -33,12 +33,21 @@ def comparison_page(*comparisons: Comparison) -> Page:
         lines=(_line(comparisons),),
         tables=tuple(tables),
         notes=(
+            *([_OTHER_TASKS] if len(comparisons) > 1 and _differ(comparisons) else []),
             *(f"not compared, {note}" for note in notes),
             *(line for each in comparisons for line in broken_rules(each.plans)),
         ),
         data={"problems": [_data(each) for each in comparisons]},
         records=[row for each in comparisons for row in each.records()],
     )
+
+
+_OTHER_TASKS = f"{ON_BOTH} without problems where the best plan does other tasks"
+
+
+def _differ(comparisons: Sequence[Comparison]) -> bool:
+    """Tell whether a plan runs other tasks than the best of its problem."""
+    return not all(each.plans[0].runs_the_tasks_of(p) for each in comparisons for p in each.plans)
 
 
 def _line(comparisons: Sequence[Comparison]) -> str:
@@ -108,15 +117,18 @@ def _means(comparisons: Sequence[Comparison]) -> Table:
 def _mean_cells(
     spec: str, pairs: Sequence[tuple[Comparison, Planned]]
 ) -> tuple[float, tuple[str, ...]]:
-    """Return the mean excess over the best plan, to sort by, and the row."""
+    """Return the mean excess over the best plan on the same tasks, to sort by, and the row."""
     total = np.array([plan.bill.total_j for _, plan in pairs])
-    amount = np.array([each.amount(plan) for each, plan in pairs])
-    best = np.array([each.amount(each.plans[0]) for each, _ in pairs])
-    excess = float(np.mean(amount / np.where(best > 0.0, best, 1.0))) - 1.0
+    same = [(each, plan) for each, plan in pairs if each.plans[0].runs_the_tasks_of(plan)]
+    amount = np.array([each.amount(plan) for each, plan in same])
+    best = np.array([each.amount(each.plans[0]) for each, _ in same])
+    excess = float(np.mean(amount / np.where(best > 0.0, best, 1.0))) - 1.0 if same else np.inf
+    above = percent(excess) if same else "other tasks"
+    above += f" {ON_BOTH}" if len(same) < len(pairs) else ""
     wins = sum(each.plans[0].policy == spec for each, _ in pairs)
     left = sum(int(plan.rejected.size) for _, plan in pairs)
     gap = float(np.mean([each.gap(plan) for each, plan in pairs]))
-    cells = (energy(float(total.mean())), percent(excess), percent(gap), f"{wins}", f"{left}")
+    cells = (energy(float(total.mean())), above, percent(gap), f"{wins}", f"{left}")
     return excess, (spec, f"{len(pairs)}", *cells)
 
 
