@@ -6,6 +6,7 @@ import pytest
 
 from downclock.errors import InvalidInput
 from downclock.planners.catalog import policy
+from downclock.report.simulated import simulated_page
 from downclock.schedule.account.account import account
 from downclock.simulate.chances import Chances
 from downclock.simulate.simulate import simulate_many
@@ -30,6 +31,17 @@ def test_failed_tasks_are_named_with_their_reason(day) -> None:
     assert row.failed + row.late == len(failures) > 0
     assert row.done + row.late + row.failed + row.rejected == 140
     assert all(reason.startswith("lost") or "done at" in reason for _, reason in failures)
+
+
+def test_energy_beside_the_plan_is_marked_where_other_tasks_are_done(day) -> None:
+    """Half of the jobs fail: less energy than promised is no saving."""
+    for chance, same in ((0.0, True), (0.5, False)):
+        chances = Chances(fail_jobs=chance, retries=0)
+        found = judged_runs(simulate_many(day[0], policy("edl"), chances=chances, seeds=(1, 2)))
+        page = simulated_page(found)
+        assert {row.same_tasks for row in found.rows} == {same}
+        assert {row[2].endswith(" *") for row in page.tables[0].rows if row} == {not same}
+        assert bool(page.notes) == (not same)
 
 
 def test_a_reserve_of_the_greatest_overrun_misses_nothing(day) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 
 from downclock.problem.problem import Problem
 from downclock.quantities import count, duration, energy
+from downclock.report.summary import ON_BOTH
 from downclock.report.tables import Page, Table
 from downclock.schedule.schedule import DONE
 from downclock.study.simulated import ReserveRow, SimulatedRuns, exactly
@@ -37,7 +38,9 @@ def simulated_page(runs: SimulatedRuns) -> Page:
         ],
     }
     table = _runs_table(records, runs.promised_j)
-    return Page(lines=lines, tables=(table,), data=data, records=records)
+    same = all(row.same_tasks for row in runs.rows)
+    notes = () if same else (f"{ON_BOTH} of other tasks than the plan does: no saving, no loss",)
+    return Page(lines=lines, tables=(table,), notes=notes, data=data, records=records)
 
 
 def reserve_page(
@@ -62,7 +65,8 @@ def _runs_table(records: Sequence[dict[str, Any]], plan_j: float) -> Table:
 def _row(name: str, r: dict[str, Any], plan_j: float) -> tuple[str, ...]:
     keys = ("done", "late", "failed", "rejected", "lost_attempts")
     numbers = (f"{r[k]:,}" if isinstance(r[k], int) else f"{r[k]:,.1f}" for k in keys)
-    ran = energy(r["energy_j"]), _ratio(r["energy_j"], plan_j)
+    mark = "" if r["same_tasks"] == 1 else f" {ON_BOTH}"
+    ran = energy(r["energy_j"]), _ratio(r["energy_j"], plan_j) + mark
     return (name, *ran, *numbers, duration(r["makespan_s"]))
 
 

@@ -22,7 +22,10 @@ from downclock.simulate.simulate import Run, simulate_many
 
 @dataclass(frozen=True, slots=True)
 class RunRow:
-    """One simulated run: energy, how tasks ended, and attempts that came to nothing."""
+    """One simulated run: energy, how tasks ended, and attempts that came to nothing.
+
+    ``same_tasks``: those that were promised are done, on time or late, and no others.
+    """
 
     seed: int
     energy_j: float
@@ -34,6 +37,7 @@ class RunRow:
     wakes: int
     makespan_s: float
     events: int
+    same_tasks: bool
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -151,6 +155,7 @@ def _reserve_row(reserve: float, runs: Sequence[Run], boundary: Boundary) -> Res
 def _row(run: Run, boundary: Boundary) -> RunRow:
     require_valid(run.problem, run.realised, realised=True)
     bill, late = _bill(run.problem, run.realised, boundary), int(run.late.size)
+    promised = np.flatnonzero(run.promised.outcomes.status == DONE)
     return RunRow(
         seed=run.seed,
         energy_j=bill.total_j,
@@ -162,6 +167,7 @@ def _row(run: Run, boundary: Boundary) -> RunRow:
         wakes=bill.wakes,
         makespan_s=run.realised.makespan_s,
         events=run.events,
+        same_tasks=np.array_equal(promised, np.union1d(run.done, run.late)),
     )
 
 
