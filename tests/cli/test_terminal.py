@@ -17,6 +17,7 @@ from downclock.cli import main
 from downclock.cli.app import COMMANDS
 from downclock.cli.session import Session
 from downclock.cli.waiting import PATIENCE_S, Line, line
+from downclock.kernels.compiling import METER
 from tests.adapters.devices.test_devices import sysfs
 from tests.cli.conftest import MEASUREMENTS, Files
 from tests.cli.test_widths import SWEEP, TRACE
@@ -178,6 +179,21 @@ def test_a_line_says_how_much_is_done_and_how_long_the_rest_takes(monkeypatch):
     assert shown.words(121.0) == words
     shown.compiling("run_plan", 60, 60)
     assert shown.words(140.0) == "planning by race (1 of 4, 25 %, about 2:00 left, 0:40)"
+
+
+@pytest.mark.parametrize("quiet", [False, True])
+def test_what_is_no_terminal_is_told_once_of_compiling(capsys, quiet):
+    """Every command waits in `working`; a log said nothing for the minutes that it took."""
+    session = Session(quiet=quiet)
+    for text in ("planning", "writing"):
+        with session.working(text) as progress:
+            assert progress is None
+            if METER.listener is not None:
+                METER.listener("run_plan", 0, 9)
+                METER.listener("run_plan", 9, 9)
+    assert METER.listener is None
+    said = "" if quiet else "compiling, once on this machine: it may take minutes\n"
+    assert capsys.readouterr().err == said
 
 
 def test_notes_stand_above_the_line(terminal):

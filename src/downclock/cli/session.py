@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from downclock.report.tables import Form, Page
 
 
+COMPILING = "compiling, once on this machine: it may take minutes"
+
+
 @dataclass(slots=True)
 class Session:
     """One run of the command line.
@@ -58,15 +61,23 @@ class Session:
     def working(self, text: str) -> Iterator[Progress | None]:
         """Say on a terminal what is being done once it takes long, until it is done.
 
-        Gives what is to be told how much is done, and of how much; None where nobody looks.
+        Gives what is to be told how much is done, and of how much; None where nobody looks. What
+        is no terminal is told once if loops are compiled, which may take minutes.
         """
-        if self.quiet or not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
-            yield None
-            return
-        from downclock.cli.waiting import line
+        from downclock.cli.waiting import hearing, line
 
-        with line(text) as update:
-            yield update
+        if self.quiet:
+            yield None
+        elif not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
+            with hearing(self._compiling):
+                yield None
+        else:
+            with line(text) as update:
+                yield update
+
+    def _compiling(self, _: str, done: int, of: int) -> None:
+        if done < of:
+            self.tell([COMPILING])
 
     def wrote(self, path: str | Path) -> None:
         """Remember that a file is complete, and say so."""

@@ -14,6 +14,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeAlias
 
+Heard: TypeAlias = Callable[[str, int, int], None]
+"""Called with a loop that is compiled, how many are done, and of about how many."""
+
 Progress: TypeAlias = Callable[[str, int, int], None]
 """Called with what is being done, how much is done, and of how much."""
 
@@ -102,18 +105,27 @@ _LINES: list[Line] = []
 @contextmanager
 def line(text: str) -> Iterator[Progress]:
     """Show a line until the work is done, if it takes long at all."""
+    shown = Line(text)
+    with hearing(shown.compiling):
+        _LINES.append(shown)
+        shown.start()
+        try:
+            yield shown.update
+        finally:
+            _LINES.remove(shown)
+            shown.stop()
+
+
+@contextmanager
+def hearing(heard: Heard) -> Iterator[None]:
+    """Tell of every loop that is compiled meanwhile."""
     from downclock.kernels.compiling import METER
 
-    shown = Line(text)
-    before, METER.listener = METER.listener, shown.compiling
-    _LINES.append(shown)
-    shown.start()
+    before, METER.listener = METER.listener, heard
     try:
-        yield shown.update
+        yield
     finally:
-        _LINES.remove(shown)
         METER.listener = before
-        shown.stop()
 
 
 @contextmanager
