@@ -23,6 +23,20 @@ def test_plan_shows_the_bill_beside_both_baselines(run, files):
         assert row in ran.out
 
 
+def test_a_plan_before_anything_is_compiled_says_that_it_is_no_long_search(run, files, monkeypatch):
+    """The search for the usual plan is shorter where it would run as plain Python."""
+    from downclock.planners.cluster.known.solve import search_on
+
+    given = ["plan", files.cluster, files.jobs]
+    for kept, here, said in ((False, True, True), (True, True, False), (False, False, False)):
+        monkeypatch.setattr("downclock.study.baselines.available", lambda here=here: here)
+        monkeypatch.setattr(type(search_on), "is_ready", property(lambda _, kept=kept: kept))
+        assert ("a brief search" in run(*given).err) == said
+    monkeypatch.setattr("downclock.study.baselines.available", lambda: True)
+    assert run(*given, "--policy", "edl").err == run(*given, "--effort", "0.1").err == ""
+    assert run(*given, "--quiet").err == ""
+
+
 def test_a_rejected_job_is_listed_with_its_reason(run, files):
     ran = run("plan", files.cluster, files.jobs)
     assert "1 task rejected" in ran.out

@@ -8,6 +8,8 @@ import click
 
 from downclock.cli import options
 
+BRIEFLY = "a brief search, as nothing is compiled yet: `downclock compile`, once, makes it longer"
+
 
 def _policies() -> Iterable[str]:
     from downclock.planners.catalog import CATALOG
@@ -64,7 +66,7 @@ def command(
     """
     from downclock.report.summary import summary_page
     from downclock.schedule.files import SUFFIXES, schedule_path, write_schedule
-    from downclock.study.baselines import chosen_policy
+    from downclock.study.baselines import chosen_policy, searches_briefly
     from downclock.study.objective_value import objective_or_none
     from downclock.study.summary import summarise
 
@@ -74,6 +76,8 @@ def command(
         given = source.read_beside(problem, beside)
     shown = not session.quiet or report is not None
     by = objective_or_none(objective)
+    if spec is None and effort is None and searches_briefly(problem, objective):
+        session.note(BRIEFLY)
     with session.working("planning") as progress:
         chosen = chosen_policy(
             problem, spec, objective=objective, seed=seed, effort=effort, progress=progress

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from downclock.engine.policy import Policy
 from downclock.errors import InvalidInput, require_type
+from downclock.kernels.compiling import available
 from downclock.planners.catalog import (
     CATALOG,
     DEFAULT,
+    SEARCHED,
     default_policy,
     policy,
     with_choices,
@@ -79,6 +81,16 @@ def chosen_policy(
             problem, objective, known=known, effort=effort, seed=seed, progress=progress
         )
     return policy(with_choices(given, objective, seed, effort))
+
+
+def searches_briefly(problem: Problem, objective: str | None = None) -> bool:
+    """Tell whether the usual plan is searched for less than it would be once that is compiled."""
+    from downclock.planners.cluster.known.solve import usual_effort
+
+    jobs = len(problem.tasks)
+    if not available() or jobs > SEARCHED or usual_effort(jobs) >= 1.0:
+        return False
+    return policy(with_choices("known", objective, None)).objection(problem) is None
 
 
 def usual_baselines(
