@@ -17,7 +17,7 @@ from downclock.planners.cluster.known.kernels.caps import has_power, list_draws,
 from downclock.planners.cluster.known.kernels.gaps import is_busy, step_at
 from downclock.planners.cluster.known.kernels.lengths import ROUNDING, best_length_s, slower_s
 from downclock.planners.cluster.known.kernels.luck import draw, draw_below
-from downclock.planners.cluster.known.kernels.model import ANCHORS, Board, Floats, Question, Records
+from downclock.planners.cluster.known.kernels.model import ANCHORS, Board, Floats, Question
 from downclock.planners.cluster.known.kernels.tariff import piece_of
 
 STEPS = 48
@@ -63,12 +63,14 @@ def no_offer() -> Offer:
 
 @inner
 def _anchors(
-    tariff: Floats, board: Board, profile: Records, since_s: float, until_s: float
+    question: Question, board: Board, place: int, since_s: float, until_s: float
 ) -> tuple[int, int]:
     """List times at which a run may begin or end; return how many, and how many of them are edges.
 
-    First the free time itself, then edges of busy times within it, rising; then steps of the price.
+    First the free time itself, then edges of busy times within it, rising; then steps of the price,
+    and of the draw under a cap.
     """
+    tariff, profile = question.tariff, board.profiles[place]
     anchor_s, time_s, used, count = board.anchor_s, board.time_s, board.used, 2
     anchor_s[0], anchor_s[1] = since_s, until_s
     step = step_at(time_s, profile, since_s) + 1
@@ -89,7 +91,7 @@ def _anchors(
             anchor_s[count] = tariff[0, piece]
             count += 1
             piece += skip
-    return count, edges
+    return list_draws(question, board, place, since_s, until_s, count), edges
 
 
 @inner
@@ -157,8 +159,7 @@ def _between(
     idle_w, gang = question.kinds[ask.kind].idle_w - board.tally[0].hurry_w, job.gang
     trials = 0
     host_w = ask.wake_share * server.up_w / gang
-    count, edges = _anchors(tariff, board, profile, since_s, until_s)
-    count = list_draws(question, board, place, since_s, until_s, count)
+    count, edges = _anchors(question, board, place, since_s, until_s)
     anchors_s = board.anchor_s
     for i in range(count):
         for choice in range(SLOW + (2 if question.caps.size else 0)):
