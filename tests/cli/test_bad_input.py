@@ -153,7 +153,7 @@ def test_a_device_is_not_given_a_suffix(run, files):
 def test_a_policy_without_a_name(run, files, specs):
     ran = run("compare", files.cluster, files.jobs, "--policies", specs)
     assert (ran.code, ran.out) == (2, "")
-    assert f"{specs!r} names a policy without a name" in ran.err
+    assert f"{specs!r} has an empty name between commas" in ran.err
 
 
 LIBRARY_FAULTS = {

@@ -88,7 +88,7 @@ def _specs(text: str) -> list[str]:
     specs: list[str] = []
     for part in text.split(","):
         if not part.strip():
-            raise ValueError("names a policy without a name")
+            raise ValueError("has an empty name between commas")
         if "=" in part.partition(":")[0] and specs:
             specs[-1] += f",{part}"
         else:

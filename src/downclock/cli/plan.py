@@ -33,7 +33,7 @@ def _policies() -> Iterable[str]:
 )
 @click.option("--seed", type=int, help="Seed of policies that draw; the others ignore it.")
 @options.beside
-@options.output("Write the schedule (.json, .parquet or .csv; else one is added).")
+@options.output("Write the schedule (.json, .parquet or .csv; without one, .json).")
 @options.file("--report", help="Also write the plan as a page (.html).", suffixes=options.PAGES)
 @options.form
 def command(

@@ -33,7 +33,7 @@ def why_refused(
     if latest_s < deadline_s and task in view.edges.before:
         by = f"{view.when(latest_s)}, as late as what follows it allows,"
         return f"cannot end by {by} {why}: earliest {earliest}"
-    if latest_s < np.inf == deadline_s:
+    if np.isinf(deadline_s) and np.isfinite(latest_s):
         return (
             f"has no deadline, and cannot end while prices are known, until {view.when(latest_s)},"
             f" {why}: earliest {earliest}"

@@ -10,14 +10,12 @@ from typing import cast
 from downclock.engine.policy import Policy
 from downclock.planners.offline_solver import CarriedOut
 from downclock.planners.portfolio import Progress, best_of, planned, ranks, timed
-from downclock.problem.objective import Objective, parse_objective
+from downclock.problem.objective import ENERGY, Objective
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import Schedule
 
-ENERGY = parse_objective("energy")
-
-USUAL = 1.0
-"""Effort of a search where nobody says."""
+BRIEF = 1.0
+"""Effort from which on a search goes on from what so much of it finds."""
 
 AGREE = 1e-6
 """Part by which two plans may differ that are the same."""
@@ -43,6 +41,11 @@ class KnownPolicy:
     begin: tuple[Policy, ...] = ()
     proof: float | None = None
 
+    @property
+    def proof_effort(self) -> float:
+        """Effort of the proof."""
+        return self.effort if self.proof is None else self.proof
+
     def objection(self, problem: Problem) -> str | None:
         """Continuous time, a clock for each processor, prices where they count."""
         from downclock.planners.cluster.known.question import objection
@@ -56,8 +59,8 @@ class KnownPolicy:
         able = (each for each in self.begin if each.objection(problem) is None)
         given = [planned(problem, each)[0] for each in able]
         found = search_known(
-            *(problem, self.objective),
-            effort=self.effort, seed=self.seed, start=given, proof=self.proof, progress=progress,
+            *(problem, self.objective), effort=self.effort, seed=self.seed, start=given,
+            proof=self.proof_effort, progress=progress,
         ).schedule  # fmt: skip
         return replace(found, policy=self.name) if found.policy == NAME else found
 
@@ -74,8 +77,8 @@ def best_known(
 ) -> Policy | None:
     """The best of some policies, or a search that betters it; None: none can plan the problem.
 
-    More than a second of effort goes on from what a second finds, and another objective from the
-    plan of least energy too, so neither is worse than what it adds to.
+    More than a second of effort goes on from what a second finds, and another objective than energy
+    from what a search for that finds too, so neither is worse.
     """
     if search.objection(problem) is not None:
         return best_of(problem, policies, search.objective, progress)
@@ -92,10 +95,11 @@ def _bettered(
     problem: Problem, policies: Iterable[Policy], search: KnownPolicy, progress: Progress | None
 ) -> tuple[Policy | None, KnownPolicy, Schedule]:
     """The best policy, the last of the searches that better it, and its plan."""
-    brief = replace(search, effort=min(search.effort, USUAL))
-    blind = [] if search.objective == ENERGY else [_as_policy(replace(brief, objective=ENERGY))]
-    best = found = best_of(problem, [*policies, *blind], search.objective, progress)
-    for each in (brief, search)[brief == search :]:
+    brief = replace(search, effort=min(search.effort, BRIEF))
+    blind = _as_policy(replace(brief, objective=ENERGY, proof=0.0))
+    begin = [*policies, *([] if search.objective == ENERGY else [blind])]
+    best = found = best_of(problem, begin, search.objective, progress)
+    for each in dict.fromkeys((brief, search)):
         tries = _searched(problem, replace(each, proof=0.0), found, progress)
         found = best_of(problem, tries, search.objective)
     last = replace(search, effort=0.0, begin=() if found is None else (found,), proof=search.effort)

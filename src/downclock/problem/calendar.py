@@ -16,8 +16,9 @@ from downclock.tabular import Table
 from downclock.units import Floats, Names
 
 DAY_S = 86400.0
-STAMP = "must be an ISO 8601 date and time"
-MOMENT = STAMP.replace("an ISO", "a clock time such as 18:30, an offset such as +6h, or an ISO")
+_ISO = "an ISO 8601 date and time"
+STAMP = f"must be {_ISO}"
+MOMENT = f"must be a clock time such as 18:30, an offset such as +6h, or {_ISO}"
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)(?::([0-5]\d))?")
 _SPAN = re.compile(r"(?:(\d+)-)?(\d+):([0-5]\d):([0-5]\d)")
 _PARTS = re.compile(r"([\d.]+)\s*(d|h|min|m|s)\s*")

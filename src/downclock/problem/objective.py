@@ -20,7 +20,8 @@ from downclock.units import J_PER_KWH, Floats
 _TERM = re.compile(r"(?P<weight>\d*\.?\d+(?:e-?\d+)?)?\*?(?P<what>cost|carbon|energy)")
 
 
-NONE = "and there is none (--prices FILE, or [prices] in the cluster, has prices and CO2)"
+HOW_TO_PRICE = "and there is none (--prices FILE, or [prices] in the cluster, has prices and CO2)"
+"""What a complaint about a lack of prices ends with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +57,16 @@ class Objective:
             (self.carbon, carbon_kg, "a carbon intensity"),
         ):
             if weight and amount is None:
-                raise InvalidInput(f"needs {what}, {NONE}", item=f"objective '{self}'")
+                raise InvalidInput(f"needs {what}, {HOW_TO_PRICE}", item=f"objective '{self}'")
         known = self.cost * (money or 0.0) + self.carbon * (carbon_kg or 0.0)
         return known + self.energy * energy_j / J_PER_KWH
 
     def require(self, prices: Prices) -> None:
         """Refuse prices that lack what the objective weighs in every zone."""
         zones = [zone for _, zone in prices.zones]
-        money = self.cost and not any(zone.expected_price is not None for zone in zones)
-        carbon = self.carbon and not any(zone.expected_carbon is not None for zone in zones)
-        self.value(0.0, None if money else 0.0, None if carbon else 0.0)
+        unpriced = all(zone.expected_price is None for zone in zones)
+        unknown = all(zone.expected_carbon is None for zone in zones)
+        self.value(0.0, None if unpriced else 0.0, None if unknown else 0.0)
 
     def foreseen(self, prices: Prices) -> bool:
         """Tell whether plans see what bills use: no forecast of what it weighs stands between."""
@@ -97,9 +98,13 @@ class Objective:
         return total
 
 
+ENERGY = Objective(energy=1.0)
+"""Valued in joules; every other objective in its own unit."""
+
+
 def _mean(curve: Curve | None, edges_s: Floats, item: str, what: str) -> Floats:
     if curve is None:
-        raise InvalidInput(f"needs the {what}, {NONE}", item=item)
+        raise InvalidInput(f"needs the {what}, {HOW_TO_PRICE}", item=item)
     if not curve.covers(float(edges_s[0]), float(edges_s[-1])):
         where = "" if curve.source is None else f" in {curve.source}"
         rule = (

@@ -116,8 +116,8 @@ def _means(comparisons: Sequence[Comparison]) -> Table:
 
 def _mean_cells(
     spec: str, pairs: Sequence[tuple[Comparison, Planned]]
-) -> tuple[float, tuple[str, ...]]:
-    """Return the mean excess over the best plan on the same tasks, to sort by, and the row."""
+) -> tuple[tuple[bool, float], tuple[str, ...]]:
+    """Return the row, and what to sort by: those that do other tasks last, then mean excess."""
     total = np.array([plan.bill.total_j for _, plan in pairs])
     same = [(each, plan) for each, plan in pairs if each.plans[0].runs_the_tasks_of(plan)]
     amount = np.array([each.amount(plan) for each, plan in same])
@@ -129,7 +129,7 @@ def _mean_cells(
     left = sum(int(plan.rejected.size) for _, plan in pairs)
     gap = float(np.mean([each.gap(plan) for each, plan in pairs]))
     cells = (energy(float(total.mean())), above, percent(gap), f"{wins}", f"{left}")
-    return excess, (spec, f"{len(pairs)}", *cells)
+    return (len(same) < len(pairs), excess), (spec, f"{len(pairs)}", *cells)
 
 
 def _data(comparison: Comparison) -> dict[str, Any]:

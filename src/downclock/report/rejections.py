@@ -75,7 +75,7 @@ def _why(free: Openings, task: int, opening: Opening, told: str) -> str:
     problem = free.problem
     deadline_s = float(problem.tasks.deadline_s[task])
     if not np.isfinite(deadline_s) or opening.end_s <= deadline_s + slack(deadline_s):
-        followed = np.any(problem.edges.before == task)  # for what follows there may be none
+        followed = np.any(problem.edges.before == task)  # room for it may leave none for them
         return (
             told if followed else f"the policy turned it down, though there is room for it: {told}"
         )

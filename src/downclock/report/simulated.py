@@ -39,7 +39,11 @@ def simulated_page(runs: SimulatedRuns) -> Page:
     }
     table = _runs_table(records, runs.promised_j)
     same = all(row.same_tasks for row in runs.rows)
-    notes = () if same else (f"{ON_BOTH} of other tasks than the plan does: no saving, no loss",)
+    notes = (
+        ()
+        if same
+        else (f"{ON_BOTH} the run did other tasks than the plan: the energies do not compare",)
+    )
     return Page(lines=lines, tables=(table,), notes=notes, data=data, records=records)
 
 

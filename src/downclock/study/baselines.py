@@ -16,9 +16,8 @@ from downclock.planners.catalog import (
     with_parameter,
 )
 from downclock.planners.portfolio import Progress
-from downclock.problem.objective import Objective
+from downclock.problem.objective import ENERGY, Objective
 from downclock.problem.problem import Problem
-from downclock.study.objective_value import ENERGY
 
 BASELINES = ("race", "static-cap")
 """What a plan is compared with: full speed, and the best single clock for all jobs."""

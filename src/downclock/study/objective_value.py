@@ -7,12 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from downclock.planners.result import PROVEN
-from downclock.problem.objective import Objective, parse_objective
+from downclock.problem.objective import ENERGY, Objective, parse_objective
 from downclock.quantities import energy, money, prefixed
 from downclock.schedule.account.bill import Bill
 from downclock.units import J_PER_KWH
-
-ENERGY = Objective(energy=1.0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -214,7 +214,8 @@ class Judge:
         own = objective_or_none(objective_of(policy.name))
         objective = self.objective or own
         if prove:
-            self._prove(schedule, objective, max(1.0, getattr(policy, "effort", 1.0)))
+            effort = getattr(policy, "proof_effort", getattr(policy, "effort", 1.0))
+            self._prove(schedule, objective, max(1.0, effort))
         figures = self._figures(schedule, objective, proof if own == objective else None)
         what = (self.problem, policy.name, schedule, verdict)
         return Planned(*what, *figures, planning_s, foresees(policy))

@@ -42,6 +42,7 @@ from downclock.planners.lists.sleep import Patience, patience_s
 from downclock.planners.lists.wanted_lengths import (
     binding,
     first_choice,
+    holds,
     no_jobs,
     with_edges,
     with_new,
@@ -216,8 +217,9 @@ class ListPolicy(MomentByMoment):
         place[tasks] = np.arange(tasks.size)
         inside = (place[edges.before] >= 0) & (place[edges.after] >= 0)
         known = Edges(place[edges.before[inside]], place[edges.after[inside]])
-        kinds = np.unique(view.platform.kind).tolist()
-        fastest_s = np.min([view.frontier(k, tasks).t_min_s for k in kinds], axis=0)
+        kinds = range(len(view.platform.kinds))
+        each_s = np.array([view.frontier(k, tasks).t_min_s for k in kinds]).T
+        fastest_s = np.where(holds(view, tasks), each_s, np.inf).min(axis=1)
         fastest_s = np.where(view.tasks.scale[tasks] > 0.0, fastest_s, 0.0)
         table = state.jobs.tasks
         deadline_s = view.tasks.deadline_s[tasks]

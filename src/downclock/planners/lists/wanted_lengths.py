@@ -70,14 +70,19 @@ def with_edges(jobs: Jobs, edges: Edges, tasks: Ints) -> Jobs:
     return jobs._replace(edges=rows, due=new_trees(due[:, leaf:]))
 
 
+def holds(view: View, rows: Ints) -> Bools:
+    """Tell of which kinds there are as many processors as a task needs (m, kinds)."""
+    most = np.bincount(view.platform.kind, minlength=len(view.platform.kinds))
+    return np.asarray(view.tasks.processors[rows][:, None] <= most)
+
+
 def with_wishes(jobs: Jobs, lengths: Lengths, view: View, rows: Ints, tasks: Ints) -> Jobs:
     """Fill in what tasks (m,) want, who are those ``rows`` of the view."""
     kinds = range(jobs.curves.shape[1])
     fronts = [view.frontier(k, rows) for k in kinds]
     wanted = np.array([lengths.wanted(view, k, rows) for k in kinds]).T
     curves, rungs = np.empty(wanted.shape, CURVE), jobs.rungs
-    most = np.bincount(view.platform.kind, minlength=len(kinds))
-    held = view.tasks.processors[rows][:, None] <= most
+    held = holds(view, rows)
     shortest_s = np.array([front.t_min_s for front in fronts]).T
     curves["shortest_s"] = shortest_s = np.where(held, shortest_s, np.inf)
     wanted = np.where(np.isfinite(wanted) & held, wanted, shortest_s)

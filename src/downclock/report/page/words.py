@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from downclock.problem.objective import ENERGY
 from downclock.quantities import count, metric
 from downclock.report.rejections import about, rejections
 from downclock.schedule.account.bill import Bill
 from downclock.schedule.schedule import DONE, FAILED, PENDING, REJECTED
-from downclock.study.objective_value import ENERGY
 from downclock.study.planned import Planned
 from downclock.study.summary import Summary
 

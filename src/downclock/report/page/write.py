@@ -12,6 +12,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from downclock.files import write_text_atomically
+from downclock.problem.objective import ENERGY
 from downclock.quantities import count
 from downclock.report.page.columns import curve_data, page_data
 from downclock.report.page.words import (
@@ -25,7 +26,6 @@ from downclock.report.page.words import (
 )
 from downclock.report.use import use_of_kinds
 from downclock.schedule.account.bill import PARTS, Bill, Boundary
-from downclock.study.objective_value import ENERGY
 from downclock.study.summary import Summary
 
 SCRIPTS = (

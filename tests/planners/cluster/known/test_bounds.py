@@ -14,13 +14,13 @@ from downclock.planners.cluster.known.bins_bound import bins_bound
 from downclock.planners.cluster.known.block_program import block_bound
 from downclock.planners.cluster.known.hulls import _fewer, hulls
 from downclock.planners.cluster.known.places import Pairs
-from downclock.planners.cluster.known.question import ENERGY, ask
+from downclock.planners.cluster.known.question import ask
 from downclock.planners.cluster.known.solve import search_known, solve_known
 from downclock.planners.cluster.known.start_bound import _Model, start_bound
 from downclock.planners.known import KnownPolicy, best_known
 from downclock.problem.files.files import load_problem
 from downclock.problem.limits import Limits
-from downclock.problem.objective import parse_objective
+from downclock.problem.objective import ENERGY, parse_objective
 from downclock.problem.platform import Platform, ServerSpec
 from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks
@@ -268,8 +268,8 @@ def test_a_job_without_a_deadline_may_wait_for_a_server_that_is_down_for_long() 
 
 def test_a_program_that_goes_in_circles_proves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Found by odd inputs: costs of 1 to 4e8, and the simplex after the interior point ran on."""
-    monkeypatch.setattr("downclock.planners.cluster.known.program.AT_LEAST", 1)
-    monkeypatch.setattr("downclock.planners.cluster.known.program.A_ROW", 0)
+    monkeypatch.setattr("downclock.planners.cluster.known.program.STEPS", 1)
+    monkeypatch.setattr("downclock.planners.cluster.known.program.STEPS_A_ROW", 0)
     assert start_bound(ask(two_by_four(5, 3), ENERGY), seconds=1.0) == 0.0
 
 

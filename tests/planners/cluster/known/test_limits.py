@@ -12,11 +12,13 @@ from downclock.errors import InvalidInput
 from downclock.planners.catalog import CATALOG, policy
 from downclock.planners.cluster.known.bins_bound import bins_bound
 from downclock.planners.cluster.known.judge import judged
-from downclock.planners.cluster.known.question import ENERGY, ask
-from downclock.planners.cluster.known.solve import search_known
+from downclock.planners.cluster.known.kernels.caps import cell_edge_s
+from downclock.planners.cluster.known.kernels.model import new_placement
+from downclock.planners.cluster.known.question import ask
+from downclock.planners.cluster.known.solve import Searching, search_known
 from downclock.planners.cluster.known.start_bound import start_bound
 from downclock.problem.limits import Limits
-from downclock.problem.objective import parse_objective
+from downclock.problem.objective import ENERGY, parse_objective
 from downclock.problem.platform import Platform, ServerSpec
 from downclock.problem.price import Curve, Prices, ZonePrices
 from downclock.problem.problem import Problem
@@ -293,4 +295,41 @@ def test_caps_hold_where_servers_that_are_awake_draw_nothing(seed: int) -> None:
 def test_without_effort_a_plan_round_downtimes_is_made_too() -> None:
     """The portfolio asked for `late`, which refuses them."""
     problem = limited(own_cluster(3, 8), Limits.of(None, down=[(0, 3600.0, 7200.0)]))
-    require_valid(problem, dc.plan(problem, chosen_policy(problem, effort=0.0)))
+    plan = dc.plan(problem, chosen_policy(problem, effort=0.0))
+    require_valid(problem, plan)
+    assert np.all(plan.outcomes.status == DONE)
+
+
+def test_a_cap_of_one_zone_sheds_no_job_of_another() -> None:
+    """Four jobs of the free zone went before the one that draws under the cap."""
+    library = dc.built_in_library("v100")
+    specs = [
+        ServerSpec(zone, (("v100", 4),), zone=zone, initially_on=True) for zone in ("free", "tight")
+    ]
+    kinds = [dc.Kind.of(library, "v100")]
+    problem = Problem(
+        Tasks.of(["cfd"] * 6, library=library, scale=1e6, deadline_s=1e5),
+        library,
+        Platform.build(kinds, specs, limits=Limits.of(None, [("tight", 150.0)])),
+    )
+    asked = ask(problem, ENERGY)
+    running = Searching.of(problem, asked, 0)
+    place = new_placement(asked.columns.jobs)
+    place.runs.kind, place.runs.count, place.runs.start_s = 0, 1, 0.0
+    place.runs.end_s = asked.columns.jobs.natural_s
+    place.held[:] = [0, 0, 0, 1, 1, 0]
+    running._begin(place)
+    assert running.search.board.place.runs.start_s[[0, 1, 2, 5]].tolist() == [0.0] * 4
+    require_valid(problem, running.schedule())
+
+
+def test_a_time_at_the_edge_of_a_cell_is_that_edge() -> None:
+    """For one in eight whole numbers k, k x step / step is not k."""
+    step_s, edges = 97.7, np.arange(1, 1000)
+    question = ask(limited(own_cluster(0, 3), Limits.of(1e6)), ENERGY).columns
+    question.caps.step_s = step_s
+    for later in (False, True):
+        found = [cell_edge_s.py_func(question, k * step_s, later) for k in edges]
+        assert np.allclose(found, edges * step_s, rtol=1e-12, atol=0.0)
+    assert cell_edge_s.py_func(question, 1.5 * step_s, True) == 2.0 * step_s
+    assert cell_edge_s.py_func(question, 1.5 * step_s, False) == step_s

@@ -13,14 +13,14 @@ import pytest
 import downclock as dc
 from downclock.errors import InvalidInput
 from downclock.planners.cluster.known.judge import judged
-from downclock.planners.cluster.known.question import ENERGY, ask, objection
+from downclock.planners.cluster.known.question import ask, objection
 from downclock.planners.cluster.known.solve import Searching, solve_known
 from downclock.planners.portfolio import planned
 from downclock.power.library import Library
 from downclock.power.points import WIDE
 from downclock.power.profiles import GpuProfiles
 from downclock.problem.graph import Edges
-from downclock.problem.objective import parse_objective
+from downclock.problem.objective import ENERGY, parse_objective
 from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks

@@ -14,7 +14,6 @@ from downclock.planners.cluster.known.block_program import block_bound
 from downclock.planners.cluster.known.judge import Judged, judged
 from downclock.planners.cluster.known.kernels.model import Placement
 from downclock.planners.cluster.known.question import (
-    ENERGY,
     KnownQuestion,
     ask,
     at_one_price,
@@ -22,7 +21,7 @@ from downclock.planners.cluster.known.question import (
 )
 from downclock.planners.cluster.known.start_bound import start_bound
 from downclock.planners.result import PROVEN
-from downclock.problem.objective import Objective
+from downclock.problem.objective import ENERGY, Objective
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import DONE, Schedule
 from downclock.units import J_PER_KWH, Bools
@@ -39,7 +38,7 @@ of a second; pairs up to which their processors are too; the power of effort the
 with, as integer programs take so much longer when they are a little larger."""
 
 NEARLY = 1e-4
-"""Part of a plan's value that the linear programs, which say less, are not asked for."""
+"""A plan within this part of its bound is not asked of the linear programs, which say less."""
 
 NODES = 100
 """Nodes of the search tree of the largest such program that a second stands for."""

@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from downclock.planners.cluster.known.question import ENERGY
-from downclock.problem.objective import Objective
+from downclock.problem.objective import ENERGY, Objective
 from downclock.problem.price import Prices, ZonePrices
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account

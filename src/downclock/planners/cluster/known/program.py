@@ -10,7 +10,7 @@ import numpy as np
 from downclock.planners.highs import solve_integer
 from downclock.units import Floats, Ints
 
-AT_LEAST, A_ROW = 1000, 1
+STEPS, STEPS_A_ROW = 1000, 1
 """Steps that an interior point, and the simplex after it, may take, and more for each row: odd
 numbers may send the simplex in circles."""
 
@@ -96,5 +96,5 @@ def _by_interior_point(
         b_eq=least[equal],
         bounds=limits,
         method="highs-ipm",
-        options={"maxiter": AT_LEAST + A_ROW * matrix.shape[0]},
+        options={"maxiter": STEPS + STEPS_A_ROW * matrix.shape[0]},
     )

@@ -28,13 +28,10 @@ from downclock.planners.cluster.known.kernels.model import (
 from downclock.planners.cluster.known.windows import Windows, job_edges, windows_of
 from downclock.power.frontier import Frontier
 from downclock.problem.graph import grouped
-from downclock.problem.objective import Objective
+from downclock.problem.objective import ENERGY, Objective
 from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
 from downclock.units import Bools, Floats, Ints
-
-ENERGY = Objective(energy=1.0)
-"""Valued in joules; every other objective in its own unit."""
 
 RIPPLE = 0.1
 """Part of the lowest price that others may be above it to count as one."""
@@ -282,17 +279,19 @@ def _down(platform: Platform) -> Floats:
 def _caps(platform: Platform, jobs: Records, least_w: Floats) -> dict[str, Any]:
     """Caps on power, less what sleeping servers draw, and the servers they hold for.
 
-    Jobs without a deadline have twice the time that they take one after the other, or four times
-    what they take where all processors or all of a cap's power are in use.
+    Jobs without a deadline have four times what they take where all processors, or all power if
+    that is capped everywhere, are in use; or twice what they take one after the other, if less.
     """
     limits = platform.limits.caps(platform.zones, platform.zone)
     servers = np.array([each[2] for each in limits], np.bool_).reshape(-1, platform.server_count)
     cap_w = np.array([each[1] for each in limits]) - servers @ platform.sleep_w
+    most_w = float(cap_w.sum()) if servers.any(axis=0).all() else np.inf
+    most_w = float(cap_w[servers.all(axis=1)].min(initial=most_w))
     endless = np.isinf(jobs.to_s)
+    taken_s, gang = jobs.natural_s[endless], jobs.gang[endless]
+    drawn_w = np.where(np.isfinite(least_w), least_w, 0.0)[endless] * gang
+    parts = [gang / platform.processor_count, *([drawn_w / most_w] if most_w > 0.0 else [])]
     end_s = float(np.where(endless, jobs.from_s, jobs.to_s).max(initial=1.0))
-    taken_s = jobs.natural_s[endless]
-    mine_w = (np.where(np.isfinite(least_w), least_w, 0.0) * jobs.gang)[endless]
-    parts = [jobs.gang[endless] / platform.processor_count, *(mine_w / w for w in cap_w if w > 0.0)]
     end_s += min(2.0 * taken_s.sum(), 4.0 * max(float(taken_s @ each) for each in parts))
     return {
         "caps": records(CAP, cap_w.size, cap_w=cap_w, step_s=end_s / CELLS),

@@ -19,7 +19,6 @@ from downclock.planners.cluster.known.kernels.model import (
 )
 from downclock.planners.cluster.known.kernels.search import search_on
 from downclock.planners.cluster.known.question import (
-    ENERGY,
     KnownQuestion,
     ask,
     at_one_price,
@@ -28,7 +27,7 @@ from downclock.planners.cluster.known.question import (
 from downclock.planners.cluster.known.write import held_by, placement_of, processors_of, written
 from downclock.planners.portfolio import Progress
 from downclock.planners.result import Result, Status, status_of
-from downclock.problem.objective import Objective
+from downclock.problem.objective import ENERGY, Objective
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import Schedule
 from downclock.schedule.verify.verify import verify
@@ -48,7 +47,7 @@ ROUNDS, MOST_RETIMED = 4, 1500
 
 SPARED, FEW = 4, 100
 """Servers without which the search tries to do in the end, at most, and the jobs up to which it
-does: a server may be all that keeps it in a valley."""
+does, for as long as it took before: a server may be all that keeps it in a valley."""
 
 WARM = 25_000
 """Places tried for each job from which on the search begins as hot as it may; less begins cooler,
@@ -67,7 +66,7 @@ def usual_effort(jobs: int) -> float:
     """A second where the search is compiled; else what it does in about as long without."""
     if getattr(search_on, "is_ready", False):
         return 1.0
-    return min(1.0, PLAIN / _trials_a_second(max(jobs, 1)))
+    return min(1.0, PLAIN / (_trials_a_second(max(jobs, 1)) * (2 if jobs <= FEW else 1)))
 
 
 def searches(jobs: int, effort: float) -> int:
@@ -166,10 +165,10 @@ class Searching:
             self._rounds(trials, rounds, progress)
             spared = self._spared() if trials and jobs <= FEW else []
             for server in spared:
-                self._spare(server, trials // len(spared), rounds)
+                self._spare(server, trials // len(spared), rounds, progress)
             self._begin(self.search.best)
 
-    def _rounds(self, trials: int, rounds: int, progress: Progress | None = None) -> None:
+    def _rounds(self, trials: int, rounds: int, progress: Progress | None) -> None:
         """Search, and choose all times together after each round."""
         for turn in range(rounds):
             self._round(trials, turn, rounds, progress)
@@ -190,17 +189,18 @@ class Searching:
         )
         return [server for busy, server in least if busy > 0.0][:SPARED]
 
-    def _spare(self, server: int, trials: int, rounds: int) -> None:
-        """Search on the cluster without a server, from the best plan without its jobs on."""
+    def _spare(self, server: int, trials: int, rounds: int, progress: Progress | None) -> None:
+        """Search on the cluster without a server, from the best plan on, less its jobs."""
         asked, place = self.asked.columns, self.search.best
         capacity, runs = asked.capacity.copy(), place.runs.copy()
         capacity[server] = 0
         job, held = held_by(asked, place)
         runs.kind[job[held == server]] = -1
         less = replace(self.asked, columns=asked._replace(capacity=capacity))
-        other = Searching(self.problem, less, new_search(less.columns, server), self.order)
+        seed = int(self.search.board.tally.luck[0]) + server
+        other = Searching(self.problem, less, new_search(less.columns, seed), self.order)
         other._begin(Placement(runs, place.held))
-        other._rounds(trials, rounds)
+        other._rounds(trials, rounds, progress)
         self._begin(other.search.best)
 
     def _round(self, trials: int, turn: int, rounds: int, progress: Progress | None) -> None:

@@ -38,7 +38,8 @@ def cell_edge_s(question: Question, time_s: float, later: bool) -> float:
     if not question.caps.size or time_s == np.inf:
         return time_s
     step_s = question.caps[0].step_s
-    return step_s * (np.ceil(time_s / step_s) if later else np.floor(time_s / step_s))
+    cells = time_s / step_s
+    return step_s * (np.ceil(cells - ROUNDING) if later else np.floor(cells + ROUNDING))
 
 
 @inner
@@ -62,7 +63,7 @@ def list_draws(
     changes, skip, wait = 0, 1, 0
     for turn in range(2):
         if turn == 1:
-            skip = max(1, changes // DRAWS)
+            skip = max(1, -(-changes // DRAWS))
             wait = draw_below(board.tally, skip)
         for cell in range(first + 1, end):
             if not _draw_changes(question, board, place, cell):
@@ -204,19 +205,19 @@ def has_power_together(
 
 
 @inner
-def first_over(question: Question, board: Board) -> int:
-    """Return a cell that is above a cap, or -1."""
+def first_over(question: Question, board: Board) -> tuple[int, int]:
+    """Return a cap and a cell that is above it, or -1 twice."""
     for c in range(question.caps.size):
         limit_w = question.caps[c].cap_w * (1.0 + 2.0 * ROUNDING)
         for cell in range(board.draw_w.shape[1]):
             if board.draw_w[c, cell] > limit_w:
-                return cell
-    return -1
+                return c, cell
+    return -1, -1
 
 
 @inner
-def next_to(question: Question, board: Board, cell: int) -> int:
-    """Return the job nearest in time to a cell that runs in it or whose server draws, or -1."""
+def next_to(question: Question, board: Board, c: int, cell: int) -> int:
+    """Return the job nearest to a cell of those that draw in it under a cap, or -1."""
     runs, jobs, at_s = board.place.runs, question.jobs, (cell + 0.5) * question.caps[0].step_s
     best, least = -1, np.inf
     for job in range(runs.size):
@@ -225,7 +226,8 @@ def next_to(question: Question, board: Board, cell: int) -> int:
         away_s = max(0.0, runs[job].start_s - at_s, at_s - runs[job].end_s)
         first, end = _cells(question, board, runs[job].start_s, runs[job].end_s)
         for i in range(jobs[job].held_first, jobs[job].held_first + runs[job].count):
-            draws = first <= cell < end or board.awake_w[board.place.held[i], cell] > 0.0
-            if draws and away_s < least:
+            place = board.place.held[i]
+            draws = first <= cell < end or board.awake_w[place, cell] > 0.0
+            if draws and question.capped[c, place] and away_s < least:
                 best, least = job, away_s
     return best

@@ -128,7 +128,7 @@ def _settle(question: Question, search: Search, job: int, wake_share: float) -> 
         hold(question, board, ask, offer.start_s, offer.end_s)
     runs[job].kind, runs[job].start_s, runs[job].end_s = offer.kind, offer.start_s, offer.end_s
     put(question, board, job)
-    if first_over(question, board) >= 0:  # what it keeps awake draws too
+    if first_over(question, board)[0] >= 0:  # what it keeps awake draws too
         take_off(question, board, job)
         lose_after(question, search, job)
 

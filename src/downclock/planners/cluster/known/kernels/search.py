@@ -232,7 +232,7 @@ def _move(question: Question, search: Search, slack: float) -> None:
     settle_all(question, search, order, wake_share)
     more = slack if lost == 0 else 0.0
     same = tally[0].lost == lost and tally[0].value <= value + more
-    if (tally[0].lost < lost or same) and first_over(question, search.board) < 0:
+    if (tally[0].lost < lost or same) and first_over(question, search.board)[0] < 0:
         tally[0].at_best = _keep_best(question, search)
     else:
         _undo(question, search, value)
@@ -242,14 +242,14 @@ def _move(question: Question, search: Search, slack: float) -> None:
 @inner
 def _shed(question: Question, search: Search) -> None:
     """Lose jobs until no cell is above its cap: cells say more than a given plan draws."""
-    cell = first_over(question, search.board)
-    while cell >= 0:
-        job = next_to(question, search.board, cell)
+    c, cell = first_over(question, search.board)
+    while c >= 0:
+        job = next_to(question, search.board, c, cell)
         if job < 0:
             return
         take_out(question, search, job, False)
         lose_after(question, search, job)
-        cell = first_over(question, search.board)
+        c, cell = first_over(question, search.board)
 
 
 @inner

@@ -89,12 +89,11 @@ def best_span(question: Question, board: Board, ask: Ask, offer: Offer) -> Offer
             anchor_s = board.time_s[board.profiles[server].begin + step]
         for choice in range(8 if question.caps.size else 6):
             begins, way = choice % 2 == 0, choice // 2
-            if trial > 1:
-                anchor_s = cell_edge_s(question, anchor_s, begins)
-            room_s = ask.to_s - anchor_s if begins else anchor_s - ask.from_s
-            if not ask.from_s <= anchor_s <= ask.to_s or not room_s > 0.0:
+            at_s = anchor_s if trial < 2 else cell_edge_s(question, anchor_s, begins)
+            room_s = ask.to_s - at_s if begins else at_s - ask.from_s
+            if not ask.from_s <= at_s <= ask.to_s or not room_s > 0.0:
                 continue
-            if not begins and anchor_s == np.inf:
+            if not begins and at_s == np.inf:
                 continue
             price_w = (ask.wake_share * host_w if way == 1 else 0.0) - idle_w
             if way < 2:
@@ -103,8 +102,8 @@ def best_span(question: Question, board: Board, ask: Ask, offer: Offer) -> Offer
                 length_s = slower_s(entries, curve, scale, room_s, way - 2.0)
             if length_s <= 0.0:
                 continue
-            start_s = anchor_s if begins else max(ask.from_s, anchor_s - length_s)
-            end_s = min(ask.to_s, anchor_s + length_s) if begins else anchor_s
+            start_s = at_s if begins else max(ask.from_s, at_s - length_s)
+            end_s = min(ask.to_s, at_s + length_s) if begins else at_s
             cost = hold(question, board, ask, start_s, end_s)
             if cost < offer.cost:
                 offer = Offer(cost, ask.kind, -1, start_s, end_s)
