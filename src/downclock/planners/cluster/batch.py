@@ -1,11 +1,12 @@
 """All that waits: balanced chains, grouped into servers, then one end for each server.
 
-Each task has the kind on which it costs least, a second on a kind that is scarce being dearer. Of
-each kind the number of servers is scanned; on each, tasks go one by one to the processor free
-soonest. Sorted by end, neighbours form servers (mei2021 Algorithm 3), whatever their sizes; the
-servers that cost least for each processor are used first, after those on which something runs. The
-best few are then equalised: run times are chosen together so that a server's processors end
-together (`kernels.equalise`).
+Each task has the kind on which it costs least, a second on a kind that is scarce being dearer; part
+of the work of a kind leaves it where all costs less then. Of each kind, the scarcest first, the
+number of servers is scanned, some of which are awake for other kinds anyway; on each, tasks go one
+by one to the processor free soonest. Sorted by end, neighbours form servers (mei2021 Algorithm 3),
+whatever their sizes; the servers that cost least for each processor are used first, after those on
+which something runs. The best few are then equalised: run times are chosen together so that a
+server's processors end together (`kernels.equalise`).
 """
 
 from __future__ import annotations
@@ -40,13 +41,19 @@ FULL, DEAREST_W = 0.9, 1e5
 """Part of the time of a kind's processors that tasks may need before a second on it is dearer, and
 the highest price of a second."""
 
+NEARER = ((-1.0, -0.75, -0.5, -0.25), (-0.125, 0.125), (-0.0625, 0.0625))
+"""Parts of the work of a kind that stay there, as differences from the best so far."""
 
-def one_kind_each(platform: Platform) -> bool:
-    """Tell whether processors of a server and chips of a kind are alike, as packing needs."""
-    first = platform.kind[platform.first_processor[:-1]]
+GAIN = 0.002
+"""What it must save that part of the work leaves, against all that is packed: what comes after,
+for tasks without room, and moves, may cost as much."""
+
+
+def alike_chips(platform: Platform) -> bool:
+    """Tell whether chips of a kind are alike, as packing needs."""
     shared_w = platform.shared_w[platform.chip]
     alike = [np.unique(shared_w[platform.kind == k]).size <= 1 for k in range(len(platform.kinds))]
-    return bool(np.all(platform.kind == first[platform.server]) and all(alike))
+    return all(alike)
 
 
 def packing(batch: Batch, moves: int, *, more: bool) -> Packing | None:
@@ -54,25 +61,73 @@ def packing(batch: Batch, moves: int, *, more: bool) -> Packing | None:
 
     ``more``: others may come, so one server of a kind is at work as long as deadlines allow.
     """
-    pools = [_Pool.of(batch, k) for k in range(batch.row.shape[1])]
-    able = np.isfinite(batch.free_s) & np.array([pool.places.size > 0 for pool in pools])
-    place = np.full(batch.task.size, -1)
+    works = np.bincount(batch.kind[np.isfinite(batch.ready_s)], minlength=batch.row.shape[1])
+    able, kinds = np.isfinite(batch.free_s) & (works > 0), np.argsort(works, kind="stable")
+    search = _packed(batch, able, more=more)
+    for k in kinds if len(kinds) > 1 else ():
+        able, search = _with_fewer(batch, able, search, k, more=more)
+    place = search.place
+    if not np.any(place >= 0) or not np.isfinite(search.cost_j):
+        return None
+    if moves:
+        used = np.isin(np.arange(batch.size.size), batch.server[place[place >= 0]])
+        pools = [_Pool.of(batch, k).used_and_next(used) for k in kinds]
+        improve(search, np.unique(np.concatenate(pools)), moves)
+    return search.packing()
+
+
+def _packed(batch: Batch, able: Bools, *, more: bool) -> Search:
+    """Pack tasks on the kinds where they may be (m, k), the scarcest kind first."""
+    pools = [_Pool.of(batch, k) for k in range(able.shape[1])]
+    place, able = np.full(batch.task.size, -1), able.copy()
     for _ in pools:
         kind = _chosen(batch, able, pools)
-        for k, pool in enumerate(pools):
-            mine = np.flatnonzero(kind == k)
+        place[:] = -1
+        for k in sorted(range(len(pools)), key=lambda k: pools[k].places.size):
+            mine, pool = np.flatnonzero(kind == k), _Pool.of(batch.after(place), k)
             place[mine] = pool.with_tail(mine) if more else pool.packed(mine)
         lost = np.flatnonzero((place < 0) & (kind >= 0))
         able[lost, kind[lost]] = False
         if not np.any(able[lost]):
             break
-    search = Search(batch, place)
-    if not np.any(place >= 0) or not np.isfinite(search.cost_j):
-        return None
-    if moves:
-        used = np.isin(np.arange(batch.size.size), batch.server[place[place >= 0]])
-        improve(search, np.concatenate([pool.used_and_next(used) for pool in pools]), moves)
-    return search.packing()
+    return Search(batch, place)
+
+
+def _with_fewer(
+    batch: Batch, able: Bools, search: Search, k: int, *, more: bool
+) -> tuple[Bools, Search]:
+    """Let part of the work on kind ``k`` leave for others, where all costs less then.
+
+    A queue keeps all of its server awake; where some of its tasks go where they cost more by
+    themselves, the rest ends sooner. Which part stays is sought around the best, ever closer.
+    """
+    best, found = 1.0, (able, search)
+    leaving, left = _leaving(batch, able, search.place, k)
+    for parts in NEARER if leaving.size else ():
+        for part in [best + change for change in parts]:
+            if not 0.0 <= part < 1.0:
+                continue
+            kept = able.copy()
+            kept[leaving[left > part], k] = False
+            other = _packed(batch, kept, more=more)
+            lost, cost_j = found[1].rank
+            if other.rank < (lost, (1.0 - GAIN) * cost_j):
+                best, found = part, (kept, other)
+    return found
+
+
+def _leaving(batch: Batch, able: Bools, place: Ints, k: int) -> tuple[Ints, Floats]:
+    """Tasks (m,) that could leave kind ``k``, those first that lose least for each second freed.
+
+    Also the part of their time that is left there until each goes.
+    """
+    cost_j, time_s = _costs(batch, able)
+    others_j = np.delete(cost_j, k, axis=1).min(axis=1)
+    mine = np.flatnonzero((place >= 0) & (batch.kind[place] == k) & np.isfinite(others_j))
+    loss_w = (others_j - cost_j[:, k])[mine] / time_s[mine, k]
+    mine = mine[np.argsort(loss_w, kind="stable")]
+    left_s = np.cumsum(time_s[mine[::-1], k])[::-1]
+    return mine, left_s / left_s.max(initial=1e-300)
 
 
 def joined(batch: Batch, place: Ints) -> Packing | None:
@@ -95,9 +150,7 @@ def _chosen(batch: Batch, able: Bools, pools: list[_Pool]) -> Ints:
     Each kind has a multiplier, a price of its time: the least at which it is not overfull, found
     kind by kind by halving, twice over.
     """
-    rows: Any = batch.curves.rows[batch.row]
-    time_s = np.where(able, batch.free_s, 0.0)
-    cost_j = np.where(able, rows["free_j"] + batch.curves.kinds["price_w"] * time_s, np.inf)
+    cost_j, time_s = _costs(batch, able)
     price_w = np.zeros(len(pools))
 
     def on(k: int) -> Ints:
@@ -113,11 +166,19 @@ def _chosen(batch: Batch, able: Bools, pools: list[_Pool]) -> Ints:
     return np.where(np.any(able, axis=1), np.argmin(cost_j + price_w * time_s, axis=1), -1)
 
 
+def _costs(batch: Batch, able: Bools) -> tuple[Floats, Floats]:
+    """What each task costs on each kind (m, k), and how long it runs there."""
+    rows: Any = batch.curves.rows[batch.row]
+    time_s = np.where(able, batch.free_s, 0.0)
+    return np.where(able, rows["free_j"] + batch.curves.kinds["price_w"] * time_s, np.inf), time_s
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class _Pool:
-    """The servers of one kind.
+    """The processors of one kind, server by server.
 
     Attributes:
+        size: how many of them each server has that work (s,).
         servers: those on which something runs first, the longest first, then what costs least for
             each processor.
         busy: how many of them run something.
@@ -127,6 +188,7 @@ class _Pool:
 
     batch: Batch
     kind: int
+    size: Ints
     servers: Ints
     busy: int
     places: Ints
@@ -138,19 +200,20 @@ class _Pool:
         """Rank the servers of a kind."""
         works = np.flatnonzero(np.isfinite(batch.ready_s) & (batch.kind == kind))
         mine = np.unique(batch.server[works])
+        size = np.bincount(batch.server[works], minlength=batch.size.size)
         wanted_s = batch.free_s[np.isfinite(batch.free_s[:, kind]), kind]
         usual_s = float(wanted_s.mean()) if wanted_s.size else 0.0
         cost_j = (batch.awake_w[mine] * usual_s + batch.wake_j[mine]) / batch.size[mine]
         cost_j = np.round(cost_j / max(cost_j.max(initial=0.0), 1e-300), 9)  # rounding is no matter
         last_s = np.where(batch.busy, batch.least_s, 0.0)[mine]
-        servers = mine[np.lexsort((batch.size[mine], cost_j, -last_s))]
+        servers = mine[np.lexsort((size[mine], cost_j, -last_s))]
         busy = int(batch.busy[mine].sum())
         rank = np.empty(batch.size.size, np.int64)
         rank[servers] = np.arange(servers.size)
         places = works[np.argsort(rank[batch.server[works]], kind="stable")]
         ready_s, free = batch.ready_s[places], rank[batch.server[places]] >= busy
         ready_s[free] = ready_s[free].max(initial=0.0)
-        return cls(batch, kind, servers, busy, places, np.cumsum(batch.size[servers]), ready_s)
+        return cls(batch, kind, size, servers, busy, places, np.cumsum(size[servers]), ready_s)
 
     def is_overfull(self, tasks: Ints) -> bool:
         """Tell whether tasks need more time before some deadline than the processors have."""
@@ -258,17 +321,18 @@ class _Pool:
 
     def _by_length(self, length_s: Floats) -> tuple[Ints, float]:
         """Give chains (c,) servers on which nothing runs; return (processors, joules)."""
-        batch, servers = self.batch, self.servers[self.busy :]
+        batch, size, servers = self.batch, self.size, self.servers[self.busy :]
+        share = size / np.maximum(batch.size, 1)
         longest = np.argsort(-length_s, kind="stable")
         longest = longest[length_s[longest] > 0.0] if longest.size else longest
-        used = servers[: 1 + np.searchsorted(np.cumsum(batch.size[servers]), longest.size)]
+        used = servers[: 1 + np.searchsorted(np.cumsum(size[servers]), longest.size)]
         place, least = np.full(length_s.size, -1), np.inf
         for sign in (1, -1):
-            order = used[np.lexsort((used, sign * batch.size[used]))]
-            first = np.append(0, np.cumsum(batch.size[order]))
+            order = used[np.lexsort((used, sign * size[used]))]
+            first = np.append(0, np.cumsum(size[order]))
             lasts_s = length_s[longest[first[:-1][first[:-1] < longest.size]]]
             order = order[: lasts_s.size]
-            joules = float(batch.awake_w[order] @ lasts_s + batch.wake_j[order].sum())
+            joules = float(share[order] @ (batch.awake_w[order] * lasts_s + batch.wake_j[order]))
             if joules < least * (1.0 - 1e-12) or not np.isfinite(least):
                 least = joules
                 place[longest] = self._processors(order)[: longest.size]

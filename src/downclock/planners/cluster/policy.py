@@ -36,8 +36,8 @@ from downclock.planners.cluster.batch import (
     FREE_MOVES,
     MOVES_PER_S,
     SMALL,
+    alike_chips,
     joined,
-    one_kind_each,
     packing,
 )
 from downclock.planners.cluster.board import (
@@ -327,7 +327,7 @@ class ClusterPolicy:
         board = state.board
         waits = np.flatnonzero(board.tasks["place"][: board.known] >= 0)
         task = np.sort(np.concatenate([waits, new[board.kinds[new, 0] >= 0]]))
-        if not task.size or not one_kind_each(view.platform):
+        if not task.size or not alike_chips(view.platform):
             return None
         given = Batch.of(state.curves, board, task, now_s)
         if board.tally["settled"][0]:

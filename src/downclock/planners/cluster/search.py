@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -89,6 +89,18 @@ class Batch:
             busy=awake & (least_s > 0.0),
         )
 
+    def after(self, place: Ints) -> Batch:
+        """Servers as they are while tasks (m,) run that have a place: awake until these end."""
+        there = np.flatnonzero(place >= 0)
+        processor, ends_s = place[there], self.ready_s.copy()
+        wanted_s = np.minimum(self.free_s[there, self.kind[processor]], self.due_s[there])
+        np.add.at(ends_s, processor, wanted_s)
+        least_s, used = self.least_s.copy(), np.unique(self.server[processor])
+        np.maximum.at(least_s, self.server[processor], ends_s[processor])
+        busy, wake_j = self.busy.copy(), self.wake_j.copy()
+        busy[used], wake_j[used] = True, 0.0
+        return replace(self, least_s=least_s, busy=busy, wake_j=wake_j)
+
     @property
     def free_s(self) -> Floats:
         """Run time that each task would have alone, on each kind (m, k); infinite: it cannot."""
@@ -121,6 +133,12 @@ class Search:
     def cost_j(self) -> float:
         """What all of it costs."""
         return float(self.costs_j.sum())
+
+    @property
+    def rank(self) -> tuple[int, float]:
+        """How bad it is: tasks without a place, then what all cost, those at their least."""
+        rows: Any = self.batch.curves.rows[self.batch.row[self.place < 0]]
+        return len(rows), self.cost_j + float(rows["free_j"].min(axis=1).sum())
 
     def cost(self, j: int, mine: list[int]) -> tuple[float, Ints, Floats]:
         """Equalise server ``j`` with the tasks ``mine``: (cost, tasks in order, run times)."""
@@ -180,24 +198,28 @@ class Search:
                 yield int(j), np.array([i]), np.array([p])
         waiting = np.array([len(mine) for mine in self.members])
         for j in np.argsort(-waiting, kind="stable")[:LISTED]:
-            if waiting[j] > 1 and np.isfinite(self.batch.free_s[i, self._kind(j)]):
+            if waiting[j] > 1 and np.any(np.isfinite(self._wanted_s(i, j))):
                 tasks = np.array([*self.members[j], i])
                 for places in self._lists(int(j), tasks):
                     yield int(j), tasks, places
 
-    def _kind(self, j: int) -> int:
-        return int(self.batch.kind[self.batch.first[j]])
+    def _wanted_s(self, tasks: int | Ints, j: int) -> Floats:
+        """Run times that tasks want on the processors of server ``j`` (m, p)."""
+        return self.batch.free_s[tasks][
+            ..., self.batch.kind[self.batch.first[j] : self.batch.first[j + 1]]
+        ]
 
     def _lists(self, j: int, tasks: Ints) -> Iterator[Ints]:
         """Give tasks the processors of server ``j`` that are free first: by three orders."""
         batch, begin = self.batch, self.batch.first[j]
-        wanted_s, due_s = batch.free_s[tasks, self._kind(j)], batch.due_s[tasks]
-        for key in (due_s, due_s - wanted_s, -wanted_s):
+        wanted_s, due_s = self._wanted_s(tasks, j), batch.due_s[tasks]
+        least_s = wanted_s.min(axis=1)
+        for key in (due_s, due_s - least_s, -least_s):
             ends, places = batch.ready_s[begin : batch.first[j + 1]].copy(), np.empty_like(tasks)
             for a in np.argsort(key, kind="stable"):
-                p = int(np.argmin(ends))
+                p = int(np.argmin(ends + wanted_s[a]))
                 places[a] = begin + p
-                ends[p] += wanted_s[a]
+                ends[p] += wanted_s[a, p]
             yield places
 
     def _open(self) -> Ints:
@@ -214,12 +236,17 @@ class Search:
         """Processors of server ``j`` to try: the one done first, the one free first."""
         batch, mine = self.batch, self.members[j]
         begin, end = batch.first[j], batch.first[j + 1]
-        if not np.isfinite(batch.free_s[i, batch.kind[begin]]):
-            return []
-        ready_s = batch.ready_s[begin:end]
+        able = np.isfinite(self._wanted_s(i, j))
+        ready_s = np.where(able, batch.ready_s[begin:end], np.inf)
         done_s = ready_s.copy()
-        np.add.at(done_s, self.place[mine] - begin, batch.free_s[mine, batch.kind[begin]])
-        return [int(begin + p) for p in {int(np.argmin(done_s)), int(np.argmin(ready_s))}]
+        np.add.at(
+            done_s, self.place[mine] - begin, batch.free_s[mine, batch.kind[self.place[mine]]]
+        )
+        found = set()
+        for k in np.unique(batch.kind[begin:end][able]):
+            other = batch.kind[begin:end] != k
+            found |= {int(np.argmin(np.where(other, np.inf, t))) for t in (done_s, ready_s)}
+        return [int(begin + p) for p in found]
 
     def packing(self) -> Packing:
         """The packing as it stands."""
