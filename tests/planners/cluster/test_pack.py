@@ -224,7 +224,7 @@ def two_kinds(servers: int) -> Problem:
 
 
 @pytest.mark.parametrize(
-    ("seed", "arrivals", "most"), [(0, False, 1.0), (1, False, 1.0)]
+    ("seed", "arrivals", "most"), [(0, False, 1.0), (1, False, 1.0), (1, True, 1.2), (2, True, 1.4)]
 )
 def test_one_gpu_of_another_kind_changes_energy_but_little(
     seed: int, *, arrivals: bool, most: float

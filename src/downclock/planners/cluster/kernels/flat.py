@@ -156,6 +156,28 @@ def _alone_s(c: Cluster, row: int, most_s: float, alone_w: float) -> float:
 
 
 @inner
+def _idle_beside(c: Cluster, j: int, k: int, free_s: float, now_s: float) -> float:
+    """Return the part of time added to server ``j`` by a task of kind ``k`` that will idle.
+
+    A queue on a kind that is free later than the others of its server shows that those who come do
+    not fill these: the more so the further it is behind, against the run time ``free_s``.
+    """
+    idle_share, servers = c.tally.idle_share[0], c.servers
+    if servers.group_end[j] - servers.group_first[j] == 1:
+        return idle_share
+    mine, soonest = np.inf, np.inf
+    for p in range(servers.first[j], servers.end[j]):
+        if c.processors.up[p] == 1:
+            ends = max(now_s, c.processors.end_s[p])
+            soonest = min(soonest, ends)
+            if c.processors.kind[p] == k:
+                mine = min(mine, ends)
+    if mine == np.inf:
+        return idle_share
+    return max(idle_share, (mine - soonest) / max(mine - soonest + free_s, 1e-9))
+
+
+@inner
 def best_end(c: Cluster, i: int, k: int, new: bool, now_s: float) -> tuple[int, float, float]:
     """Return (processor, cost, length) of the cheapest queue to end, of those awake; -1: none.
 
@@ -176,7 +198,8 @@ def best_end(c: Cluster, i: int, k: int, new: bool, now_s: float) -> tuple[int, 
     turn = c.tally.turn[0] % servers if looked < servers else 0
     for a in range(looked):
         j = c.awake_servers[turn + a if turn + a < servers else turn + a - servers]
-        last, longer_w = last_s[j], -idle_share * (c.servers.awake_w[j] - idle_w)
+        last, beside = last_s[j], _idle_beside(c, j, k, free, now_s)
+        longer_w = -beside * (c.servers.awake_w[j] - idle_w)
         if new and idle_share > CERTAIN and longer_w != -alone_w:
             alone_w = -longer_w
             hurried = _alone_s(c, row, free, alone_w)
@@ -275,6 +298,41 @@ def put_in_order(c: Cluster, p: int, i: int, length_s: float, now_s: float) -> N
 
 
 @inner
+def dearer_j(c: Cluster, i: int, k: int) -> float:
+    """Return what task ``i`` costs more on kind ``k`` than on the one where it costs least."""
+    rows = c.curves.rows
+    return rows.free_j[row_of(c, i, k)] - rows.free_j[row_of(c, i, max(c.kinds[i, 0], 0))]
+
+
+@inner
+def _filled_j(c: Cluster, p: int, length_s: float, now_s: float) -> float:
+    """Return the idle power that a task replaces at the end of what processor ``p`` is to do."""
+    start_s = max(now_s, c.processors.end_s[p])
+    inside_s = min(length_s, max(0.0, c.servers.last_s[c.processors.server[p]] - start_s))
+    return c.tally.idle_share[0] * c.curves.kinds.idle_w[c.processors.kind[p]] * inside_s
+
+
+@inner
+def cheapest_end(c: Cluster, i: int, now_s: float) -> tuple[int, float]:
+    """Return (processor, length) of the cheapest queue to end for a task that is placed anew.
+
+    Of all kinds; -1: none.
+    """
+    best, least, length = -1, np.inf, -1.0
+    for rank in range(c.kinds.shape[1]):
+        k = c.kinds[i, rank]
+        if k < 0:
+            break
+        p, cost, t = best_end(c, i, k, False, now_s)
+        if p < 0:
+            continue
+        cost += dearer_j(c, i, k) - _filled_j(c, p, t, now_s)
+        if cost < least:
+            best, least, length = p, cost, t
+    return best, length
+
+
+@inner
 def _first_up(c: Cluster, j: int, k: int) -> int:
     for p in range(c.servers.first[j], c.servers.end[j]):
         if c.processors.kind[p] == k and c.processors.up[p] == 1:
@@ -289,12 +347,11 @@ def _cheapest(c: Cluster, i: int, now_s: float) -> tuple[int, float, int, bool]:
     Over all kinds; processor -1: nowhere in time.
     """
     best, least, length, fresh, ahead = -1, np.inf, -1.0, -1, False
-    base = c.curves.rows.free_j[row_of(c, i, max(c.kinds[i, 0], 0))]
     for rank in range(c.kinds.shape[1]):
         k = c.kinds[i, rank]
         if k < 0:
             break
-        more = c.curves.rows.free_j[row_of(c, i, k)] - base
+        more = dearer_j(c, i, k)
         p, cost, t = best_end(c, i, k, True, now_s)
         if p >= 0 and cost + more < least:
             best, least, length, fresh, ahead = p, cost + more, t, -1, False

@@ -13,7 +13,7 @@ from downclock.kernels.refusals import NO_ROOM, NO_TIME, NO_WAKE
 from downclock.planners.cluster.kernels.awake import set_last, wake
 from downclock.planners.cluster.kernels.board import RECENT, Cluster, is_idle, row_of
 from downclock.planners.cluster.kernels.curves import energy_j, want_s
-from downclock.planners.cluster.kernels.flat import ALL, begin, best_end, put_in_order
+from downclock.planners.cluster.kernels.flat import ALL, begin, cheapest_end, dearer_j, put_in_order
 from downclock.planners.cluster.kernels.processors import (
     append,
     changed,
@@ -108,6 +108,15 @@ def _in_turn(c: Cluster, tasks: Ints, where: Ints, now_s: float) -> Ints:
 
 
 @inner
+def _unfilled_j(c: Cluster, i: int, p: int) -> float:
+    """Return how much less idle power task ``i`` replaces there than where it costs least."""
+    idle_w, free_s = c.curves.kinds.idle_w, c.curves.rows.free_s
+    k, least = c.processors.kind[p], max(c.kinds[i, 0], 0)
+    less = idle_w[least] * free_s[row_of(c, i, least)] - idle_w[k] * free_s[row_of(c, i, k)]
+    return c.tally.idle_share[0] * less
+
+
+@inner
 def _worth(c: Cluster) -> float:
     """Return the energy above the tasks' best that the plan has in what has not started."""
     total = 0.0
@@ -118,6 +127,7 @@ def _worth(c: Cluster) -> float:
             i = c.processors.head[p]
             while i >= 0:
                 row = row_of(c, i, c.processors.kind[p])
+                total += dearer_j(c, i, c.processors.kind[p]) + _unfilled_j(c, i, p)
                 if c.tasks.length_s[i] < c.curves.rows.free_s[row]:
                     total += (
                         energy_j(c.curves, row, c.tasks.length_s[i]) - c.curves.rows.free_j[row]
@@ -127,9 +137,9 @@ def _worth(c: Cluster) -> float:
 
 
 @inner
-def _place_again(c: Cluster, i: int, k: int, now_s: float) -> bool:
+def _place_again(c: Cluster, i: int, now_s: float) -> bool:
     """Place a task in a plan that is made anew; nothing starts in between."""
-    p, _, length = best_end(c, i, k, False, now_s)
+    p, length = cheapest_end(c, i, now_s)
     if p < 0:
         return False
     append(c, p, i, length, now_s)
@@ -144,7 +154,7 @@ def replan(c: Cluster, now_s: float) -> None:
     clear(c, tasks)
     good = True
     for a in _in_turn(c, tasks, where, now_s):
-        if not _place_again(c, tasks[a], c.processors.kind[where[a]], now_s):
+        if not _place_again(c, tasks[a], now_s):
             good = False
             break
     if good and _worth(c) < before:
@@ -172,13 +182,12 @@ def _improve_flat(c: Cluster, now_s: float) -> None:
                 p, end = q, c.processors.end_s[q]
         if p < 0 or c.servers.end[j] - c.servers.first[j] == 1:
             continue
-        k = c.processors.kind[p]
         i = take_back(c, p)
-        q, _, length = best_end(c, i, k, False, now_s)
+        q, length = cheapest_end(c, i, now_s)
         if q < 0:
             q = p
             room = c.tasks.deadline_s[i] - c.processors.end_s[p]
-            length = want_s(c.curves, row_of(c, i, k), room)
+            length = want_s(c.curves, row_of(c, i, c.processors.kind[p]), room)
             length = c.tasks.length_s[i] if length < 0.0 else length
         put_in_order(c, q, i, length, now_s)
         if is_idle(c, q):
