@@ -14,7 +14,7 @@ from downclock.planners.cluster.kernels.outlook import is_sparse
 from downclock.planners.cluster.kernels.shared_moment import shared_moment
 from downclock.units import Floats, Ints
 
-MANY, TIMES = 16, 2
+MANY, TIMES = 8, 2
 """Tasks that come at one moment are planned together with all that waits if they are so many, and
 so many times the awake processors and the tasks that wait."""
 
