@@ -8,7 +8,7 @@ import pytest
 from downclock.engine.view import View
 from downclock.kernels.least_tree import new_trees
 from downclock.planners.cluster.board import make_queues, make_room_for_gangs
-from downclock.planners.cluster.kernels import curves, holes, queues, relist, reserve
+from downclock.planners.cluster.kernels import curves, holes, opening, queues, relist, reserve
 from downclock.planners.cluster.policy import ClusterPolicy
 from downclock.workloads import mei
 
@@ -91,11 +91,11 @@ def test_a_server_opens_on_which_nothing_is_reserved():
     for a, g in ((0, 0), (1, 0), (2, 1)):
         cluster.tasks["gang"][tasks[a]] = 1
         reserve.reserve_at(cluster, tasks[a], g, 100.0, 50.0, 0)
-    assert holes._to_open(cluster, tasks[0], 0, 0, 0.0).tolist() == [2]
-    assert holes._to_open(cluster, tasks[2], 1, 0, 0.0).tolist() == [1]
+    assert opening._to_open(cluster, tasks[0], 0, 0, 0.0).tolist() == [2]
+    assert opening._to_open(cluster, tasks[2], 1, 0, 0.0).tolist() == [1]
     reserve.reserve_at(cluster, tasks[3], 2, 100.0, 50.0, 0)
     cluster.tasks["gang"][tasks[0]] = 1
-    assert holes._to_open(cluster, tasks[0], 0, 0, 0.0)[0] != 2
+    assert opening._to_open(cluster, tasks[0], 0, 0, 0.0)[0] != 2
 
 
 def test_tasks_that_can_wait_leave_poor_holes_to_those_that_are_due():
@@ -106,14 +106,16 @@ def test_tasks_that_can_wait_leave_poor_holes_to_those_that_are_due():
     price = holes.lane_w(cluster, 0) * 1000.0
     cluster.tasks["gang"][tasks[:2]] = 1
     for part in (0.0, 0.2):
-        assert holes._score(cluster, due, 0, part * price, 1000.0, 0.0) < part - 0.9
-    assert holes._score(cluster, patient, 0, 0.05 * price, 1000.0, 0.0) == pytest.approx(
+        assert holes.reluctance(cluster, due, 0, part * price, 1000.0, 0.0) < part - 0.9
+    assert holes.reluctance(cluster, patient, 0, 0.05 * price, 1000.0, 0.0) == pytest.approx(
         0.05, abs=0.01
     )
     cluster.tally["awake"], cluster.tally["queued"] = 3, 30
-    assert holes._score(cluster, patient, 0, 0.35 * price, 1000.0, 0.0) == np.inf
+    assert holes.reluctance(cluster, patient, 0, 0.35 * price, 1000.0, 0.0) == np.inf
     worth = holes.URGENT * holes.CHOICE / (holes.CHOICE + 30)
-    assert holes._score(cluster, due, 0, 0.35 * price, 1000.0, 0.0) == pytest.approx(0.35 - worth)
+    assert holes.reluctance(cluster, due, 0, 0.35 * price, 1000.0, 0.0) == pytest.approx(
+        0.35 - worth
+    )
 
 
 def test_room_is_made_by_listing_what_waits_anew():

@@ -9,7 +9,7 @@ import pytest
 
 from downclock.engine.view import View
 from downclock.planners.cluster.board import make_room, make_room_for_gangs
-from downclock.planners.cluster.kernels import accept, holes
+from downclock.planners.cluster.kernels import accept, opening
 from downclock.planners.cluster.kernels import reserve as kernel
 from downclock.planners.cluster.policy import ClusterPolicy
 from downclock.problem.tasks import Tasks
@@ -98,7 +98,7 @@ def test_a_gang_on_whole_servers_runs_as_slowly_as_what_is_reserved_after_it_all
     assert accept.reserve_wide(cluster, 0, 0, 0.0, row["short_s"], 0.0)
     if after < np.inf:
         kernel.reserve_at(cluster, 1, 0, after * row["short_s"], 1.0, 0)
-    holes.start_wide(cluster, 0, 0.0)
+    opening.start_wide(cluster, 0, 0.0)
     length_s = cluster.starts["length_s"][:4]
     assert row["short_s"] * 1.1 < row["free_s"]
     assert length_s == pytest.approx(min(row["free_s"], after * row["short_s"]))

@@ -10,7 +10,7 @@ import pytest
 from downclock.engine.play import plan as played
 from downclock.engine.view import View
 from downclock.planners.catalog import policy as policy_of
-from downclock.planners.cluster.kernels import accept, board, flat, hurry
+from downclock.planners.cluster.kernels import accept, awake, flat, hurry, processors
 from downclock.planners.cluster.kernels.curves import at_slope_s
 from downclock.planners.cluster.policy import ClusterPolicy
 from downclock.power.library import Library
@@ -121,7 +121,7 @@ def in_a_queue(hurried: float):
     cluster, told = cluster_of(mei.offline(3, utilisation=0.01, cluster=mei.Cluster(16, 4)))
     tasks = told[:4]
     cluster.pools["hurry"][0] = hurried
-    board.wake(cluster, 0, 0.0)
+    awake.wake(cluster, 0, 0.0)
     cluster.tasks["deadline_s"][tasks] = [1e5, 9e4, 8e4, 7e4]
     for i in tasks:
         flat.put_in_order(cluster, 0, i, 1e4, 0.0)
@@ -152,12 +152,12 @@ def test_a_task_goes_ahead_of_the_first_that_is_due_later_as_far_as_that_has_tim
     cluster, tasks = in_a_queue(1.0)
     new = tasks.max() + 1
     cluster.tasks["deadline_s"][new] = 7.5e4
-    behind, start_s, room_s = board.room_ahead(cluster, 0, new, 0.0, 4)
+    behind, start_s, room_s = processors.room_ahead(cluster, 0, new, 0.0, 4)
     assert (behind, start_s, room_s) == (tasks[3], 1e4, 6e4)
     cluster.tasks["deadline_s"][tasks[2]] = 7.6e4
     cluster.tasks["deadline_s"][tasks[1]] = 4e4
-    assert board.room_ahead(cluster, 0, new, 0.0, 4)[2] == 1e4
-    assert board.room_ahead(cluster, 0, new, 0.0, 3)[2] == -1.0
+    assert processors.room_ahead(cluster, 0, new, 0.0, 4)[2] == 1e4
+    assert processors.room_ahead(cluster, 0, new, 0.0, 3)[2] == -1.0
 
 
 @pytest.mark.parametrize("seed", [310400, 310523])
@@ -170,13 +170,13 @@ def test_short_jobs_are_kept_that_a_long_one_would_have_kept_out(seed: int):
 
 def test_what_is_broken_counts_neither_as_working_nor_as_awake():
     cluster, _ = cluster_of(mei.offline(3, utilisation=0.01, cluster=mei.Cluster(16, 4)))
-    board.wake(cluster, 0, 0.0)
+    awake.wake(cluster, 0, 0.0)
     assert (cluster.pools["up"][0], cluster.pools["awake"][0]) == (16, 4)
     cluster.processors["up"][1] = 0
     cluster.servers["works"][3] = 0
-    board.count_working(cluster)
+    awake.count_working(cluster)
     assert (cluster.pools["up"][0], cluster.pools["awake"][0]) == (11, 3)
-    board.sleep(cluster, 0, 0.0)
+    awake.sleep(cluster, 0, 0.0)
     assert cluster.pools["awake"][0] == 0
 
 
