@@ -41,7 +41,7 @@ from downclock.cli import options
 @click.option("--processor-life", metavar="LIFE", help="The same of processors.")
 @click.option("--keep", is_flag=True, help="Keep promised starts, whatever happens.")
 @options.boundary
-@options.output("First run's realised schedule (.json .parquet .csv; without, .json).")
+@options.output("First run's realised schedule (.json .parquet .csv).")
 @options.form
 def command(
     session: options.Session,
