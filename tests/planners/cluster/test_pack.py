@@ -375,3 +375,15 @@ def test_places_looked_at_for_a_task_never_jump_with_the_size_of_the_cluster():
     assert found[:2048].tolist() == list(range(1, 2049))
     assert np.all(found[16_383:] == 256)
     assert np.abs(np.diff(found)).max() <= 2
+
+
+@pytest.mark.parametrize("spec", ["late", "late:reserve=0.2", "prompt"])
+def test_servers_that_idle_for_next_to_nothing_sleep_within_days(spec: str) -> None:
+    """Found by odd inputs: 1e-30 W pay for a wake after longer than there are numbers for."""
+    day = mei.online(3, utilisation=0.01, initial_utilisation=0.01)
+    kinds = [replace(kind, idle_w=1e-30) for kind in day.platform.kinds]
+    specs = [ServerSpec("s", ((kinds[0].name, 2),), count=2, wake_j=90.0)]
+    problem = replace(day, platform=Platform.build(kinds, specs))
+    found = plan(problem, policy(spec))
+    assert verify(problem, found).ok
+    assert found.spans.end_s.max() < found.segments.end_s.max() + 3 * 86400.0

@@ -9,7 +9,7 @@ from downclock.kernels.least_tree import set_key
 from downclock.planners.cluster.kernels.board import Cluster
 
 LINGER_S = 86400.0
-"""A server that idles for nothing stays awake so long to save a wake."""
+"""A server that idles for next to nothing stays awake so long to save a wake, at most."""
 
 PATIENT = 0.9375
 """What is left of what patience was worth after each time that it was worth something."""
@@ -64,7 +64,7 @@ def lingers_s(c: Cluster, j: int) -> float:
         may_save_j += c.servers.wake_j[j]
     if c.servers.warm[j] == 1:
         may_save_j += _for_urgent(c) * tally.worth_j[0] / tally.weighed[0]
-    return c.servers.linger_s[j] + may_save_j / awake_w
+    return c.servers.linger_s[j] + min(may_save_j / awake_w, LINGER_S)
 
 
 @inner

@@ -111,8 +111,10 @@ def settings_of(problem: Problem, asked: KnownQuestion, place: Placement) -> Mix
         mine = np.flatnonzero(place.runs.kind == k)
         if not mine.size:
             continue
-        frontier, length_s = problem.frontier(k), (place.runs.end_s - place.runs.start_s)[mine]
-        rows = asked.task[mine]
+        frontier, rows = problem.frontier(k), asked.task[mine]
+        end_s, length_s = place.runs.end_s[mine], (place.runs.end_s - place.runs.start_s)[mine]
+        able_s = np.clip(length_s, frontier.t_min_s[rows], frontier.t_max_s[rows])
+        length_s = np.where(np.abs(able_s - length_s) <= slack(end_s), able_s, length_s)
         if kind.clock == "free":
             answer = frontier.mixed().at(length_s, rows)
         else:
