@@ -100,17 +100,18 @@ def last_start_s(
 ) -> float:
     """Return until when a run that may start at ``from_s`` may wait and cost ``most`` a watt."""
     start, cost, edge_s = from_s, over(tariff, z, from_s, from_s + length_s), tariff.edge_s
+    head, tail, last = piece_of(tariff, start), piece_of(tariff, start + length_s), edge_s.size - 2
     while start < to_s:
-        head, tail = piece_of(tariff, start), piece_of(tariff, start + length_s)
-        step = to_s - start
-        if head < edge_s.size - 2:
-            step = min(step, edge_s[head + 1] - start)
-        if tail < edge_s.size - 2:
-            step = min(step, edge_s[tail + 1] - start - length_s)
+        to_head = edge_s[head + 1] - start if head < last else np.inf
+        to_tail = edge_s[tail + 1] - start - length_s if tail < last else np.inf
+        step = max(0.0, min(to_s - start, to_head, to_tail))
         rise = tariff.rate[z, tail] - tariff.rate[z, head]
-        if step <= 0.0 or cost + rise * step > most:
+        if cost + rise * step > most:
             return start + max(0.0, most - cost) / rise if rise > 0.0 else start
         start, cost = start + step, cost + rise * step
+        # Pieces are counted: a step may be too short to move so late a time.
+        head += to_head <= step
+        tail += to_tail <= step
     return start
 
 
