@@ -50,6 +50,14 @@ def test_only_the_room_of_chips_bounds_a_graph_on_a_chip() -> None:
     assert Bounds(graph).below(schedule) >= known
 
 
+def test_a_graph_of_which_something_is_left_out_has_no_bound_of_the_whole() -> None:
+    graph = problem_of(2, "graph")
+    none = np.zeros(len(graph.tasks), dtype=bool)
+    over = replace(graph, tasks=replace(graph.tasks, deadline_s=0.0 * graph.tasks.deadline_s))
+    assert chip.energy_bound_j(over, none) is None
+    assert Bounds(over).below(plan(over, policy("graph:rule=lpt"))) == 0.0
+
+
 def test_the_room_of_slots_answers_for_all_tasks_or_none() -> None:
     slotted, priced = problem_of(1, "least-cost"), problem_of(1, "thrifty")
     every = np.ones(len(slotted.tasks), dtype=bool)

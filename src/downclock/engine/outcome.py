@@ -148,16 +148,17 @@ def spans_of(platform: Platform, switched: Floats) -> PowerSpans:
 
 def switches_of(platform: Platform, spans: PowerSpans) -> Switches:
     """When servers are switched on and to sleep so that these spans come about."""
-    awake = np.flatnonzero((spans.state == ON) | (spans.state == WAKING))
-    order = awake[np.lexsort((spans.end_s[awake], spans.start_s[awake], spans.server[awake]))]
+    order = np.lexsort((spans.end_s, spans.start_s, spans.server))
     server, start_s, end_s = spans.server[order], spans.start_s[order], spans.end_s[order]
-    touches = (server[1:] == server[:-1]) & (start_s[1:] == end_s[:-1])
-    begins = np.append(True, ~touches)[: server.size]
-    ends = np.append(~touches, True)[-server.size :] if server.size else begins
-    begins &= ~(platform.initially_on[server] & changes(server))
-    ends &= np.isfinite(end_s)
+    state = spans.state[order]
+    awake, first = np.isin(state, (ON, WAKING)), changes(server)
+    follows = ~first & (start_s == np.append(0.0, end_s[:-1])[: server.size])
+    was = np.where(first, platform.initially_on[server], follows & np.roll(awake, 1))
+    again = was & (state == WAKING)
+    last = awake & np.isfinite(end_s) & ~np.append(follows[1:], False)[: server.size]
+    asleep, on = (was & ~awake) | again, (awake & ~was) | again
     return Switches(
-        np.concatenate([server[begins], server[ends]]),
-        np.repeat([True, False], [begins.sum(), ends.sum()]),
-        np.concatenate([start_s[begins], end_s[ends]]),
+        np.concatenate([server[last], server[asleep], server[on]]),
+        np.repeat([False, True], [int(last.sum() + asleep.sum()), int(on.sum())]),
+        np.concatenate([end_s[last], start_s[asleep], start_s[on]]),
     )

@@ -25,7 +25,6 @@ from downclock.planners.chip.search import SearchEffort, search
 from downclock.planners.chip.segments import ClockedRows, at_levels, chip_rows, core_rows
 from downclock.planners.objections import not_limited
 from downclock.planners.offline_solver import refusal, rejecting
-from downclock.planners.per_task import per_task_bound_j
 from downclock.planners.result import Result, status_of, without_rounding
 from downclock.power.points import CORE, Clocks
 from downclock.problem.problem import Problem
@@ -301,7 +300,7 @@ def energy_bound_j(problem: Problem, done: Bools) -> float | None:
     """Least energy of any schedule of the whole graph by its deadline, with its one wake."""
     if refusal(lambda: as_chip_problem(problem)) is not None:
         return None
-    if not np.array_equal(done, np.isfinite(per_task_bound_j(problem))):
+    if not done.all():
         return None
     question, platform = as_chip_problem(problem), problem.platform
     if not question.graph.critical_path:

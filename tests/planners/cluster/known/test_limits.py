@@ -38,6 +38,7 @@ from downclock.study.baselines import chosen_policy
 from downclock.workloads import mei
 from tests.generated import random_problem
 from tests.planners.cluster.known.clusters import busy_day, own_cluster
+from tests.planners.cluster.known.test_solve import assert_carried_out
 
 LITTLE = 0.01
 
@@ -74,8 +75,9 @@ def test_plans_of_generated_problems_keep_all_limits(seed: int) -> None:
     tight = limited(problem, drawn_limits(rng, problem, peak_w(problem, free)))
     found = judged(tight, objective, search_known(tight, objective, effort=LITTLE).schedule)
     require_valid(tight, found.schedule)
+    assert_carried_out(tight, found.schedule)
     asked = ask(tight, objective, found.done)
-    whole = bool(np.all(asked.whole))
+    whole = asked.task.size > 0 and bool(np.all(asked.whole))
     for bound in (bins_bound(asked, count=24), start_bound(asked, seconds=1.0) if whole else 0.0):
         assert bound <= found.value * (1 + 1e-9)
 

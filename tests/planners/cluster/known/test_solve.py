@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 
 import downclock as dc
+from downclock.engine import play
 from downclock.errors import InvalidInput
 from downclock.planners.cluster.known.judge import judged
 from downclock.planners.cluster.known.kernels.model import new_placement
 from downclock.planners.cluster.known.question import ask, objection
 from downclock.planners.cluster.known.solve import Searching, solve_known
 from downclock.planners.cluster.known.write import settings_of
+from downclock.planners.offline_solver import CarriedOut
 from downclock.planners.portfolio import planned
 from downclock.power.library import Library
 from downclock.power.points import WIDE
@@ -46,6 +48,15 @@ def assert_gangs_sit_together(problem: Problem, schedule: Schedule) -> None:
             assert servers.size == 1
 
 
+def assert_carried_out(problem: Problem, schedule: Schedule) -> None:
+    """Playing the plan gives the plan: also servers that begin on and sleep at once."""
+    carried = play.plan(problem, CarriedOut.of("known", problem, schedule))
+    dc.require_valid(problem, carried)
+    assert carried.outcomes.status.tolist() == schedule.outcomes.status.tolist()
+    bills = [dc.account(problem, each).total_j for each in (carried, schedule)]
+    assert bills[0] == pytest.approx(bills[1], rel=1e-9, abs=1e-6)
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_plans_of_generated_problems_are_valid(seed: int) -> None:
     """Kinds, sizes, gangs, edges, milestones, prices, wakes and every interrupt rule at once."""
@@ -56,6 +67,7 @@ def test_plans_of_generated_problems_are_valid(seed: int) -> None:
     assert_gangs_sit_together(problem, found.schedule)
     assert found.bound <= found.objective
     assert found.objective == judged(problem, objective, found.schedule).value
+    assert_carried_out(problem, found.schedule)
 
 
 def test_a_job_that_takes_next_to_no_time_has_its_turn() -> None:

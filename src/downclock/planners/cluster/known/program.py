@@ -14,10 +14,17 @@ STEPS, STEPS_A_ROW = 1000, 1
 """Steps that an interior point, and the simplex after it, may take, and more for each row: odd
 numbers may send the simplex in circles."""
 
+LARGE = 100.0
+"""What the largest cost of a program is at least, when it is solved."""
+
 
 @dataclass(slots=True)
 class Program:
-    """A linear program that grows: columns with costs and limits, rows as triples."""
+    """A linear program that grows: columns with costs and limits, rows as triples.
+
+    HiGHS takes reduced costs below 1e-7 for none: money and CO2 a joule are less, so small costs
+    are solved as large ones (`LARGE`).
+    """
 
     cost: list[Floats] = field(default_factory=list)
     upper: list[Floats] = field(default_factory=list)
@@ -63,22 +70,32 @@ class Program:
         from scipy.sparse import csr_array
 
         cost, upper = np.concatenate(self.cost), np.concatenate(self.upper)
+        unit = min(1.0, float(np.abs(cost).max(initial=0.0)) / LARGE) or 1.0
         entries = np.concatenate(self.row), np.concatenate(self.column)
         matrix: Any = csr_array(
             (np.concatenate(self.value), entries), shape=(self.height, self.width)
         )
         least, most = np.concatenate(self.least), np.concatenate(self.most)
         if interior:
-            return _by_interior_point(cost, upper, matrix, least, most)
+            return _in(unit, _by_interior_point(cost / unit, upper, matrix, least, most))
         options: dict[str, float] = {"mip_rel_gap": 1e-7}
         options |= {} if nodes is None else {"node_limit": nodes}
-        return solve_integer(
-            cost,
+        found = solve_integer(
+            cost / unit,
             constraints=LinearConstraint(matrix, least, most),
             integrality=np.concatenate(self.whole),
             bounds=Bounds(0.0, upper),
             options=options,
         )
+        return _in(unit, found)
+
+
+def _in(unit: float, found: Any) -> Any:
+    """The answer with its values in a unit."""
+    for name in ("fun", "mip_dual_bound"):
+        if found.get(name) is not None:
+            found[name] *= unit
+    return found
 
 
 def _by_interior_point(

@@ -131,22 +131,13 @@ def _spans(problem: Problem, question: Question, board: Board) -> PowerSpans:
     stays = first & problem.platform.initially_on[server] & (from_s == 0.0)
     wakes = np.flatnonzero(~stays & (wake_s > 0.0))
     sleeps = np.flatnonzero(first & problem.platform.initially_on[server] & ~stays)
-    off = _never_used(problem, server)
+    off = np.setdiff1d(np.flatnonzero(problem.platform.initially_on), server)  # never used
     return PowerSpans(
         np.concatenate([server, server[wakes], server[sleeps], off]),
         np.repeat([ON, WAKING, ASLEEP], [server.size, wakes.size, sleeps.size + off.size]),
         np.concatenate([from_s, (from_s - wake_s)[wakes], np.zeros(sleeps.size + off.size)]),
-        np.concatenate(
-            [to_s, from_s[wakes], (from_s - wake_s)[sleeps], np.full(off.size, to_s.max(initial=1))]
-        ),
+        np.concatenate([to_s, from_s[wakes], (from_s - wake_s)[sleeps], np.full(off.size, np.inf)]),
     )
-
-
-def _never_used(problem: Problem, server: Ints) -> Ints:
-    """Servers that begin on and run nothing: where the site has limits they have to sleep."""
-    if not problem.platform.limits:
-        return np.empty(0, np.int64)
-    return np.setdiff1d(np.flatnonzero(problem.platform.initially_on), server)
 
 
 def _outcomes(problem: Problem, asked: KnownQuestion, place: Placement) -> Outcomes:
