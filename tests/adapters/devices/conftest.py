@@ -125,8 +125,16 @@ def until(done: Callable[[], object], for_s: float = 30.0) -> None:
         time.sleep(0.02)
 
 
+def begun(node: Node) -> bool:
+    """All records of a prolog are written and its announcement is gone."""
+    return not list(node.state.glob("job-*"))
+
+
 FREE = (0, 0, 400.0)
 """A fake GPU that nobody has set."""
+
+PLAN = "downclock core_mhz=1005 memory_mhz=1215 reason=fits-before-18:00 | my own words"
+"""The comment of a job that is planned."""
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias
 
 from downclock.adapters.devices.device import (
     Device,
@@ -30,10 +30,18 @@ from downclock.adapters.devices.device import (
     number_or_none,
     undo,
 )
-from downclock.adapters.devices.meter import Source
+from downclock.adapters.devices.process import (
+    LONGEST_S,
+    age_of_s,
+    has_processes,
+    own_start_s,
+    slurmd_start_s,
+    stat_of,
+)
 from downclock.adapters.devices.sampler import read_samples, start_sampler
 from downclock.adapters.devices.slurm_job import (
     ASK_S,
+    Begun,
     JobRecord,
     SlurmJob,
     ended_well,
@@ -42,15 +50,19 @@ from downclock.adapters.devices.slurm_job import (
     node_of,
     started_here,
 )
+from downclock.adapters.devices.spool import (
+    NOT_SPOOLED,
+    note_end,
+    run_file,
+    write,
+    write_energy,
+)
 from downclock.adapters.devices.state import MEASURE, Record, State, this_boot
 from downclock.errors import AdapterError, DownclockError
-from downclock.files import write_text_atomically
 
 PATIENCE_S = 0.5
 """A job waits so long for its clocks, start of the programs not counted."""
 
-LONGEST_S = 30
-"""A worker that needs longer is stuck and ends itself."""
 
 CHECK_S = 600.0
 """Slurm is asked at most so often whether a job still runs that an agent may have forgotten."""
@@ -61,8 +73,6 @@ SETTLES_S = 5.0
 LAUNCHES_S = 120.0
 """A slurmd launches a job within that of its Prolog's start: older ones it had launched."""
 
-NOT_SPOOLED = (DownclockError, OSError, ValueError)
-"""What a spool raises that is full, gone, or holds something else."""
 
 MODULE = "downclock.adapters.devices.agent"
 
@@ -81,12 +91,12 @@ class Site:
 
 def call(verb: str, site: Site, environment: Mapping[str, str]) -> str:
     """Do a job's Prolog or Epilog, waiting for it only a moment; return what it said."""
-    job, state, born_s = job_of(environment), State.opened(site.state), _born_s()
+    job, state, born_s = job_of(environment), State.opened(site.state), own_start_s()
     begun = _announce(state, job, born_s) if verb == "prolog" else _withdraw(state, job, born_s)
     if begun is None:
         return ""
     words = [sys.executable, "-P", "-m", MODULE, verb, site.state, site.spool, site.scontrol,
-             repr(born_s), json.dumps(begun), repr(_slurmd_s())]  # fmt: skip
+             repr(born_s), json.dumps(begun), repr(slurmd_start_s())]  # fmt: skip
     worker = subprocess.Popen(
         words,
         stdin=subprocess.PIPE,
@@ -97,61 +107,12 @@ def call(verb: str, site: Site, environment: Mapping[str, str]) -> str:
     )
     assert worker.stdin is not None
     assert worker.stdout is not None
-    said = _note_end(site, job, begun, born_s) if verb == "epilog" else ""
+    said = note_end(site.spool, job, begun, born_s) if verb == "epilog" else ""
     worker.stdin.close()
     heard, ended = _heard(worker.stdout.fileno(), PATIENCE_S)
     said += heard
     late = f"downclock agent: not done after {PATIENCE_S:g} s: goes on while the job does\n"
     return said if ended else said + late
-
-
-def _born_s() -> float:
-    """When this process was started, in seconds since 1970: a job's run ends where Epilog begins.
-
-    Starting Python may take a second on a busy node.
-    """
-    now_s = time.time()
-    with suppress(OSError, ValueError, IndexError):
-        age_s = _age_s(_stat("self"))
-        return now_s - age_s if 0.0 <= age_s < LONGEST_S else now_s
-    return now_s
-
-
-def _slurmd_s() -> float:
-    """When the slurmd was started whose Prolog or Epilog this is; 0: it is gone, or not known."""
-    process = str(os.getppid())
-    with suppress(OSError, ValueError, IndexError):
-        for _ in range(10):
-            if Path(f"/proc/{process}/comm").read_text().strip() == "slurmd":
-                return time.time() - _age_s(_stat(process))
-            process = _stat(process)[1]
-    return 0.0
-
-
-def _stat(process: str) -> list[str]:
-    """What the kernel says of a process: its state, its parent and so on."""
-    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-
-
-def _age_s(fields: Sequence[str]) -> float:
-    since_boot_s = int(fields[19]) / os.sysconf("SC_CLK_TCK")
-    return time.clock_gettime(time.CLOCK_BOOTTIME) - since_boot_s
-
-
-class Begun(NamedTuple):
-    """A job's run as its Prolog left it; not `sure`: that was killed before it could say which.
-
-    No two runs of a job begin at once (``begun_s``, since 1970), though they may be one attempt.
-    """
-
-    attempt: int
-    begun_s: float
-    sure: bool
-
-    @property
-    def known(self) -> int | None:
-        """The attempt, None where nobody knows."""
-        return self.attempt if self.sure else None
 
 
 def _announce(state: State, job: SlurmJob, begun_s: float) -> Begun | None:
@@ -287,10 +248,10 @@ def epilog(
         if records:
             _end(site, state, records, _present(say) if gpus is None else gpus, say, ended_s)
     _until_noted()
-    path = _spooled(site, job, begun.attempt, begun.begun_s)
+    path = run_file(site.spool, job, begun.attempt, begun.begun_s)
     completed = ended_well(job, asked.result(), begun.known)
     if completed is not None and path.exists():
-        _write(path, {**json.loads(path.read_text()), "completed": completed})
+        write(path, {**json.loads(path.read_text()), "completed": completed})
 
 
 def recover(site: Site, say: Say, *, everything: bool = False) -> list[Record]:
@@ -362,7 +323,7 @@ def requeue_lost(
     for job, begun_s in {**started, **runs, **state.announced_jobs()}.items():
         known = [Path(site.spool) / "once" / f"{job}.{word}" for word in ("begun", "ended")]
         just = slurmd_s - LAUNCHES_S < begun_s < slurmd_s
-        if not just or any(word.exists() for word in known) or _has_processes(job):
+        if not just or any(word.exists() for word in known) or has_processes(job):
             continue
         record = job_record(site.scontrol, job)
         if record.is_planned and record.launched(node, begun_s):
@@ -374,18 +335,8 @@ def requeue_lost(
 def after_start(site: Site, slurmd: int, say: Say) -> None:
     """Requeue what the one before a slurmd of this process number was launching when it died."""
     with suppress(OSError, ValueError, IndexError, subprocess.TimeoutExpired):
-        node, slurmd_s = node_of(os.environ), time.time() - _age_s(_stat(str(slurmd)))
+        node, slurmd_s = node_of(os.environ), time.time() - age_of_s(stat_of(str(slurmd)))
         requeue_lost(site, node, slurmd_s, say, started_here(site.scontrol, node))
-
-
-def _has_processes(job: str) -> bool:
-    """Tell whether a slurmstepd of a job is on this node."""
-    title = b"slurmstepd: [%s." % job.encode()
-    for process in Path("/proc").glob("[0-9]*/cmdline"):
-        with suppress(OSError):
-            if process.read_bytes().startswith(title):
-                return True
-    return False
 
 
 def _end(
@@ -408,7 +359,7 @@ def _end(
             jobs.setdefault(run, []).append((record, energy))
     for rows in jobs.values():
         try:
-            _spool(site, rows, ended_s)
+            write_energy(site.spool, rows, ended_s)
         except NOT_SPOOLED as error:  # a GPU that was reset is free, whoever hears of its energy
             say(f"job {rows[0][0].job}: its energy could not be spooled: {error}")
     for record in records:
@@ -448,94 +399,12 @@ def _measured(state: State, record: Record, gpu: Device | None) -> tuple[float |
     return (used_j, "") if used_j >= 0.0 else (None, "the energy counter was reset meanwhile")
 
 
-def _spooled(site: Site, job: SlurmJob | Record, attempt: int, begun_s: float) -> Path:
-    """The file of a run on this node; a forgotten start and the next are one attempt."""
-    path = Path(site.spool) / f"{job.job}-{job.node}-{attempt}.json"
-    if path.exists() and f'"begun_s": {begun_s!r},' not in path.read_text():
-        return path.with_name(f"{path.stem}-{begun_s:.0f}.json")
-    return path
-
-
 def _until_noted() -> None:
     """Wait until `call` has noted the end or is gone: our input is closed.
 
     What was measured is written after that; GPUs are reset before, as a spool may hang for ever.
     """
     os.read(0, 1)
-
-
-def _note_end(site: Site, job: SlurmJob, begun: Begun, ended_s: float) -> str:
-    """Spool that a run has ended before anything is asked: whoever is killed now, it is known.
-
-    Return what stands in the way, which keeps no GPU from being reset.
-    """
-    told = {
-        **_run(job, begun, begun.begun_s, ended_s),
-        "by": "epilog",
-        "gpus": [],
-        "energy_j": None,
-        "source": "counter",
-        "completed": job.completed(begun.known),
-    }
-    try:
-        path = _spooled(site, job, begun.attempt, begun.begun_s)
-        if not path.exists():
-            _write(path, told)
-    except NOT_SPOOLED as error:
-        return f"downclock agent: job {job.job}: its end could not be spooled: {error}\n"
-    return ""
-
-
-def _write(path: Path, told: dict[str, Any]) -> None:
-    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    write_text_atomically(path, json.dumps(told, allow_nan=False) + "\n")
-
-
-def _run(
-    job: SlurmJob | Record, run: Begun | Record, started_s: float, ended_s: float, name: str = ""
-) -> dict[str, Any]:
-    """Whose run it was, where, and when."""
-    return {
-        "job": job.job,
-        "node": job.node,
-        "attempt": run.attempt,
-        "user": job.user,
-        "job_name": name,
-        "begun_s": run.begun_s,
-        "started_s": started_s,
-        "ended_s": max(ended_s, started_s),
-    }
-
-
-def _spool(
-    site: Site, rows: Sequence[tuple[Record, tuple[float | None, str]]], ended_s: float | None
-) -> None:
-    """Write what a job attempt used on this node, unless that was written before."""
-    first = rows[0][0]
-    path = _spooled(site, first, first.attempt, first.begun_s)
-    noted = json.loads(path.read_text()) if path.exists() else {"gpus": []}
-    if noted.get("gpus") != []:
-        return
-    joules = [energy_j for _, (energy_j, _) in rows]
-    trapezoid = any(record.counter_j is None for record, _ in rows)
-    source: Source = "trapezoid" if trapezoid else "counter"
-    end_s = time.time() if ended_s is None else ended_s
-    told = {
-        **_run(first, first, first.started_s, end_s, first.job_name),
-        "by": "recover" if ended_s is None else "epilog",
-        "gpus": [_told(record, *energy) for record, energy in rows],
-        "energy_j": None if None in joules else sum(joule or 0.0 for joule in joules),
-        "source": source,
-        "completed": noted.get("completed"),
-    }
-    _write(path, told)
-
-
-def _told(record: Record, energy_j: float | None, about: str) -> dict[str, Any]:
-    names = ("index", "uuid", "core_mhz", "memory_mhz", "power_limit_w")
-    row: dict[str, Any] = {name: getattr(record, name) for name in names}
-    why = "; ".join(text for text in (record.why, about) if text)
-    return {**row, "energy_j": energy_j, "set": record.locked, "why": why}
 
 
 def _forget_unfinished(site: Site) -> None:

@@ -13,7 +13,7 @@ import socket
 import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from downclock.adapters.devices.device import KNOBS, Setting
 from downclock.errors import InvalidInput
@@ -32,6 +32,22 @@ _EXIT = re.compile(rb" Reboot=[0-9] ExitCode=([0-9]{1,5}:[0-9]{1,5}) RunTime=([0
 _HOST = re.compile(rb" BatchHost=(\S+)")
 _START = re.compile(rb" StartTime=([0-9]{1,12}) ")
 _NAME = re.compile(rb" JobName=(.*?) UserId=", re.DOTALL)
+
+
+class Begun(NamedTuple):
+    """A job's run as its Prolog left it; not `sure`: that was killed before it could say which.
+
+    No two runs of a job begin at once (``begun_s``, since 1970), though they may be one attempt.
+    """
+
+    attempt: int
+    begun_s: float
+    sure: bool
+
+    @property
+    def known(self) -> int | None:
+        """The attempt, None where nobody knows."""
+        return self.attempt if self.sure else None
 
 
 @dataclass(frozen=True, slots=True)
