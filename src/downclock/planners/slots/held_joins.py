@@ -17,7 +17,8 @@ import numpy as np
 from downclock.planners.slots.barriers import Stages
 from downclock.planners.slots.fluid import SAFE
 from downclock.planners.slots.search import CostSearch
-from downclock.planners.slots.stage_bound import Box, StageBound
+from downclock.planners.slots.stage_bound import StageBound
+from downclock.planners.slots.stage_paths import Box
 from downclock.units import Floats, Ints
 
 STEPS = 30

@@ -16,26 +16,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from heapq import heappop, heappush
 from itertools import pairwise
 
 import numpy as np
 
-from downclock.planners.crowds import crowded
 from downclock.planners.slots.barriers import Barrier, Stages
 from downclock.planners.slots.fluid import SAFE, Fluid
 from downclock.planners.slots.kernels.stages import (
     WORTHS,
     Multipliers,
     Room,
-    StageTasks,
     Steps,
     beside_costs,
     cheapest,
     fluid_arcs,
 )
 from downclock.planners.slots.model import SlotGraphIndex, SlotPlan
+from downclock.planners.slots.stage import Copy, Stage, copies_of
 from downclock.planners.slots.stage_arcs import FIRST_TRIES, TRIES, StageArcs, operations
+from downclock.planners.slots.stage_paths import Box, Relaxed, shortest
 from downclock.planners.slots.windows import capacity_windows
 from downclock.units import Bools, Floats, Ints
 
@@ -84,165 +83,6 @@ def best_stages(
     return max(best, key=lambda bound: bound.value, default=None)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Stage:
-    """One stage: what it needs, and the machines that it has.
-
-    Attributes:
-        tasks: its tasks, equal ones together.
-        need: its work as a fluid.
-        least: fewest slots it can take.
-        wide: most machines that its tasks can use.
-        rented: machines that tasks beside may use, too.
-    """
-
-    tasks: StageTasks
-    need: float
-    least: int
-    wide: int
-    rented: int
-
-    @classmethod
-    def of(cls, index: SlotGraphIndex, fluid: Fluid, tasks: Ints, crowd: int) -> _Stage:
-        """Count what some tasks need; ``crowd`` others may run in the same slots."""
-        machines, length = index.graph.machines, index.length
-        head, tail = _paths_within(index, tasks)
-        kind = np.column_stack([index.row, head, tail, index.graph.release, index.graph.due])[tasks]
-        rows, count = np.unique(kind, axis=0, return_counts=True)
-        path = int((head + length + tail)[tasks].max())
-        before, own, after = (each[tasks].astype(float) for each in (head, length, tail))
-        counted = crowded(before, own, after, machines)
-        row, head, tail, release, due = np.ascontiguousarray(rows.T)
-        filled = -(-int(length[tasks].sum()) // machines)
-        kinds, need = StageTasks(row, head, tail, release, due, count), fluid.work[tasks].sum()
-        least, wide = max(path, filled, round(counted)), min(machines, tasks.size)
-        return cls(kinds, float(need), least, wide, min(machines, crowd))
-
-
-def _paths_within(index: SlotGraphIndex, tasks: Ints) -> tuple[Ints, Ints]:
-    """Least slots before and after each task on paths inside a set (n,)."""
-    inside = np.zeros(len(index.graph), dtype=bool)
-    inside[tasks] = True
-    mine = inside[index.before] & inside[index.after]
-    edges = list(zip(index.before[mine].tolist(), index.after[mine].tolist(), strict=True))
-    head, tail = np.zeros(inside.size, dtype=np.int64), np.zeros(inside.size, dtype=np.int64)
-    for i, j in edges:
-        head[j] = max(head[j], head[i] + index.length[i])
-    for i, j in reversed(edges):
-        tail[i] = max(tail[i], tail[j] + index.length[j])
-    return head, tail
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Copy:
-    """A task beside barriers, placed around one stage.
-
-    Attributes:
-        task: its number among the tasks beside.
-        stage: the stage whose arc it knows.
-        rule: whether it starts in the arc or later, and whether before the arc's end.
-        only: it is the only copy of its task.
-    """
-
-    task: int
-    stage: int
-    rule: tuple[bool, bool]
-    only: bool
-
-
-def _copies(stages: Stages) -> list[_Copy]:
-    """Copies such that whichever stage a task starts in, one of them knows what it pays."""
-    copies: list[_Copy] = []
-    for task, (first, last) in enumerate(zip(stages.first, stages.last, strict=True)):
-        if last == first + 1:
-            copies.append(_Copy(task, int(first), (True, False), only=True))
-            continue
-        around = range(int(first) + 1, int(last), 2)
-        for stage in around:
-            copies.append(_Copy(task, stage, (False, stage < around[-1]), len(around) == 1))
-    return copies
-
-
-@dataclass(slots=True, eq=False)
-class _Relaxed:
-    """What stages and tasks beside choose at some multipliers.
-
-    Attributes:
-        constant: part of the value that no arc has.
-        arcs: cost of the arcs of each stage, tasks beside included (begins, ends).
-        beside: the part of it that tasks beside have.
-        fore, back: least cost up to each slot of each barrier, and from it on.
-        load: machines that tasks beside hold beyond the room for them (stages, slots).
-        times: how often each task beside is run (d,).
-    """
-
-    constant: float
-    arcs: list[Floats]
-    beside: list[Floats]
-    fore: list[Floats]
-    back: list[Floats]
-    load: Floats
-    times: Floats
-
-    @property
-    def value(self) -> float:
-        """The bound."""
-        return self.constant + float(self.fore[-1][-1])
-
-    def through(self, stage: int) -> Floats:
-        """Least cost of a path through each arc of a stage, the constant left out."""
-        return self.fore[stage][:, None] + self.arcs[stage] + self.back[stage + 1]
-
-    def path(self) -> list[tuple[int, int]]:
-        """Begin and end of each stage on the cheapest path, as places in its arcs."""
-        _, places = next(self.paths())
-        return list(pairwise(places))
-
-    def paths(self) -> Iterator[tuple[float, list[int]]]:
-        """Costs of all paths, cheapest first, and the places of their barriers, both ends too."""
-        heap = [(float(self.back[0][0]), 0.0, [0])]
-        while heap:
-            total, paid, places = heappop(heap)
-            stage = len(places) - 1
-            if stage == len(self.arcs):
-                yield total, places
-                continue
-            costs = paid + self.arcs[stage][places[-1]]
-            totals = costs + self.back[stage + 1]
-            for end in np.flatnonzero(np.isfinite(totals)):
-                heappush(heap, (float(totals[end]), float(costs[end]), [*places, int(end)]))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Box:
-    """Slots for barriers to lie in.
-
-    Attributes:
-        cost: what plans with barriers there cost at least.
-        low, high: first and last slot of each barrier (k,).
-        multiplier: of machines, where some are known that are good there (slots,).
-    """
-
-    cost: float
-    low: Ints
-    high: Ints
-    multiplier: Floats | None = None
-
-    @property
-    def size(self) -> int:
-        """Slots from first to last, of all barriers."""
-        return int((self.high - self.low).sum())
-
-    def halves(self, cost: float, multiplier: Floats) -> list[Box]:
-        """Split the slots of the barrier that has the most."""
-        wide = int(np.argmax(self.high - self.low))
-        middle = (self.low[wide] + self.high[wide]) // 2
-        low, high = self.low.copy(), self.high.copy()
-        low[wide], high[wide] = middle + 1, middle
-        cost = max(cost, self.cost)
-        return [Box(cost, self.low, high, multiplier), Box(cost, low, self.high, multiplier)]
-
-
 @dataclass(slots=True, eq=False)
 class StageBound:
     """The bound of one chain of barriers, as far as its multipliers have climbed.
@@ -266,7 +106,7 @@ class StageBound:
     fluid: Fluid
     upper: float
     barriers: Stages
-    stages: tuple[_Stage, ...]
+    stages: tuple[Stage, ...]
     low: Ints
     high: Ints
     early: Ints
@@ -279,7 +119,7 @@ class StageBound:
     sharp: tuple[StageArcs, ...] = ()
     value: float = 0.0
     _scale: float = 1.0
-    _best: _Relaxed | None = None
+    _best: Relaxed | None = None
 
     @classmethod
     def of(
@@ -296,7 +136,7 @@ class StageBound:
             return None
         some = replace(index, row_curve=index.row_curve[rows], row_work=index.row_work[rows])
         stages = tuple(
-            _Stage.of(index, fluid, tasks, int(crowd))
+            Stage.of(index, fluid, tasks, int(crowd))
             for tasks, crowd in zip(barriers.tasks, barriers.crowd, strict=True)
         )
         table = some.priced(longest, envelope=not index.monge).table
@@ -330,7 +170,7 @@ class StageBound:
         low, high = (np.array([0, *each - self.low[1:-1], 0]) for each in (box.low, box.high))
         spans = [slice(a, b + 1) for a, b in zip(low, high, strict=True)]
         arcs = [each[a, b] for each, (a, b) in zip(self._best.arcs, pairwise(spans), strict=True)]
-        fore, back = _shortest(arcs)
+        fore, back = shortest(arcs)
         least = [self._best.constant + a + b for a, b in zip(fore, back, strict=True)]
         good = [np.flatnonzero(each <= upper * (1.0 + SAFE)) for each in least]
         if not good[0].size:
@@ -378,11 +218,11 @@ class StageBound:
         begins, span = (self.high - self.low + 1)[:-1], self.high[1:] - self.low[:-1]
         fluid = 2 * self.fluid.width.size * int(begins @ span)
         tried = 8 * (self.late - self.early + 1)
-        around = _copies(self.barriers)
+        around = copies_of(self.barriers)
         beside = sum(int(self.alive[c.stage].sum()) * int(tried[c.task]) for c in around)
         return 1 + fluid + beside + TRIES * sum(each.work for each in self.sharp)
 
-    def _moved(self, room: Floats, once: Floats, relaxed: _Relaxed) -> tuple[Floats, Floats]:
+    def _moved(self, room: Floats, once: Floats, relaxed: Relaxed) -> tuple[Floats, Floats]:
         """Return multipliers a step along the subgradient of a relaxed solution at others."""
         load = np.where((room <= 0.0) & (relaxed.load < 0.0), 0.0, relaxed.load)
         # What it is worth to run a task weighs as much as the multipliers of some of its slots.
@@ -392,7 +232,7 @@ class StageBound:
         step = self._scale * (self.upper - relaxed.value) / max(steep, 1e-300)
         return np.maximum(room + step * load, 0.0), once + step * slots * missing
 
-    def _took(self, relaxed: _Relaxed) -> None:
+    def _took(self, relaxed: Relaxed) -> None:
         """Remember the best solution, and which arcs a cheaper plan may use."""
         self._best, self.value = relaxed, min(relaxed.value, self.upper)
         most = self.upper * (1.0 + SAFE) - relaxed.constant
@@ -401,14 +241,14 @@ class StageBound:
             if self.sharp:
                 self.sharp[stage].keep(self.alive[stage])
 
-    def relaxed_at(self, room: Floats, once: Floats) -> _Relaxed:
+    def relaxed_at(self, room: Floats, once: Floats) -> Relaxed:
         """Let stages and tasks beside choose at some multipliers."""
         steps = [self._steps(stage, room[stage]) for stage in range(len(self.stages))]
         fluid = [self._fluid_arcs(k, each, room[k]) for k, (each, _) in enumerate(steps)]
         arcs = [self._raised(stage, each, room[stage]) for stage, each in enumerate(fluid)]
         beside = [np.zeros(each.shape) for each in arcs]
-        chosen, several = list[tuple[_Copy, Floats, Ints]](), np.zeros(once.size, dtype=bool)
-        for copy in _copies(self.barriers):
+        chosen, several = list[tuple[Copy, Floats, Ints]](), np.zeros(once.size, dtype=bool)
+        for copy in copies_of(self.barriers):
             task, stage = copy.task, copy.stage
             cost, interval = beside_costs(
                 self.table[self.row[task]], int(self.early[task]), int(self.late[task]),
@@ -421,7 +261,7 @@ class StageBound:
             chosen.append((copy, gain, interval))
         arcs = [each + more for each, more in zip(arcs, beside, strict=True)]
         load, times = np.zeros(room.shape), np.zeros(once.size)
-        relaxed = _Relaxed(float(once[several].sum()), arcs, beside, *_shortest(arcs), load, times)
+        relaxed = Relaxed(float(once[several].sum()), arcs, beside, *shortest(arcs), load, times)
         if np.isfinite(relaxed.value):
             self._count_stages(relaxed, steps, fluid)
             self._count_beside(relaxed, room, chosen)
@@ -450,7 +290,7 @@ class StageBound:
         order = np.argsort(cost, axis=None, kind="stable")
         return Steps(amount, cost, order, np.argsort(order).reshape(cost.shape)), first
 
-    def _paid(self, copy: _Copy, room: Floats) -> Multipliers:
+    def _paid(self, copy: Copy, room: Floats) -> Multipliers:
         """What a copy pays for machines before, in and after its stage."""
         stage, last = copy.stage, int(self.barriers.last[copy.task])
         after = min(stage + 1, last)
@@ -468,7 +308,7 @@ class StageBound:
         return int((end - begin).min() + self.low[stage + 1] - self.low[stage])
 
     def _count_stages(
-        self, relaxed: _Relaxed, steps: list[tuple[Steps, Floats]], fluid: list[Floats]
+        self, relaxed: Relaxed, steps: list[tuple[Steps, Floats]], fluid: list[Floats]
     ) -> None:
         """Take the machines that stages leave to tasks beside from the load."""
         for stage, (begin, end) in enumerate(relaxed.path()):
@@ -488,7 +328,7 @@ class StageBound:
             relaxed.load[stage, a:b] -= mine.rented - used
 
     def _count_beside(
-        self, relaxed: _Relaxed, room: Floats, chosen: list[tuple[_Copy, Floats, Ints]]
+        self, relaxed: Relaxed, room: Floats, chosen: list[tuple[Copy, Floats, Ints]]
     ) -> None:
         """Add what tasks beside hold to the load, and count how often they run."""
         path = relaxed.path()
@@ -501,7 +341,7 @@ class StageBound:
                 a, b = int(self.low[copy.stage]) + begin, int(self.low[copy.stage + 1]) + end
                 np.add.at(relaxed.load, (self._labels(copy, room, slot, a, b), slot), 1.0)
 
-    def _labels(self, copy: _Copy, room: Floats, slot: Ints, a: int, b: int) -> Ints:
+    def _labels(self, copy: Copy, room: Floats, slot: Ints, a: int, b: int) -> Ints:
         """Return the stage whose multiplier a copy pays in each slot where its stage is a..b-1."""
         stage, last = copy.stage, int(self.barriers.last[copy.task])
         after = min(stage + 1, last)
@@ -520,7 +360,7 @@ class StageBound:
         self._took(self.relaxed_at(self.room, self.once))
         self.climb(STEPS, late)
 
-    def _sharp(self, stage: int, relaxed: _Relaxed, budget: int) -> StageArcs:
+    def _sharp(self, stage: int, relaxed: Relaxed, budget: int) -> StageArcs:
         """Arcs of a stage whose tasks can choose with so many operations."""
         mine, table, through = self.stages[stage], self.index.table, relaxed.through(stage)
         at = np.argwhere(self.alive[stage] & np.isfinite(through))
@@ -600,13 +440,3 @@ def _rented_steps(fluid: Fluid, price: Floats, room: Floats) -> tuple[Floats, Fl
     cost = np.where(np.arange(done.size) > best[:, None], cost, np.inf)
     cost[:, 0] = each[np.arange(best.size), best]
     return first, amount, cost
-
-
-def _shortest(arcs: list[Floats]) -> tuple[list[Floats], list[Floats]]:
-    """Least cost up to each slot of each barrier, and from it on, over arcs of all stages."""
-    fore, back = [np.zeros(arcs[0].shape[0])], [np.zeros(arcs[-1].shape[1])]
-    for each in arcs:
-        fore.append(np.min(fore[-1][:, None] + each, axis=0))
-    for each in reversed(arcs):
-        back.append(np.min(each + back[-1], axis=1))
-    return fore, back[::-1]
