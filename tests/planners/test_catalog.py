@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from downclock.errors import InvalidInput
-from downclock.planners.catalog import CATALOG, DEFAULT, load_registered, policy
+from downclock.planners.catalog import CATALOG, load_registered, policy
+from downclock.planners.default import DEFAULT
 from downclock.planners.lists.lengths import OneClock
 from downclock.planners.lists.policy import ListPolicy
 from downclock.planners.lists.voltage_grid import VoltageGrid

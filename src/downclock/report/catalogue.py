@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from downclock.errors import InvalidInput, suggestion
-from downclock.planners.catalog import CATALOG, DEFAULT
+from downclock.planners.catalog import CATALOG
+from downclock.planners.default import DEFAULT
 from downclock.report.tables import Page, Table
 
 MEANING: Mapping[str, str] = {

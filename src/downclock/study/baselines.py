@@ -7,14 +7,12 @@ from downclock.errors import InvalidInput, require_type
 from downclock.kernels.compiling import available
 from downclock.planners.catalog import (
     CATALOG,
-    DEFAULT,
-    SEARCHED,
-    default_policy,
     policy,
     with_choices,
     with_objective,
     with_parameter,
 )
+from downclock.planners.default import DEFAULT, SEARCHED, default_policy
 from downclock.planners.portfolio import Progress
 from downclock.problem.objective import ENERGY, Objective
 from downclock.problem.problem import Problem

@@ -14,8 +14,9 @@ import pytest
 
 from downclock.engine.play import plan
 from downclock.errors import InvalidInput
-from downclock.planners.catalog import default_policy, policy
+from downclock.planners.catalog import policy
 from downclock.planners.cluster.price_bound import expected, price_bound, tariff_of
+from downclock.planners.default import default_policy
 from downclock.planners.per_task import per_task_bound_j
 from downclock.problem.files.read_prices import read_prices
 from downclock.problem.objective import Objective, parse_objective
