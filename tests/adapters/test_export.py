@@ -19,6 +19,7 @@ import pytest
 from downclock.adapters.export import TARGETS, exported, nvidia_smi, runs_of
 from downclock.adapters.settings import setting_at
 from downclock.cli.export import command
+from downclock.columns import taken
 from downclock.errors import InvalidInput
 from downclock.power.library_file import library_document, library_of_document, read_library
 from downclock.power.points import PowerLimits
@@ -27,7 +28,6 @@ from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks
 from downclock.schedule.schedule import Outcomes, PowerSpans, Schedule, Segments
-from downclock.tabular import taken
 
 NEW = "\n"
 HOSTILE = f"a'b $(id){NEW};x"

@@ -8,6 +8,7 @@ from functools import cache
 import numpy as np
 import pytest
 
+from downclock.columns import taken
 from downclock.errors import InvalidSchedule
 from downclock.power.library import Library
 from downclock.power.points import ClockRange
@@ -29,7 +30,6 @@ from downclock.schedule.schedule import (
 from downclock.schedule.verify import rules_tables
 from downclock.schedule.verify import verify as verify_module
 from downclock.schedule.verify.verify import Verdict, require_valid, verify
-from downclock.tabular import taken
 from tests.generated import random_problem, random_schedule
 from tests.schedule.faults import FAULTS, Entry, Planted
 

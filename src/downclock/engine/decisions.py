@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from downclock.columns import joined
 from downclock.schedule.schedule import Segments
-from downclock.tabular import joined
 from downclock.units import Bools, Floats, Ints, Names
 
 

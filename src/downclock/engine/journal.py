@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from downclock.columns import taken
 from downclock.engine.facts import Fact, Facts
 from downclock.engine.tasks import TaskTable
 from downclock.engine.view import View
-from downclock.tabular import taken
 
 if TYPE_CHECKING:
     from downclock.engine.scheduler import Scheduler

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from downclock.columns import joined, taken
 from downclock.engine.book import ASLEEP
 from downclock.engine.decisions import Decisions, Switches, no_segments, woken
 from downclock.engine.facts import AMENDED, ARRIVED, CANCELLED, LOST, SERVER_UP, Fact, Facts
@@ -22,7 +23,6 @@ from downclock.engine.view import View
 from downclock.engine.world import World
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import PENDING, Segments
-from downclock.tabular import joined, taken
 from downclock.units import Ints
 
 

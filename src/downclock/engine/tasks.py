@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from downclock.columns import joined, taken
 from downclock.problem.spread import Spread
 from downclock.problem.tasks import Tasks
-from downclock.tabular import joined, taken
 from downclock.units import Floats, Ints, Names
 
 _COLUMNS = {

@@ -12,6 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from downclock.columns import joined
 from downclock.engine.tasks import TaskTable
 from downclock.power.frontier import Frontier
 from downclock.power.library import Library
@@ -20,7 +21,6 @@ from downclock.problem.platform import Platform
 from downclock.problem.price import Prices
 from downclock.problem.problem import Problem
 from downclock.quantities import instant
-from downclock.tabular import joined
 from downclock.units import Floats, Ints
 
 T = TypeVar("T")

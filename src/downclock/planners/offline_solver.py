@@ -8,6 +8,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
+from downclock.columns import joined, taken
 from downclock.engine.decisions import Decisions, no_segments, woken
 from downclock.engine.facts import ARRIVED, LOST, SERVER_UP, Facts
 from downclock.engine.keeping import begun_again
@@ -20,7 +21,6 @@ from downclock.planners.portfolio import planned, timed
 from downclock.planners.result import Result
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import REJECTED, Outcomes, PowerSpans, Schedule
-from downclock.tabular import joined, taken
 from downclock.units import Ints
 
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from downclock.columns import joined
 from downclock.power.library import Basis, Library
 from downclock.power.library_file import BUILT_IN, built_in_library
 from downclock.power.points import PROPORTIONAL_LAW
 from downclock.power.profiles import CpuProfiles, Curved, GpuProfiles
-from downclock.tabular import joined
 
 CLASSES = {"compute-bound": (2 / 3, 1.0), "mixed": (1 / 3, 2 / 3), "memory-bound": (0.0, 1 / 3)}
 """Archetypes by the least and greatest part of time that follows the core clock."""

@@ -12,10 +12,10 @@ from typing import ClassVar, Self, TypeAlias
 
 import numpy as np
 
+from downclock.columns import taken
 from downclock.errors import InvalidInput
 from downclock.power.points import CORE, MEMORY, VOLT, Clocks
 from downclock.quantities import count, refuse_rows, require_quantity
-from downclock.tabular import taken
 from downclock.units import TOLERANCE, Floats, Ints, as_column
 
 MOST_ALPHA = 10.0

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from downclock.columns import html_table
 from downclock.errors import InvalidInput, require_type
 from downclock.kernels.compiling import expect
 from downclock.memo import Memo
@@ -19,7 +20,6 @@ from downclock.problem.platform import Platform
 from downclock.problem.price import Prices
 from downclock.problem.tasks import Tasks
 from downclock.quantities import MOST, count
-from downclock.tabular import html_table
 from downclock.units import Bools, Floats, Ints, slack
 
 T = TypeVar("T")

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from downclock.columns import Columns
 from downclock.errors import InvalidInput
 from downclock.power.library import Library
 from downclock.problem.spread import Spread
 from downclock.quantities import MOST, refuse_rows
-from downclock.tabular import Columns
 from downclock.units import Bools, Floats, Ints, Names, as_column
 
 

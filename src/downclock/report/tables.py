@@ -12,8 +12,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
+from downclock.columns import html_table
 from downclock.files import csv_text
-from downclock.tabular import html_table
 
 Form: TypeAlias = Literal["table", "json", "csv"]
 

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from downclock.columns import taken
 from downclock.document import read_json
 from downclock.errors import InvalidInput, suggestion
 from downclock.files import json_text, write_text_atomically
@@ -41,7 +42,7 @@ from downclock.schedule.schedule import (
     Schedule,
     Segments,
 )
-from downclock.tabular import Table, taken, write_columns
+from downclock.tabular import Table, write_columns
 from downclock.units import Ints, Names
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from downclock.tabular import Columns, html_table, taken
+from downclock.columns import Columns, html_table, taken
 from downclock.units import Floats, Ints, Names, as_column
 
 ON, WAKING, ASLEEP, DOWN = 0, 1, 2, 3

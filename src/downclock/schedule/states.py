@@ -13,9 +13,9 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
+from downclock.columns import joined, taken
 from downclock.problem.platform import Platform
 from downclock.schedule.schedule import ASLEEP, ON, WAKING, PowerSpans
-from downclock.tabular import joined, taken
 from downclock.units import Bools, Floats, Ints, changes, slack
 
 States: TypeAlias = PowerSpans

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from downclock.columns import joined, taken
 from downclock.planners.chip.model import Placement, WorkGraph
-from downclock.tabular import joined, taken
 from downclock.units import Floats, Ints, ranges
 
 ROUNDING = 1e-12

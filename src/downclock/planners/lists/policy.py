@@ -11,6 +11,7 @@ from typing import ClassVar, Literal, TypeAlias, get_args
 
 import numpy as np
 
+from downclock.columns import taken
 from downclock.engine.decisions import Decisions, Switches
 from downclock.engine.facts import (
     AMENDED,
@@ -55,7 +56,6 @@ from downclock.problem.graph import Edges
 from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import Segments
-from downclock.tabular import taken
 from downclock.units import Floats, Ints, ranges
 
 Fit: TypeAlias = Literal[

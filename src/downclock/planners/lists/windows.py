@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from downclock.columns import taken
 from downclock.engine.tasks import TaskTable
 from downclock.engine.view import View
 from downclock.problem.graph import Edges
-from downclock.tabular import taken
 from downclock.units import Floats, Ints
 
 

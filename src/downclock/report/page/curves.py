@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from downclock.columns import joined
 from downclock.power.frontier import Frontier
 from downclock.problem.problem import Problem
 from downclock.report.page.pack import Pack
-from downclock.tabular import joined
 from downclock.units import Bools, Floats, Ints, ranges
 
 FINE, COARSE, MANY = 41, 12, 8000

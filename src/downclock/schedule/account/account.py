@@ -19,6 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from downclock.columns import joined, taken
 from downclock.errors import InvalidInput, InvalidSchedule, require_type
 from downclock.problem.problem import Problem
 from downclock.schedule.account.bill import PARTS, Bill, Boundary
@@ -26,7 +27,6 @@ from downclock.schedule.account.meters import Meter, zone_meter
 from downclock.schedule.account.power_draws import PowerDraws, power_draws
 from downclock.schedule.schedule import STATES, Schedule
 from downclock.schedule.states import Wakes, server_states
-from downclock.tabular import joined, taken
 from downclock.units import TOLERANCE, Bools, Floats, Ints
 
 IDLE, WAKE = PARTS.index("idle"), PARTS.index("wake")

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any, Literal, TypeAlias
 
+from downclock.columns import html_table
 from downclock.quantities import energy, money, prefixed
-from downclock.tabular import html_table
 from downclock.units import Floats, Names, slack
 
 Boundary: TypeAlias = Literal["last-task", "makespan"] | float

@@ -19,12 +19,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from downclock.columns import joined, taken
 from downclock.problem.platform import Platform
 from downclock.problem.problem import Problem
 from downclock.schedule.kernels.chip_clock import busy_pieces
 from downclock.schedule.schedule import ASLEEP, ON, WAKING, PowerSpans, Segments
 from downclock.schedule.states import States, place_among, server_states
-from downclock.tabular import joined, taken
 from downclock.units import Bools, Floats, Ints, ranges, slack
 
 

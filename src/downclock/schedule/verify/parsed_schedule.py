@@ -12,11 +12,11 @@ from typing import TypeAlias
 
 import numpy as np
 
+from downclock.columns import taken
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import ON, PENDING, STATUSES, Outcomes, PowerSpans, Segments
 from downclock.schedule.states import place_among, server_states
 from downclock.schedule.verify.verdict import Finding, Violation
-from downclock.tabular import taken
 from downclock.units import Bools, Floats, Ints, changes, slack
 
 Say: TypeAlias = str | Callable[[int], str]

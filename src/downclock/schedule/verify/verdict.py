@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from html import escape
 
-from downclock.tabular import html_table
+from downclock.columns import html_table
 from downclock.units import Ints
 
 SHOWN = 20

@@ -14,6 +14,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from downclock.columns import joined, taken
 from downclock.errors import InvalidSchedule, require_type
 from downclock.problem.problem import Problem
 from downclock.schedule.schedule import AS_IT_RAN, DONE, FAILED, PENDING, Outcomes, Schedule
@@ -29,7 +30,6 @@ from downclock.schedule.verify import (
 )
 from downclock.schedule.verify.parsed_schedule import ParsedSchedule, parse_schedule
 from downclock.schedule.verify.verdict import Finding, Verdict, Violation
-from downclock.tabular import joined, taken
 from downclock.units import Bools, Ints
 
 __all__ = ["Verdict", "Violation", "require_valid", "verify"]
