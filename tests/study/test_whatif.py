@@ -18,7 +18,8 @@ from downclock.report.whatif import whatif_html, whatif_page
 from downclock.schedule.account.account import windows_s
 from downclock.study import whatif as module
 from downclock.study.as_it_ran import as_it_ran
-from downclock.study.whatif import Knobs, WhatIf, at_default, sleepless, whatif
+from downclock.study.changed import at_default, sleepless
+from downclock.study.whatif import Knobs, WhatIf, whatif
 from downclock.workloads.traces.read import read_trace
 from downclock.workloads.traces.to_problem import Choices, converted
 from downclock.workloads.traces.trace import Trace
