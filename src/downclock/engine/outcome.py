@@ -31,6 +31,9 @@ OFF, TURNED_ON, WENT_DOWN, REPAIRED = range(4)
 
 NOT_WANTED = "it was cancelled"
 
+DONE_LATE = "done at"
+"""How the reason of a task begins that was done, but after its deadline."""
+
 
 class Ended(NamedTuple):
     """A run that is over; tasks by the number under which they were told.
@@ -72,9 +75,16 @@ def _judge(problem: Problem, segments: Segments, status: Ints, reason: Names) ->
         before = NOT_WANTED if cut[task] else ""
         if late[task]:
             end, due = (instant(at_s[task], problem.epoch, 9) for at_s in (ended_s, deadline_s))
-            before = f"done at {end}, after its deadline {due}"
+            before = f"{DONE_LATE} {end}, after its deadline {due}"
         after = told or ("" if before else reason[task])
         reason[task] = "; ".join(part for part in (before, after) if part)
+
+
+def done_late(outcomes: Outcomes) -> Ints:
+    """Tasks that were done, but after their deadline: they count as failed."""
+    failed = np.flatnonzero(outcomes.status == FAILED)
+    late = [str(reason).startswith(DONE_LATE) for reason in outcomes.reason[failed]]
+    return np.array(failed[np.array(late, dtype=bool)])
 
 
 def _done_s(problem: Problem, segments: Segments) -> Floats:

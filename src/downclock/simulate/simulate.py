@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from downclock.engine.outcome import finish_s
+from downclock.engine.outcome import done_late
 from downclock.engine.play import play
 from downclock.engine.policy import Policy
 from downclock.errors import InvalidInput
@@ -20,7 +20,7 @@ from downclock.problem.problem import Problem
 from downclock.schedule.schedule import DONE, FAILED, REJECTED, Schedule
 from downclock.simulate.chances import NOISELESS, Chances, Fate, draw_fate
 from downclock.simulate.drawn import drawn_world, noiseless_world
-from downclock.units import Ints, slack
+from downclock.units import Ints
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -55,14 +55,7 @@ class Run:
     @property
     def late(self) -> Ints:
         """Tasks that were done, but after their deadline."""
-        deadline_s = self.problem.tasks.deadline_s
-        ends = finish_s(self.realised.segments, len(self.problem.tasks))
-        over = ends > deadline_s + slack(deadline_s)
-        outcomes = self.realised.outcomes
-        found = np.flatnonzero((outcomes.status == FAILED) & over)
-        lost = [str(reason).startswith("lost") for reason in outcomes.reason[found]]
-        kept: Ints = found[~np.array(lost, dtype=bool)]
-        return kept
+        return done_late(self.realised.outcomes)
 
     @property
     def failed(self) -> Ints:

@@ -14,7 +14,7 @@ from downclock.problem.price import Prices
 from downclock.problem.problem import Problem
 from downclock.schedule.account.account import account
 from downclock.schedule.account.bill import Bill, Boundary
-from downclock.schedule.schedule import DONE, FAILED, Schedule
+from downclock.schedule.schedule import DONE, Schedule
 from downclock.schedule.verify.verify import require_valid
 from downclock.simulate.chances import Chances
 from downclock.simulate.simulate import Run, simulate_many
@@ -163,7 +163,7 @@ def _row(run: Run, boundary: Boundary) -> RunRow:
         late=late,
         failed=int(run.failed.size) - late,
         rejected=int(run.rejected.size),
-        lost_attempts=_lost_attempts(run.realised),
+        lost_attempts=_lost_attempts(run.realised, late),
         wakes=bill.wakes,
         makespan_s=run.realised.makespan_s,
         events=run.events,
@@ -176,12 +176,10 @@ def _bill(problem: Problem, schedule: Schedule, boundary: Boundary) -> Bill:
     return account(replace(problem, prices=Prices()), schedule, boundary=boundary)
 
 
-def _lost_attempts(schedule: Schedule) -> int:
-    """Attempts that came to nothing."""
+def _lost_attempts(schedule: Schedule, late: int) -> int:
+    """Attempts that came to nothing; the last one of a task that was done, if late, did not."""
     segments, outcomes = schedule.segments, schedule.outcomes
     tries = np.zeros((len(outcomes), int(segments.attempt.max(initial=0)) + 1), dtype=bool)
     tries[segments.task, segments.attempt] = True
     ended = int(np.sum(tries.any(axis=1) & (outcomes.status == DONE)))
-    failed = outcomes.reason[outcomes.status == FAILED]
-    late = sum(str(reason).startswith("done at") for reason in failed)
     return int(tries.sum()) - ended - late
