@@ -9,8 +9,9 @@
 
 The package, from the ground up; a folder imports only from those above it:
 
-- ``errors``, ``memo``, ``units``, ``quantities``, ``files``, ``tabular``: deliberate errors,
-  answers kept with what they are of, the one tolerance, quantities as text, files.
+- ``errors``, ``memo``, ``units``, ``quantities``: deliberate errors, answers kept with what they
+  are of, the one tolerance, quantities as text; ``files``, ``document``, ``tabular``: what files
+  hold, as documents and tables; ``columns``: tables in memory.
 - ``kernels``: loops that several folders share; folders keep their own in a ``kernels`` of theirs.
 - ``power``: how fast and how hungry: operating points, profiles, energy-time frontiers, fit.
 - ``problem``: what is asked: tasks, graph, platform, prices; ``files``: their formats.
@@ -20,8 +21,10 @@ The package, from the ground up; a folder imports only from those above it:
 - ``planners``: how to decide and how good could it be; a room for each family: ``lists``,
   ``cluster``, ``chip``, ``slots``, ``mapping``.
 - ``simulate``: worlds that are drawn: real run times, failures.
-- ``study``: runs and their comparison: a plan beside baselines and bound, many policies.
-- ``adapters``: the outside: GPUs and CPUs of this machine (``devices``).
+- ``study``: runs and their comparison: a plan beside baselines and bound, many policies, a trace
+  as it ran and otherwise; ``sweep``: many runs on many machines.
+- ``adapters``: the outside: GPUs and CPUs of this machine, for Slurm's jobs too (``devices``), a
+  Slurm cluster as a world (``slurm``), plans as commands to read first (``export``).
 - ``report``: what people see, never plans; ``plot``: figures of it.
 - ``papers``: the papers' experiments and their verdicts.
 - ``cli``: one verb a command.
