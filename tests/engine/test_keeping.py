@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
+import downclock as dc
 from downclock.engine.keeping import Keeping
 from downclock.engine.play import plan, play
 from downclock.engine.world import World
@@ -58,3 +59,21 @@ def test_what_is_lost_begins_again_and_everything_ends_once(spec: str) -> None:
     require_valid(DAY, run.realised)
     assert np.any(run.realised.segments.attempt > 0)
     assert run.done.size + run.failed.size + run.rejected.size == len(DAY.tasks)
+
+
+@pytest.mark.parametrize("spec", ["race", "edl", "bin", "late", "prompt", "thrifty"])
+def test_a_server_that_was_on_stays_on_until_a_longer_job_is_done(spec: str) -> None:
+    """Beside one that idles from the start: what sleeps is said when it sleeps, not afterwards."""
+    library = dc.built_in_library("a100")
+    gpu = dc.Kind.of(library, "a100", idle_w=50.0)
+    server = dc.ServerSpec("s", (("a100", 1),), count=2, host_w=100.0, initially_on=True)
+    tasks = dc.Tasks.of(
+        ["dgemm", "dgemm"], library=library, scale=[100.0, 1.0], arrival_s=[0.0, 5e5],
+        deadline_s=[1e6, 1e6],
+    )  # fmt: skip
+    problem = dc.Problem(tasks, library, dc.Platform.build([gpu], [server]))
+    if spec == "thrifty":
+        flat = dc.ZonePrices(price=dc.Curve.constant(0.1))
+        problem = replace(problem, prices=dc.Prices((("default", flat),)))
+    kept = play(problem, Keeping(policy(spec)), World(problem, np.array([1.3, 1.3]))).schedule
+    require_valid(problem, kept)

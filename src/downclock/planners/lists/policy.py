@@ -382,7 +382,8 @@ def _fastest_s(jobs: Jobs, tasks: Ints) -> Floats:
 
 def _next_call_s(state: State, now_s: float) -> float:
     """When to be asked again: a server falls asleep, a gang starts, hope ends, another overrun."""
-    calls_s = [float(state.board.trees[-1, 1]), *state.jobs.due[:, 1].tolist()]
+    tired_s = max(float(state.board.trees[-1, 1]), np.nextafter(now_s, np.inf))  # after time 0
+    calls_s = [tired_s, *state.jobs.due[:, 1].tolist()]
     hopes = state.jobs.hopes[1 : 1 + state.jobs.hopes[0]]
     if hopes.size:
         calls_s.append(float(_latest_start_s(state.jobs, hopes).min()))
