@@ -178,6 +178,24 @@ def set_asleep(c: Cluster, j: int) -> None:
 
 
 @inner
+def break_down(c: Cluster, j: int) -> None:
+    """Server ``j`` is down: it is off, and cannot wake."""
+    c.servers.works[j] = 0
+    if c.servers.awake[j] == 1:
+        put_out(c, j)
+    else:
+        set_asleep(c, j)
+
+
+@inner
+def return_asleep(c: Cluster, j: int, now_s: float) -> None:
+    """Server ``j`` is back from a repair."""
+    c.servers.works[j] = 1
+    set_asleep(c, j)
+    c.servers.last_s[j] = now_s
+
+
+@inner
 def sleep(c: Cluster, j: int, at_s: float) -> None:
     """Put server ``j`` to sleep; it has nothing to do."""
     _switch(c, j, 0, at_s)

@@ -2,17 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
-import numpy as np
-from numpy.typing import NDArray
-
 from downclock.kernels.compiling import compiled
 from downclock.kernels.least_tree import first_at_most, set_key
 from downclock.planners.cluster.kernels.curves import Curves, energy_j, want_s
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
+from downclock.units import Floats, Ints
 
 
 @compiled

@@ -6,19 +6,15 @@ tasks come. Continuous GPU and CPU curves are answered exactly, enumerated clock
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from downclock.kernels.compiling import compiled
+from downclock.kernels.compiling import compiled, inner
 from downclock.kernels.records import Records, record
 from downclock.power.kernels.gpu_clock import gpu_cheapest, gpu_energy_at
 from downclock.power.kernels.models import CPU, GPU, LADDER
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-
+from downclock.units import Floats, Ints
 
 ROW = record(
     model=int,
@@ -59,7 +55,7 @@ class Curves(NamedTuple):
     tries: Records  # of TRY
 
 
-@compiled
+@inner
 def _rung(curves: Curves, row: int, room_s: float) -> int:
     """Return the last rung of at most ``room_s``, or -1."""
     low, high = curves.rows.rung_first[row], curves.rows.rung_end[row]
@@ -87,7 +83,7 @@ def energy_j(curves: Curves, row: int, time_s: float) -> float:
     return curves.rungs.energy_j[rung] if rung >= 0 else np.inf
 
 
-@compiled
+@inner
 def fill_s(curves: Curves, row: int, room_s: float) -> float:
     """Return the run time of at most ``room_s`` that is best where idling is the alternative.
 
@@ -109,7 +105,7 @@ def _rise_j(curves: Curves, row: int, time_s: float) -> float:
     return part * part * (curves.rows.short_j[row] if part < 0.0 else curves.rows.long_j[row])
 
 
-@compiled
+@inner
 def wanted_j(curves: Curves, row: int) -> float:
     """Return what a row costs at the run time that it wants, its price of time included."""
     price = curves.kinds.price_w[row % curves.box.shape[0]]
@@ -144,7 +140,7 @@ def hurried_s(curves: Curves, row: int, more_w: float) -> float:
     return max(short, best * (1.0 - more_w * best / steep)) if steep > 0.0 else short
 
 
-@compiled
+@inner
 def want_s(curves: Curves, row: int, room_s: float) -> float:
     """Return the cheapest run time of at most ``room_s``, or -1."""
     if room_s >= curves.rows.free_s[row]:
@@ -162,7 +158,7 @@ def want_s(curves: Curves, row: int, room_s: float) -> float:
     return curves.rungs.time_s[best] if best >= 0 else -1.0
 
 
-@compiled
+@inner
 def _cpu_at_slope(curves: Curves, row: int, slope_w: float) -> float:
     """Return where ``static + c1 work^alpha (1 - alpha) t^-alpha`` is the slope."""
     a = curves.shape[row]
@@ -184,7 +180,7 @@ def at_slope_s(curves: Curves, row: int, slope_w: float) -> float:
     return _ladder_at_slope(curves, row, slope_w)
 
 
-@compiled
+@inner
 def _ladder_at_slope(curves: Curves, row: int, slope_w: float) -> float:
     """Return the rung of least energy - slope × time."""
     best, least = np.nan, np.inf

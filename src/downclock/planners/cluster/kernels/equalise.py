@@ -11,18 +11,13 @@ allowed, and energy is flat to second order around the best one.
 
 from __future__ import annotations
 
-from typing import TypeAlias
-
 import numpy as np
-from numpy.typing import NDArray
 
 from downclock.kernels.compiling import compiled, inner
 from downclock.kernels.least_tree import LARGEST
 from downclock.planners.cluster.kernels.curves import Curves, at_slope_s, energy_j, fill_s
 from downclock.power.kernels.models import LADDER
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
+from downclock.units import Floats, Ints
 
 STEPS = 48
 
@@ -45,7 +40,7 @@ def slope_table(curves: Curves, rows: Ints, below_w: Floats) -> Floats:
     return table
 
 
-@compiled
+@inner
 def _total(table: Floats, low: int, high: int, at: float, times: Floats) -> float:
     """Fill the run times of tasks ``low:high`` at one (fractional) column; return their sum."""
     column = min(int(at), table.shape[1] - 2)
@@ -78,7 +73,7 @@ def _share(table: Floats, low: int, high: int, room_s: float, times: Floats) -> 
     return fast
 
 
-@compiled
+@inner
 def fit_chain(
     table: Floats,
     deadlines: Floats,
@@ -116,7 +111,7 @@ def fit_chain(
     return column, start
 
 
-@compiled
+@inner
 def _pull_w(
     table: Floats,
     below_w: Floats,
@@ -139,7 +134,7 @@ def _pull_w(
     return pull
 
 
-@compiled
+@inner
 def _snap(
     curves: Curves,
     rows: Ints,

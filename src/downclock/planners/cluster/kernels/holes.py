@@ -285,13 +285,11 @@ def find_hole(c: Cluster, i: int, now_s: float, wait: bool) -> tuple[int, float,
         short = c.curves.rows.short_s[row_of(c, i, k)]
         if not short < np.inf:
             continue
-        for g in _groups_at_most(c, c.holes, k, -float(c.tasks.gang[i])):
-            start, length, lost = _hole_in(c, i, g, now_s, wait, least)
-            if lost < least:
-                best, start_s, length_s, least = g, start, length, lost
-        if not wait:
-            continue
-        for g in _groups_at_most(c, c.freeing, k, c.tasks.deadline_s[i] - short):
+        groups = _groups_at_most(c, c.holes, k, -float(c.tasks.gang[i]))
+        if wait:
+            later = _groups_at_most(c, c.freeing, k, c.tasks.deadline_s[i] - short)
+            groups = np.concatenate((groups, later))
+        for g in groups:
             start, length, lost = _hole_in(c, i, g, now_s, wait, least)
             if lost < least:
                 best, start_s, length_s, least = g, start, length, lost

@@ -14,9 +14,10 @@ from downclock.kernels.ends import overdue_until_s
 from downclock.kernels.least_tree import set_key
 from downclock.kernels.refusals import NOWHERE
 from downclock.planners.cluster.kernels.awake import (
+    break_down,
     count_working,
     lingers_s,
-    put_out,
+    return_asleep,
     set_asleep,
     sleep,
     stays,
@@ -153,10 +154,9 @@ def _machine(c: Cluster, what: int, at: int, now_s: float) -> Ints:
         taken = _take_all(c, at, now_s)
         if c.servers.awake[c.processors.server[at]] == 1:
             c.processors.ready_s[at] = c.processors.end_s[at] = now_s
-            changed(c, at)
         else:
-            changed(c, at)
             set_asleep(c, c.processors.server[at])
+        changed(c, at)
     elif what == RETURNED:
         c.processors.up[at] = 1
         if c.servers.awake[c.processors.server[at]] == 1:
@@ -165,21 +165,14 @@ def _machine(c: Cluster, what: int, at: int, now_s: float) -> Ints:
         else:
             set_asleep(c, c.processors.server[at])
     elif what == SERVER_GONE:
-        c.servers.works[at] = 0
+        break_down(c, at)
         for p in range(c.servers.first[at], c.servers.end[at]):
             _unpromise(c, p, now_s)
-            more = _take_all(c, p, now_s)
-            taken = np.concatenate((taken, more))
+            taken = np.concatenate((taken, _take_all(c, p, now_s)))
             c.processors.ready_s[p] = c.processors.end_s[p] = now_s
-        if c.servers.awake[at] == 1:
-            put_out(c, at)
-        else:
-            set_asleep(c, at)
         set_key(c.attend, 0, at, np.inf)
     else:
-        c.servers.works[at] = 1
-        set_asleep(c, at)
-        c.servers.last_s[at] = now_s
+        return_asleep(c, at, now_s)
     count_working(c)
     return taken
 
@@ -205,14 +198,12 @@ def _follow(c: Cluster, told: Ints, now_s: float) -> None:
             _freed(c, at, now_s)
         elif what == CUT:
             _leave(c, i, at, now_s)
-        elif what == CHANGED:
-            if c.tasks.place[i] >= 0:
+        elif what in (AGAIN, CHANGED):
+            waited = c.tasks.place[i] >= 0
+            if waited:
                 _leave(c, i, -1, now_s)
+            if waited or what == AGAIN:
                 homeless = np.append(homeless, np.array([i]))
-        elif what == AGAIN:
-            if c.tasks.place[i] >= 0:
-                _leave(c, i, -1, now_s)
-            homeless = np.append(homeless, np.array([i]))
         else:
             homeless = np.concatenate((homeless, _machine(c, what, at, now_s)))
     while c.busy[0, 1] <= now_s:

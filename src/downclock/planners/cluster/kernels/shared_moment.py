@@ -12,8 +12,9 @@ from downclock.kernels.compiling import compiled, inner
 from downclock.kernels.ends import overdue_until_s
 from downclock.kernels.least_tree import set_key
 from downclock.planners.cluster.kernels.awake import (
+    break_down,
     count_working,
-    put_out,
+    return_asleep,
     set_asleep,
     sleep,
     stays,
@@ -103,10 +104,10 @@ def _lose_processor(c: Cluster, p: int, now_s: float) -> Ints:
     j = c.processors.server[p]
     c.processors.up[p] = 0
     _resize(c, j)
-    taken = _unpromised(c, j, now_s)
+    _unpromise(c, j, now_s)
     if c.servers.awake[j] == 0:
         set_asleep(c, j)
-    taken = np.concatenate((taken, _homeless_of(c, j)))
+    taken = _homeless_of(c, j)
     set_attention(c, j)
     return taken
 
@@ -121,13 +122,12 @@ def _resize(c: Cluster, j: int) -> None:
 
 
 @inner
-def _unpromised(c: Cluster, j: int, now_s: float) -> Ints:
+def _unpromise(c: Cluster, j: int, now_s: float) -> None:
     """Take back what was to begin on server ``j`` once it is awake; it is told to need a place."""
     for p in range(c.servers.first[j], c.servers.end[j]):
-        i = c.processors.running[p]
-        if i >= 0 and c.processors.begun_s[p] > now_s and c.processors.up[p] == 0:
+        i, works = c.processors.running[p], c.servers.works[j] == 1 and c.processors.up[p] == 1
+        if i >= 0 and c.processors.begun_s[p] > now_s and not works:
             release(c, i)
-    return np.empty(0, np.int64)
 
 
 @inner
@@ -144,21 +144,12 @@ def _machine(c: Cluster, what: int, at: int, now_s: float) -> Ints:
             set_asleep(c, j)
         set_attention(c, j)
     elif what == SERVER_GONE:
-        c.servers.works[at] = 0
-        for p in range(c.servers.first[at], c.servers.end[at]):
-            i = c.processors.running[p]
-            if i >= 0 and c.processors.begun_s[p] > now_s:
-                release(c, i)
+        break_down(c, at)
+        _unpromise(c, at, now_s)
         taken = _homeless_of(c, at)
-        if c.servers.awake[at] == 1:
-            put_out(c, at)
-        else:
-            set_asleep(c, at)
         set_attention(c, at)
     else:
-        c.servers.works[at] = 1
-        set_asleep(c, at)
-        c.servers.last_s[at] = now_s
+        return_asleep(c, at, now_s)
     count_working(c)
     return taken
 

@@ -6,15 +6,12 @@ the rates or at an end of its window, as its cost is linear in its start in betw
 
 from __future__ import annotations
 
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from downclock.kernels.compiling import compiled, inner
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
+from downclock.units import Floats, Ints
 
 
 class Tariff(NamedTuple):

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from downclock.kernels.compiling import compiled
+from downclock.kernels.compiling import compiled, inner
 from downclock.units import Floats, Ints
 
 LATE_COST = 1e9
@@ -59,7 +59,7 @@ def lateness_and_cost(
     return late, cost + on_w * work[1].max()
 
 
-@compiled
+@inner
 def _total(options: Options, choice: Ints, on_w: float, work: Floats) -> float:
     late, cost = lateness_and_cost(options, choice, on_w, work)
     if late > 1e-9:
@@ -67,7 +67,7 @@ def _total(options: Options, choice: Ints, on_w: float, work: Floats) -> float:
     return cost
 
 
-@compiled
+@inner
 def _improve_one(options: Options, choice: Ints, on_w: float, work: Floats, best: float) -> float:
     """Give each job its best option, one by one."""
     for i in range(choice.size):
@@ -81,7 +81,7 @@ def _improve_one(options: Options, choice: Ints, on_w: float, work: Floats, best
     return best
 
 
-@compiled
+@inner
 def _improve_two(options: Options, choice: Ints, on_w: float, work: Floats, best: float) -> float:
     """Change two jobs at once, the first change of the pair that helps is kept."""
     for i in range(choice.size):

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from downclock.kernels.compiling import compiled
+from downclock.kernels.compiling import compiled, inner
 from downclock.units import Array
 
 
-@compiled
+@inner
 def _next_task(ready: Array, done: Array, earliest: Array, before: Array, after: Array) -> int:
     """Return the task of least earliest start whose predecessors are all mapped; -1 at the end."""
     ready[:] = True
@@ -22,7 +22,7 @@ def _next_task(ready: Array, done: Array, earliest: Array, before: Array, after:
     return pick
 
 
-@compiled
+@inner
 def _run_task(
     start: int, need: int, price: Array, units: Array, power: Array, budget: Array, level: Array
 ) -> int:

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from downclock.kernels.compiling import compiled
+from downclock.kernels.compiling import compiled, inner
 from downclock.planners.slots.kernels.cut import interval_cost
 from downclock.units import Array
 
@@ -78,7 +78,7 @@ def add_atoms(
     return added
 
 
-@compiled
+@inner
 def _exchange(
     g: int, atoms: Atoms, multiplier: Array, pace: float
 ) -> tuple[int, int, float, float]:

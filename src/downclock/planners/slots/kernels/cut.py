@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from downclock.kernels.compiling import compiled
+from downclock.kernels.compiling import compiled, inner
 from downclock.planners.slots.kernels.flow import grouped, max_flow
 from downclock.units import Array
 
@@ -30,7 +30,7 @@ class Arcs(NamedTuple):
     back: Array
 
 
-@compiled
+@inner
 def interval_cost(table: Array, row: int, first: int, last: int) -> float:
     """Return the cost of slots first..last; longer than the table, the rest is not used."""
     length = min(last - first + 1, table.shape[2])
@@ -45,7 +45,7 @@ def _node(base: int, k: int, size: int, source: int) -> int:
     return base + k if k < size - 1 else source + 1
 
 
-@compiled
+@inner
 def _surplus(table: Array, row: int, firsts: Array, lasts: Array) -> Array:
     """Return by how much arcs and terms exceed the cost of each pair of labels.
 
@@ -67,7 +67,7 @@ def _surplus(table: Array, row: int, firsts: Array, lasts: Array) -> Array:
     return surplus
 
 
-@compiled
+@inner
 def _match(
     table: Array, row: int, firsts: Array, lasts: Array, k0: int, j0: int,
     first_term: Array, last_term: Array,
@@ -85,7 +85,7 @@ def _match(
         last_term[j] += surplus[k0, j0] - surplus[k0, j]
 
 
-@compiled
+@inner
 def _least_taken(term: Array) -> float:
     """Bring the least term to 0; return what was taken."""
     least = term.min()
@@ -93,7 +93,7 @@ def _least_taken(term: Array) -> float:
     return least
 
 
-@compiled
+@inner
 def _single_terms(
     table: Array, row: int, firsts: Array, lasts: Array, toll: Array, anchor: Array,
     first_term: Array, last_term: Array,
@@ -117,7 +117,7 @@ def _put(arcs: Arcs, at: int, u: int, v: int, c: int) -> int:
     return at + 1
 
 
-@compiled
+@inner
 def _chain(lab_at: Array, var: int, source: int, term: Array, scale: float, arcs: Arcs) -> None:
     """Write the arcs of one variable at the places of its labels."""
     size, base = lab_at[var + 1] - lab_at[var], lab_at[var] - var
@@ -129,7 +129,7 @@ def _chain(lab_at: Array, var: int, source: int, term: Array, scale: float, arcs
         arcs.back[a] = NEVER if 0 < k < size - 1 else 0
 
 
-@compiled
+@inner
 def _pair_terms(
     table: Array, row: int, lab_at: Array, lab: Array, task: int, scale: float, arcs: Arcs, at: int
 ) -> int:
@@ -157,7 +157,7 @@ def _pair_terms(
     return at
 
 
-@compiled
+@inner
 def _edge(
     lab_at: Array, lab: Array, before: int, after: int, source: int, arcs: Arcs, at: int
 ) -> int:
@@ -177,7 +177,7 @@ def _edge(
     return at
 
 
-@compiled
+@inner
 def _labels_of(lab_at: Array, side: Array) -> Array:
     """Return the label of each variable: how many of its nodes are on the source side."""
     label = np.zeros(lab_at.size - 1, np.int64)
@@ -188,7 +188,7 @@ def _labels_of(lab_at: Array, side: Array) -> Array:
     return label
 
 
-@compiled
+@inner
 def _edge_flows(
     lab_at: Array, lab: Array, before: Array, edge_at: Array, tail: Array, source: int,
     place: Array, residual: Array, scale: float, flow: Array,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from downclock.kernels.compiling import compiled
+from downclock.kernels.compiling import compiled, inner
 from downclock.planners.slots.kernels.cut import interval_cost
 from downclock.units import Array
 
@@ -41,7 +41,7 @@ def priced_intervals(
     return value
 
 
-@compiled
+@inner
 def bests(value: Array, by_first: Array, by_last: Array) -> float:
     """Fill the least value of each task from each first slot on, and up to each last slot.
 
@@ -63,7 +63,7 @@ def bests(value: Array, by_first: Array, by_last: Array) -> float:
     return total
 
 
-@compiled
+@inner
 def _forced(far: Array, by_first: Array, by_last: Array, i: int, low: Array, high: Array) -> None:
     """Fill what relatives of task i lose at least if it starts (low) or ends (high) in a slot."""
     n, slots = by_first.shape

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from downclock.kernels.compiling import compiled
+from downclock.kernels.compiling import compiled, inner
 from downclock.units import Array
 
 
@@ -36,7 +36,7 @@ def grouped(
     return first, to, residual, twin, place
 
 
-@compiled
+@inner
 def _heights(
     first: Array, to: Array, residual: Array, twin: Array, source: int, sink: int,
     height: Array, count: Array, queue: Array,
@@ -63,7 +63,7 @@ def _heights(
                 end += 1
 
 
-@compiled
+@inner
 def _activate(
     height: Array, excess: Array, source: int, sink: int, bucket: Array, link: Array
 ) -> int:
@@ -78,7 +78,7 @@ def _activate(
     return top
 
 
-@compiled
+@inner
 def _lift(
     v: int, first: Array, to: Array, residual: Array, height: Array, count: Array, cursor: Array
 ) -> None:
@@ -95,7 +95,7 @@ def _lift(
         count[height[v]] += 1
 
 
-@compiled
+@inner
 def _drain(
     first: Array, to: Array, residual: Array, twin: Array, excess: Array, source: int, sink: int
 ) -> Array:
@@ -144,7 +144,7 @@ def _drain(
     return height == nodes
 
 
-@compiled
+@inner
 def max_flow(
     first: Array, to: Array, residual: Array, twin: Array, source: int, sink: int, whole: bool
 ) -> tuple[int, Array]:

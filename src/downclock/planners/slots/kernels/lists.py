@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from downclock.kernels.compiling import compiled
+from downclock.kernels.compiling import compiled, inner
 from downclock.units import Array
 
 LAST = 1 << 62
@@ -51,7 +51,7 @@ def ancestor_bits(order: Array, pred_at: Array, pred: Array) -> Array:
     return bits
 
 
-@compiled
+@inner
 def is_ancestor(bits: Array, earlier: int, task: int) -> bool:
     """Tell whether ``earlier`` must end before ``task`` starts."""
     return (bits[task, earlier // 64] >> np.uint64(earlier % 64)) & np.uint64(1) != 0
@@ -77,7 +77,7 @@ def slot_windows(
     return early, late, True
 
 
-@compiled
+@inner
 def _machine_for(
     bits: Array, task: int, at: int, free_at: Array, last_task: Array
 ) -> tuple[int, int]:
@@ -116,7 +116,7 @@ def coloured(first: Array, last: Array, by_first: Array, bits: Array, machines: 
     return machine
 
 
-@compiled
+@inner
 def _slots_for(slots: Lengths, task: int, at: int) -> int:
     """Return how many slots a task takes that starts in slot ``at``."""
     done, length = slots.done, slots.least[task]
@@ -126,7 +126,7 @@ def _slots_for(slots: Lengths, task: int, at: int) -> int:
     return length
 
 
-@compiled
+@inner
 def _next_task(ready: Array, size: int, key: Array, may_start: Array, soonest: int) -> int:
     """Return the place of the ready task of least key among those that can start first.
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from downclock.kernels.compiling import compiled
+from downclock.kernels.compiling import compiled, inner
 from downclock.units import Array
 
 WORTHS = 40
@@ -72,7 +72,7 @@ class Climb(NamedTuple):
     target: Array
 
 
-@compiled
+@inner
 def _trimmed(
     steps: Steps, a: int, b: int, need: float, taken: float, total: float, last: int
 ) -> tuple[float, float, int]:
@@ -88,7 +88,7 @@ def _trimmed(
         last -= 1
 
 
-@compiled
+@inner
 def _arcs_from(steps: Steps, need: float, a: int, low_b: int, value: Array) -> None:
     """Fill the costs of arcs that begin in slot ``a``; the threshold of cost only falls."""
     wide = steps.cost.shape[1]
@@ -127,7 +127,7 @@ def fluid_arcs(
     return value
 
 
-@compiled
+@inner
 def _tolls(paid: Multipliers, a: int, b: int, early: int, late: int, toll: Array) -> None:
     """Fill the running sum (slots + 1,) of what holding a machine costs from ``early`` on."""
     toll[early] = 0.0
@@ -185,7 +185,7 @@ def beside_costs(
     return cost, chosen
 
 
-@compiled
+@inner
 def _arc_at(
     table: Array, tasks: StageTasks, room: Room, multiplier: Array, a: int, b: int, held: Array
 ) -> float:

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from downclock.kernels.compiling import compiled
+from downclock.kernels.compiling import compiled, inner
 from downclock.units import Array
 
 
-@compiled
+@inner
 def _sink(heap: Array, size: int, value: float) -> None:
     """Replace the greatest value of a max-heap."""
     k = 0
@@ -28,7 +28,7 @@ def _sink(heap: Array, size: int, value: float) -> None:
     heap[k] = value
 
 
-@compiled
+@inner
 def _rise(heap: Array, size: int, value: float) -> None:
     """Add a value to a max-heap of ``size`` values."""
     k = size
@@ -134,7 +134,7 @@ def interval_levels(price: Array, units: Array, power: Array, need: int, pause: 
     return level
 
 
-@compiled
+@inner
 def _give_back(level: Array, units: Array, need: int) -> None:
     """Drop last slots that are not needed, then lower the last one to what is needed."""
     done = 0

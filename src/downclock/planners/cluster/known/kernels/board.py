@@ -13,8 +13,9 @@ from downclock.kernels.compiling import inner
 from downclock.planners.cluster.known.kernels.caps import book_run, book_server, run_w
 from downclock.planners.cluster.known.kernels.gaps import gap_value, is_busy, step_at
 from downclock.planners.cluster.known.kernels.lengths import run_j
-from downclock.planners.cluster.known.kernels.model import Board, Floats, Ints, Question, Records
+from downclock.planners.cluster.known.kernels.model import Board, Question, Records
 from downclock.planners.cluster.known.kernels.tariff import over
+from downclock.units import Floats, Ints
 
 
 @inner

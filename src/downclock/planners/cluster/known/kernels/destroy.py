@@ -7,8 +7,9 @@ import numpy as np
 from downclock.kernels.compiling import inner
 from downclock.planners.cluster.known.kernels.gaps import is_busy, step_at
 from downclock.planners.cluster.known.kernels.luck import draw, draw_below
-from downclock.planners.cluster.known.kernels.model import Board, Ints, Question, Search
+from downclock.planners.cluster.known.kernels.model import Board, Question, Search
 from downclock.planners.cluster.known.kernels.repair import take_out
+from downclock.units import Ints
 
 BESIDE, BLOCK, MEANWHILE, ANYWHERE, KIN, FAMILY, RIVALS, FOR_LOST = 0, 1, 2, 3, 4, 5, 6, 7
 """Around a job on its server; what its server runs until it idles; at its time on any server; from

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from downclock.kernels.compiling import inner
-from downclock.planners.cluster.known.kernels.model import Floats, Ints, Records
+from downclock.planners.cluster.known.kernels.model import Records
 from downclock.planners.cluster.known.kernels.tariff import over, rate_at
+from downclock.units import Floats, Ints
 
 
 @inner

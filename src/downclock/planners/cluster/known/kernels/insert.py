@@ -17,8 +17,9 @@ from downclock.planners.cluster.known.kernels.caps import has_power, list_draws,
 from downclock.planners.cluster.known.kernels.gaps import is_busy, step_at
 from downclock.planners.cluster.known.kernels.lengths import ROUNDING, best_length_s, slower_s
 from downclock.planners.cluster.known.kernels.luck import draw, draw_below
-from downclock.planners.cluster.known.kernels.model import ANCHORS, Board, Floats, Question
+from downclock.planners.cluster.known.kernels.model import ANCHORS, Board, Question
 from downclock.planners.cluster.known.kernels.tariff import piece_of
+from downclock.units import Floats
 
 STEPS = 48
 """Steps of a server's profile that one trial looks at; a longer window begins anywhere in it."""

@@ -9,11 +9,9 @@ from __future__ import annotations
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
-Bools: TypeAlias = NDArray[np.bool_]
+from downclock.units import Bools, Floats, Ints
+
 Records: TypeAlias = Any
 """A record array: its fields are columns."""
 

@@ -8,8 +8,9 @@ from downclock.kernels.compiling import inner
 from downclock.planners.cluster.known.kernels.board import put, take_off
 from downclock.planners.cluster.known.kernels.caps import first_over
 from downclock.planners.cluster.known.kernels.insert import Ask, Offer, best_place, no_offer
-from downclock.planners.cluster.known.kernels.model import Board, Ints, Placement, Question, Search
+from downclock.planners.cluster.known.kernels.model import Board, Placement, Question, Search
 from downclock.planners.cluster.known.kernels.span import best_span, hold
+from downclock.units import Ints
 
 
 @inner

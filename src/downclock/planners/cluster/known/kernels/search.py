@@ -16,14 +16,7 @@ from downclock.planners.cluster.known.kernels.destroy import (
     take_some,
 )
 from downclock.planners.cluster.known.kernels.luck import draw, draw_below
-from downclock.planners.cluster.known.kernels.model import (
-    Board,
-    Floats,
-    Ints,
-    Placement,
-    Question,
-    Search,
-)
+from downclock.planners.cluster.known.kernels.model import Board, Placement, Question, Search
 from downclock.planners.cluster.known.kernels.repair import (
     copy_run,
     look_around,
@@ -31,6 +24,7 @@ from downclock.planners.cluster.known.kernels.repair import (
     settle_all,
     take_out,
 )
+from downclock.units import Floats, Ints
 
 MOST, WHOLE = 24, 64
 """Jobs that a move takes out at most, and where it is a workflow that moves."""

@@ -16,7 +16,8 @@ from downclock.planners.cluster.known.kernels.gaps import is_down, step_at
 from downclock.planners.cluster.known.kernels.insert import Ask, Offer
 from downclock.planners.cluster.known.kernels.lengths import best_length_s, slower_s
 from downclock.planners.cluster.known.kernels.luck import draw_below
-from downclock.planners.cluster.known.kernels.model import Board, Floats, Ints, Question, Records
+from downclock.planners.cluster.known.kernels.model import Board, Question, Records
+from downclock.units import Floats, Ints
 
 EDGES = 12
 """Steps of other servers at which a gang on whole servers is tried."""

@@ -6,8 +6,9 @@ import numpy as np
 
 from downclock.kernels.compiling import compiled
 from downclock.planners.cluster.known.kernels.gaps import is_busy, is_down, slept_value
-from downclock.planners.cluster.known.kernels.model import Board, Floats, Ints, Question
+from downclock.planners.cluster.known.kernels.model import Board, Question
 from downclock.planners.cluster.known.kernels.tariff import over
+from downclock.units import Floats, Ints
 
 
 @compiled

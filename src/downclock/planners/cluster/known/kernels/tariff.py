@@ -9,7 +9,7 @@ than most of these functions do.
 from __future__ import annotations
 
 from downclock.kernels.compiling import inner
-from downclock.planners.cluster.known.kernels.model import Floats
+from downclock.units import Floats
 
 
 @inner
