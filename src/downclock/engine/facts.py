@@ -31,6 +31,11 @@ and more are promised."""
 EVERY = frozenset(range(14))
 """All kinds."""
 
+CHANGES = frozenset(
+    (ARRIVED, FINISHED, LOST, FAILED, CANCELLED, AMENDED, DOWN, UP, SERVER_DOWN, SERVER_UP)
+)
+"""Kinds that a policy is asked about which plans anew whatever happens."""
+
 DERIVED = (FAILED, ORPHANED, OVERDUE)
 """Kinds that the book finds out by itself; no world tells them."""
 

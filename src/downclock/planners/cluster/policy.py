@@ -17,14 +17,7 @@ from downclock.engine.decisions import Decisions, Switches, no_segments
 from downclock.engine.facts import (
     AMENDED,
     ARRIVED,
-    CANCELLED,
-    DOWN,
-    FAILED,
-    FINISHED,
-    LOST,
-    SERVER_DOWN,
-    SERVER_UP,
-    UP,
+    CHANGES,
     Facts,
 )
 from downclock.engine.policy import Columns, Coming, Folded
@@ -109,9 +102,7 @@ class ClusterPolicy:
     dvfs: bool = True
     waits: bool | None = None
 
-    heeds: ClassVar[frozenset[int]] = frozenset(
-        (ARRIVED, FINISHED, LOST, FAILED, CANCELLED, AMENDED, DOWN, UP, SERVER_DOWN, SERVER_UP)
-    )
+    heeds: ClassVar[frozenset[int]] = CHANGES
 
     def __post_init__(self) -> None:
         if not 0.0 <= self.effort < float("inf"):
@@ -245,34 +236,15 @@ class ClusterPolicy:
         board.tally["starts"] = board.tally["switches"] = board.tally["refusals"] = 0
         refusals = arrived + int(board.tally["queued"][0]) + state.homeless.size + processors
         room = room_for(starts + processors, starts + 4 * servers + 4, refusals)
+        tables = {name: getattr(board, name) for name in Cluster._fields if hasattr(board, name)}
         return Cluster(
             rules=Rules(self.late, round(self.effort * PLACED_PER_S)),
-            processors=board.processors,
-            servers=board.servers,
-            tasks=board.tasks,
-            kinds=board.kinds,
             curves=state.curves.for_kernels(),
             tariff=tariff_for(view, self.objective).tariff,
-            tally=board.tally,
-            awake_servers=board.awake_servers,
-            busy=board.busy,
-            asleep=board.asleep,
-            attend=board.attend,
-            arrival_history=board.arrival_history,
-            groups=board.groups,
-            lanes=board.lanes,
-            items=board.items,
-            pools=board.pools,
-            pool_groups=board.pool_groups,
-            holes=board.holes,
-            freeing=board.freeing,
-            queues=board.queues,
-            spans=board.spans,
-            edges=board.edges,
-            mates=board.mates,
             starts=room[0],
             switches=room[1],
             refusals=room[2],
+            **tables,
         )
 
     def choose_waiting(self, state: State, view: View) -> None:

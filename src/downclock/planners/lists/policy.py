@@ -17,6 +17,7 @@ from downclock.engine.facts import (
     AMENDED,
     ARRIVED,
     CANCELLED,
+    CHANGES,
     DOWN,
     FAILED,
     FINISHED,
@@ -122,9 +123,7 @@ class ListPolicy(MomentByMoment):
     first_fit: Fit | None = None
     slot_s: float = 0.0
 
-    heeds: ClassVar[frozenset[int]] = frozenset(
-        (ARRIVED, LOST, FAILED, CANCELLED, AMENDED, OVERDUE, DOWN, UP, SERVER_DOWN, SERVER_UP)
-    )
+    heeds: ClassVar[frozenset[int]] = CHANGES - {FINISHED} | {OVERDUE}
 
     def objection(self, problem: Problem) -> str | None:
         """List policies plan in continuous time, each processor with a clock of its own."""

@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from downclock.engine.decisions import Decisions
-from downclock.engine.facts import AMENDED, Facts
+from downclock.engine.facts import AMENDED, CHANGES, Facts
 from downclock.engine.policy import Columns, MomentByMoment
 from downclock.engine.view import View
 from downclock.planners.mapping.levels import (
@@ -21,7 +21,7 @@ from downclock.planners.mapping.levels import (
 from downclock.planners.mapping.mapping import Mapping, Rules
 from downclock.planners.mapping.queue import Queue
 from downclock.planners.mapping.rules import Job
-from downclock.planners.mapping.running import HEEDS, decided, still_running, told_of
+from downclock.planners.mapping.running import decided, still_running, told_of
 from downclock.problem.problem import Problem
 
 
@@ -47,7 +47,7 @@ class LiuPolicy(MomentByMoment):
     name: str
     rules: Rules = field(default_factory=Rules)
 
-    heeds: ClassVar[frozenset[int]] = HEEDS
+    heeds: ClassVar[frozenset[int]] = CHANGES
 
     def objection(self, problem: Problem) -> str | None:
         """Independent tasks on enumerated clocks."""

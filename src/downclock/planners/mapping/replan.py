@@ -14,12 +14,12 @@ from typing import ClassVar, Literal, TypeAlias
 import numpy as np
 
 from downclock.engine.decisions import Decisions
-from downclock.engine.facts import AMENDED, Facts
+from downclock.engine.facts import AMENDED, CHANGES, Facts
 from downclock.engine.policy import Columns, MomentByMoment
 from downclock.engine.view import View
 from downclock.planners.mapping.kernels.search import Options, lateness_and_cost, search
 from downclock.planners.mapping.levels import TaskLevels, learn, objection_to_levels, task_levels
-from downclock.planners.mapping.running import HEEDS, IDLE, Told, decided, still_running, told_of
+from downclock.planners.mapping.running import IDLE, Told, decided, still_running, told_of
 from downclock.problem.problem import Problem
 from downclock.problem.spread import LOGNORMAL, UNIFORM
 from downclock.units import Floats, Ints
@@ -92,7 +92,7 @@ class Replan(MomentByMoment):
     looks: float = 2e6
     reserve: float = 0.0
 
-    heeds: ClassVar[frozenset[int]] = HEEDS
+    heeds: ClassVar[frozenset[int]] = CHANGES
 
     def objection(self, problem: Problem) -> str | None:
         """Independent tasks on few processors, each with its own clock."""

@@ -13,7 +13,6 @@ import numpy as np
 
 from downclock.engine.decisions import Decisions, woken
 from downclock.engine.facts import (
-    AMENDED,
     ARRIVED,
     CANCELLED,
     DOWN,
@@ -36,10 +35,6 @@ IDLE = -1
 LEAST_SHARE = 0.01
 """A row is promised at least this part of its task: how fast it runs is read off it. What is less
 ends sooner, as the world knows."""
-
-HEEDS = frozenset(
-    (ARRIVED, FINISHED, LOST, FAILED, CANCELLED, AMENDED, DOWN, UP, SERVER_DOWN, SERVER_UP)
-)
 
 
 class Told(NamedTuple):
