@@ -51,12 +51,14 @@ def _differ(comparisons: Sequence[Comparison]) -> bool:
 
 
 def _line(comparisons: Sequence[Comparison]) -> str:
+    plans = [plan for each in comparisons for plan in each.plans]
+    every = "every plan" if all(plan.verdict.ok for plan in plans) else "not every plan"
     if len(comparisons) == 1:
         only = comparisons[0]
         where = count(only.problem.platform.processor_count, "processor")
         tasks = count(len(only.problem.tasks), "task")
-        return f"{only.problem.name}: {tasks} on {where}; every plan shown is valid"
-    return f"{count(len(comparisons), 'problem')}; every plan shown is valid"
+        return f"{only.problem.name}: {tasks} on {where}; {every} shown is valid"
+    return f"{count(len(comparisons), 'problem')}; {every} shown is valid"
 
 
 def _tables(comparison: Comparison) -> tuple[Table, Table]:

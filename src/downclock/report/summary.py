@@ -34,7 +34,7 @@ Rows = list[tuple[str, ...] | None]
 def summary_page(summary: Summary) -> Page:
     """The summary as sentences, tables, plain values and flat rows."""
     notes = [f"{name} cannot plan this: {reason}" for name, reason in summary.without]
-    notes += [*_partly_saved(summary), *broken_rules(summary.baselines)]
+    notes += [*_partly_saved(summary), *broken_rules(summary.plans)]
     left = rejections(summary.problem, summary.plan.schedule)
     return Page(
         lines=(_headline(summary),),
@@ -56,12 +56,13 @@ def broken_rules(plans: Iterable[Planned]) -> list[str]:
 
 
 def _headline(summary: Summary) -> str:
-    platform = summary.problem.platform
+    plan, platform = summary.plan, summary.problem.platform
     where = count(platform.server_count, "server")
     processors = count(platform.processor_count, "processor")
+    took = f" in {duration(plan.planning_s)}" if np.isfinite(plan.planning_s) else ""
     return (
-        f"{summary.problem.name}: {_covered(summary.plan)} on {where} ({processors}), planned by"
-        f" {summary.plan.policy} in {duration(summary.plan.planning_s)}; the plan is valid"
+        f"{summary.problem.name}: {_covered(plan)} on {where} ({processors}), planned by"
+        f" {plan.policy}{took}; the plan is {'valid' if plan.verdict.ok else 'not valid'}"
     )
 
 
@@ -228,7 +229,7 @@ def _data(summary: Summary, left: list[Rejection]) -> dict[str, Any]:
         "tasks": len(summary.problem.tasks),
         "servers": platform.server_count,
         "processors": platform.processor_count,
-        "valid": True,
+        "valid": summary.plan.verdict.ok,
         "plan": {**_details(summary.plan), "rejected": _left(summary.plan, left)},
         "baselines": [
             {**_details(each), "saved": summary.saved(each)} for each in summary.baselines
