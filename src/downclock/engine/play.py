@@ -66,7 +66,7 @@ def play(
     told = np.argsort(tell_s, kind="stable")
     view = View(problem)
     if not stepwise and world.only_run_times(policy.heeds):
-        folded = _fold(problem, policy, view, world, told)
+        folded = _fold(problem, policy, view, world, told, tell_s[told])
         if folded is not None:
             ended = _ended(problem, told, folded, world)
             events = 2 * len(folded.decisions.place) + len(told) + len(folded.decisions.power)
@@ -77,11 +77,13 @@ def play(
     return Played(schedule_of(problem, told, book.ended(), policy.name), book.events)
 
 
-def _fold(problem: Problem, policy: Policy, view: View, world: World, told: Ints) -> Folded | None:
-    """Ask the policy to play all of it."""
+def _fold(
+    problem: Problem, policy: Policy, view: View, world: World, told: Ints, arrival_s: Floats
+) -> Folded | None:
+    """Ask the policy to play all of it; ``arrival_s`` is when each task is told (n,)."""
     tasks = TaskTable()
     tasks.add(problem.tasks, told)
-    coming = Coming(tasks, told_s(problem)[told], world.work[told], closed=True)
+    coming = Coming(tasks, arrival_s, world.work[told], closed=True)
     every = view.over(tasks)
     every.learn(_edges(problem, np.argsort(told), 0, told.size) or Edges())
     answer = policy.fold(policy.start(view), every, coming)
