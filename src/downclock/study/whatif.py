@@ -406,8 +406,9 @@ def _busy(problem: Problem, schedule: Schedule) -> float:
 
 def _late(problem: Problem, schedule: Schedule) -> int:
     """Jobs that end after their deadline."""
-    segments, deadline_s = schedule.segments, problem.tasks.deadline_s
-    over = segments.end_s > deadline_s[segments.task] + slack(segments.end_s)
+    segments = schedule.segments
+    deadline_s = problem.tasks.deadline_s[segments.task]
+    over = segments.end_s > deadline_s + slack(deadline_s)
     return int(np.unique(segments.task[over]).size)
 
 
