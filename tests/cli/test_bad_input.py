@@ -267,3 +267,11 @@ def test_a_spool_that_is_not_there_is_no_empty_one(run, files):
     ran = run("account", files.cluster, files.jobs, "s.json", "--measured", files.path("nowhere"))
     assert (ran.code, len(ran.err.splitlines())) == (2, 1)
     assert "'--measured': Directory" in ran.err
+
+
+def test_explain_without_a_task_asks_for_its_name(run, files):
+    schedule = files.path("schedule.json")
+    assert run("plan", files.cluster, files.jobs, "--output", schedule).code == 0
+    ran = run("explain", files.cluster, files.jobs, schedule)
+    assert ran.code == 2
+    assert "a schedule, and the name of a task" in ran.err

@@ -37,6 +37,17 @@ def test_a_plan_before_anything_is_compiled_says_that_it_is_no_long_search(run, 
     assert run(*given, "--quiet").err == ""
 
 
+def test_a_plan_at_clocks_that_nobody_measured_says_so(run, files):
+    head, tail = (
+        '[[kind]]\nname = "a100"\n',
+        '[[server]]\nname = "s"\nprocessors = [{kind = "a100"}]\n',
+    )
+    jobs = files.write("jobs.csv", "name,run\na,1h\n")
+    said = run("plan", files.write("far.toml", f"{head}core_mhz = [1410, 5000]\n{tail}"), jobs).err
+    assert "a100: core clocks 1410 to 5000 MHz, its profiles were fitted at 510 to 1410 MHz" in said
+    assert "extrapolated" not in run("plan", files.write("near.toml", head + tail), jobs).err
+
+
 def test_a_rejected_job_is_listed_with_its_reason(run, files):
     ran = run("plan", files.cluster, files.jobs)
     assert "1 task rejected" in ran.out

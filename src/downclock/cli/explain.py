@@ -26,7 +26,7 @@ def command(session: options.Session, source: options.Source, plot: str | None) 
     from downclock.report.explain import explain
 
     *files, task = source.files
-    if len(files) < 2:
+    if len(files) < 2 or (len(files) == 2 and files[0].endswith(".toml")):
         raise click.UsageError("give the files of the problem, a schedule, and the name of a task")
     with session.working("weighing the alternatives"):
         problem, schedule = source.of(*files).load_with_schedule()

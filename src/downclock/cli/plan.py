@@ -64,6 +64,7 @@ def command(
     Example:
       downclock plan cluster.toml jobs.csv --policy edl:theta=0.9 --output schedule.json
     """
+    from downclock.report.describe import extrapolated
     from downclock.report.summary import summary_page
     from downclock.schedule.files import SUFFIXES, schedule_path, write_schedule
     from downclock.study.baselines import chosen_policy, searches_briefly
@@ -73,6 +74,7 @@ def command(
     options.require_writable(output, (*SUFFIXES, ""))
     with session.working("reading"):
         problem = source.load()
+        session.tell(extrapolated(problem))
         given = source.read_beside(problem, beside)
     shown = not session.quiet or report is not None
     by = objective_or_none(objective)

@@ -59,7 +59,7 @@ def problem_page(problem: Problem) -> Page:
         **cluster.data,
     }
     title = (f"Problem {problem.name}",)
-    warnings = [*_gaps(problem), *_extrapolated(problem)]
+    warnings = [*_gaps(problem), *extrapolated(problem)]
     notes = (*_price_lines(problem.prices), *warnings)
     told = Table(("", ""), tuple(facts.items()), text=(0, 1))
     whole = {**data, "warnings": warnings}
@@ -82,7 +82,7 @@ def cluster_page(cluster: Cluster) -> Page:
             )
         if kind.name not in cluster.library.kinds:
             notes.append(f"kind {kind.name}: {why}")
-    notes += _extrapolated(cluster)
+    notes += extrapolated(cluster)
     return replace(page, notes=tuple(notes), data={**page.data, "warnings": notes})
 
 
@@ -99,7 +99,7 @@ def _gaps(problem: Problem) -> list[str]:
     return notes
 
 
-def _extrapolated(source: Problem | Cluster) -> list[str]:
+def extrapolated(source: Problem | Cluster) -> list[str]:
     """Say which kinds have clocks beyond those at which their profiles were fitted."""
     notes = []
     for kind in source.platform.kinds:
