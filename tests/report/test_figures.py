@@ -120,3 +120,11 @@ def test_the_command_writes_page_figures_and_trace(day, tmp_path, capsys) -> Non
 def test_the_command_refuses_a_bad_output_before_it_works(tmp_path, capsys) -> None:
     assert main(["report", "nothing.toml", "no.csv", "s.json", "-o", str(tmp_path / "x.pdf")]) == 2
     assert "must end in .html" in capsys.readouterr().err
+
+
+def test_a_bad_name_is_that_of_its_option(tmp_path, capsys) -> None:
+    files = [str(GPU_DAY / "cluster.toml"), str(GPU_DAY / "jobs.csv")]
+    assert main(["plan", *files, "--report", str(tmp_path / "x.pdf")]) == 2
+    assert "report=" in capsys.readouterr().err
+    assert main(["compare", *files, "--plot", str(tmp_path / "x.html")]) == 2
+    assert "plot=" in capsys.readouterr().err

@@ -129,7 +129,7 @@ def _trace(
     if told["mapping"] is None and is_node_list(source):
         return _nodes(session, source, told, output)
     options.require_writable(output, SUFFIXES)
-    options.require_writable(ran, SCHEDULES)
+    options.require_writable(ran, SCHEDULES, "ran")
     with session.working("reading and writing"):
         found = converted(*read_told(source, told))
         write_problem(found.problem, output)

@@ -156,7 +156,7 @@ def file(
     """Add an option that names a file; one to write (by its suffix) is refused before any work."""
 
     def refuse(ctx: click.Context, param: click.Parameter, path: str | None) -> str | None:
-        require_writable(path, suffixes)
+        require_writable(path, suffixes, param.name or "output")
         return path
 
     if suffixes:
@@ -410,8 +410,8 @@ def folder(path: str | Path) -> Path:
     return Path(path)
 
 
-def require_writable(path: str | None, suffixes: Sequence[str]) -> None:
-    """Refuse an output file before the work is done for it."""
+def require_writable(path: str | None, suffixes: Sequence[str], option: str = "output") -> None:
+    """Refuse the file of an option to write before the work is done for it."""
     if path is None:
         return
     target = Path(path)
@@ -419,7 +419,7 @@ def require_writable(path: str | None, suffixes: Sequence[str]) -> None:
         raise MissingExtra("matplotlib", "plot", "drawing a figure")
     if target.suffix.lower() not in suffixes:
         rule = f"must end in {', '.join(filter(None, suffixes))}"
-        raise InvalidInput(rule, field="output", value=path)
+        raise InvalidInput(rule, field=option, value=path)
     if target.is_dir():
         raise InvalidInput("is a folder, not a file", source=path)
     if not target.suffix and target.exists() and not target.is_file():

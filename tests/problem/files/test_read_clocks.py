@@ -223,3 +223,11 @@ def kind_clocks(folder: Path, kind: str) -> Clocks:
     server = f'[[server]]\nname = "s"\nprocessors = [{{ kind = "{name}" }}]\n'
     (folder / "cluster.toml").write_text(f"[[kind]]\n{kind}\n{server}", "utf-8")
     return read_cluster(folder / "cluster.toml").platform.kinds[0].clocks
+
+
+@pytest.mark.parametrize("key", ["core_mhz", "memory_mhz"])
+def test_an_empty_list_of_clocks_is_named(tmp_path: Path, key: str) -> None:
+    library(tmp_path, GPU, law="mei")
+    others = "default_core_mhz = 1000" + ("" if key == "core_mhz" else "\ncore_mhz = [500, 1000]")
+    with pytest.raises(InvalidInput, match=rf"{key}=\[\] must name at least one"):
+        clocks_of(tmp_path, f"{key} = []\n{others}")

@@ -197,4 +197,6 @@ def _pairs(fields: Fields) -> tuple[Floats, ...]:
 
 def _list(fields: Fields, key: str) -> Floats:
     value = fields.raw(key)
+    if value == []:
+        raise fields.complaint("must name at least one", key)
     return np.array(fields.numbers(key) if isinstance(value, list) else [fields.number(key)])
