@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from downclock.errors import InvalidInput
-from downclock.planners.catalog import CATALOG, load_registered, policy
+from downclock.planners.catalog import CATALOG, load_registered, policy, register
 from downclock.planners.default import DEFAULT
 from downclock.planners.lists.lengths import OneClock
 from downclock.planners.lists.policy import ListPolicy
@@ -77,21 +77,57 @@ def test_a_wrong_spec_is_refused_in_one_sentence(spec: str, words: str) -> None:
     assert words in str(caught.value)
 
 
+def offer(folder: Path, points: str, module: str) -> None:
+    """As installers leave it: a module, and beside it what its distribution offers."""
+    offered = folder / "own_policies-1.0.dist-info"
+    offered.mkdir()
+    (offered / "METADATA").write_text("Metadata-Version: 2.1\nName: own-policies\nVersion: 1.0\n")
+    (offered / "entry_points.txt").write_text(f"[downclock.policies]\n{points}\n")
+    name = points.split(" = ")[1].partition(":")[0]
+    (folder / f"{name}.py").write_text(module)
+
+
 def test_an_installed_package_brings_its_policies(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As installers leave it: a module, and beside it what its distribution offers."""
-    offered = tmp_path / "own_policies-1.0.dist-info"
-    offered.mkdir()
-    (offered / "METADATA").write_text("Metadata-Version: 2.1\nName: own-policies\nVersion: 1.0\n")
-    (offered / "entry_points.txt").write_text("[downclock.policies]\nsprint = own_policies:add\n")
-    (tmp_path / "own_policies.py").write_text(
+    offer(
+        tmp_path,
+        "sprint = own_policies:add",
         "import downclock as dc\n"
         "def sprint(rho):\n    return dc.policy(f'race:rho={rho:g}')\n"
-        "def add():\n    dc.register('sprint', 'races', sprint, rho=60.0)\n"
+        "def add():\n    dc.register('sprint', 'races', sprint, rho=60.0)\n",
     )
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.setattr("downclock.planners.catalog.CATALOG", dict(CATALOG))
     load_registered.cache_clear()
     assert policy("sprint:rho=90").patience == 90.0  # type: ignore[attr-defined]
     load_registered.cache_clear()
+
+
+@pytest.mark.parametrize("point", ["bad_policies:add", "bad_policies:none", "no.module:add"])
+def test_a_package_that_fails_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str
+) -> None:
+    """It is no error of ours, and who reads of it has to know whose it is."""
+    offer(tmp_path, f"broken = {point}", "def add():\n    raise RuntimeError('no licence')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    load_registered.cache_clear()
+    with pytest.raises(InvalidInput, match=rf"entry point .*broken='{point}' fails"):
+        load_registered()
+    load_registered.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("name", "defaults", "words"),
+    [
+        ("", {}, "must be a name without"),
+        ("my,own", {}, "policy='my,own' must be a name without"),
+        ("mine", {"foo": 1.0}, "policy 'mine': parameters do not fit what makes it"),
+    ],
+)
+def test_what_no_spec_can_name_is_not_registered(
+    monkeypatch: pytest.MonkeyPatch, name: str, defaults: dict[str, float], words: str
+) -> None:
+    monkeypatch.setattr("downclock.planners.catalog.CATALOG", dict(CATALOG))
+    with pytest.raises(InvalidInput, match=words):
+        register(name, "races", lambda rho=0.0: policy("race"), **defaults)

@@ -58,10 +58,18 @@ def register(name: str, summary: str, make: Callable[..., Policy], **defaults: A
     """Add a policy to the catalogue of this process; its parameters are the defaults' names.
 
     Raises:
-        InvalidInput: the name is taken.
+        InvalidInput: the name is taken, or none that a spec can hold; ``make`` does not take the
+            parameters.
     """
     if name in CATALOG:
         raise InvalidInput("is the name of another policy", field="policy", value=name)
+    if not name or set(name) & set(":,= "):
+        raise InvalidInput("must be a name without : , = and blanks", field="policy", value=name)
+    try:
+        signature(make).bind(**defaults)
+    except TypeError as error:
+        rule = f"do not fit what makes it: {error}"
+        raise InvalidInput(rule, item=f"policy '{name}'", field="parameters") from None
     CATALOG[name] = Entry(name, summary, make, defaults)
 
 
@@ -390,8 +398,14 @@ def load_registered() -> None:
     from importlib.metadata import entry_points
 
     for point in entry_points(group="downclock.policies"):
-        if point.name not in CATALOG:
+        if point.name in CATALOG:
+            continue
+        try:
             point.load()()
+        except Exception as error:
+            rule = f"fails ({type(error).__name__}: {error}); mend or uninstall its package"
+            item = "entry point of downclock.policies"
+            raise InvalidInput(rule, item=item, field=point.name, value=point.value) from error
 
 
 def _spec(entry: Entry, given: dict[str, Any]) -> str:
