@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -280,3 +280,16 @@ def test_a_decision_that_cannot_be_followed_changes_nothing() -> None:
     scheduler.policy = InTurn()
     _, started = scheduler.handle(Facts(1.0, [Fact(LOST, 0)]))
     assert [row.task for row in started] == [0]
+
+
+@pytest.mark.parametrize("call_me_s", [0.0, -1.0, np.nan])
+def test_a_policy_that_asks_to_be_called_at_once_and_does_nothing_is_refused(call_me_s) -> None:
+    """It would be asked at this moment for ever."""
+
+    class Hasty(InTurn):
+        def decide(self, state, view, facts):
+            state, decided = super().decide(state, view, facts)
+            return state, replace(decided, call_me_s=call_me_s)
+
+    with pytest.raises(InvalidInput, match=r"policy 'in-turn': call_me_s=.* must be later than"):
+        plan(problem_of(), Hasty())

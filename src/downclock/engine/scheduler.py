@@ -91,6 +91,7 @@ class Scheduler:
         if self._asks(told):
             self.state, decisions = self.policy.decide(self.state, self.view, told)
             self.call_me_s = decisions.call_me_s
+            self._require_later(decisions, told)
             self.book.apply(decisions)
         return decisions, self.book.start_rows(OVERDUE in self.policy.heeds)
 
@@ -98,6 +99,17 @@ class Scheduler:
     def next_s(self) -> float:
         """When to call `handle` although nothing happens; infinite: never."""
         return min(self.call_me_s, self.book.next_s)
+
+    def _require_later(self, decisions: Decisions, facts: Facts) -> None:
+        """Refuse a call in the past, and one at once where nothing came of the last."""
+        call_s, place, revoke = decisions.call_me_s, decisions.place, decisions.revoke
+        idle = not (facts.rows or len(place) or revoke.size or decisions.rejected.size)
+        if not call_s >= facts.now_s or (idle and call_s == facts.now_s):
+            rule, item = (
+                f"must be later than now, {facts.now_s:g} s",
+                f"policy '{self.policy.name}'",
+            )
+            raise InvalidInput(rule, item=item, field="call_me_s", value=call_s)
 
     def _asks(self, facts: Facts) -> bool:
         """Tell whether the policy heeds any of this."""
