@@ -63,6 +63,14 @@ def test_what_is_told_later_does_not_count_yet() -> None:
     assert found.latest_s.tolist() == [30.0, 12.0]
 
 
+def test_what_can_run_nowhere_bounds_nothing_where_there_is_no_deadline() -> None:
+    never = np.full(2, np.inf)
+    edges = Edges(np.array([0]), np.array([1]))
+    with np.errstate(all="raise"):
+        found = windows(edges, np.zeros(2), never, np.array([2.0, np.inf]))
+    assert found.latest_s.tolist() == [np.inf, np.inf]
+
+
 def test_what_precedes_hurries_so_that_what_follows_is_on_time() -> None:
     problem = graph((0, 1), (1, 2), rows=CHAIN, deadline_s=59.0)
     schedule = plan(problem, policy("race"))

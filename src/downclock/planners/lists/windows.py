@@ -37,9 +37,9 @@ def windows(edges: Edges, told_s: Floats, deadline_s: Floats, fastest_s: Floats)
     latest_s = deadline_s.copy()
     with np.errstate(divide="ignore", invalid="ignore"):
         stretch = np.where(path_s > 0.0, (deadline_s - told_s) / path_s, np.inf)
-    for before, after in reversed(along):
-        latest_s[before] = min(latest_s[before], latest_s[after] - fastest_s[after])
-        stretch[before] = min(stretch[before], stretch[after])
+        for before, after in reversed(along):
+            latest_s[before] = min(latest_s[before], latest_s[after] - fastest_s[after])
+            stretch[before] = min(stretch[before], stretch[after])
     bound = np.isfinite(stretch) & np.isfinite(path_s)  # what can never run has no window
     part, whole_s = np.where(bound, stretch, 0.0), np.where(bound, path_s, 0.0)
     start_s = told_s + part * (whole_s - np.where(bound, fastest_s, 0.0))

@@ -14,6 +14,7 @@ from downclock.planners.cluster.known.bins_bound import bins_bound
 from downclock.planners.cluster.known.block_program import block_bound
 from downclock.planners.cluster.known.hulls import _fewer, hulls
 from downclock.planners.cluster.known.places import Pairs
+from downclock.planners.cluster.known.program import Program
 from downclock.planners.cluster.known.question import ask
 from downclock.planners.cluster.known.solve import search_known, solve_known
 from downclock.planners.cluster.known.start_bound import _Model, start_bound
@@ -22,6 +23,7 @@ from downclock.problem.files.files import load_problem
 from downclock.problem.limits import Limits
 from downclock.problem.objective import ENERGY, parse_objective
 from downclock.problem.platform import Platform, ServerSpec
+from downclock.problem.price import ZonePrices
 from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks
 from downclock.schedule.account.account import account
@@ -353,3 +355,38 @@ def test_more_nodes_than_the_solver_counts_are_no_error() -> None:
     found = search_known(problem)
     bound_j, _ = block_bound(ask(problem, ENERGY, found.done), found.value, nodes=10**11)
     assert 0.0 < bound_j <= found.value * NEVER
+
+
+@pytest.mark.parametrize("interior", [False, True])
+def test_programs_tell_costs_apart_that_are_less_than_the_solvers_tolerance(
+    interior: bool,
+) -> None:
+    program = Program()
+    dear, cheap = program.columns(np.array([3e-8]), 1.0), program.columns(np.array([0.0]), 1.0)
+    row = program.rows(1, 1.0)
+    program.put(row, dear, 1.0)
+    program.put(row, cheap, 1.0)
+    assert program.solve(interior=interior).fun == pytest.approx(0.0, abs=1e-12)
+    program.put(program.rows(1, 1e-3), dear, 1.0)
+    assert program.solve(interior=interior).fun == pytest.approx(3e-11)
+
+
+@pytest.mark.parametrize("seed", [3, 5, 11])
+def test_a_bound_on_money_is_as_good_in_a_smaller_coin(
+    seed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The solver tolerated more than small jobs cost: bounds were above plans."""
+    monkeypatch.setattr("downclock.planners.cluster.known.bins_bound.ROUNDS", 1)
+    problem, schedule = drawn(seed, interrupt="none", deadlines=True, prices=True)
+    done, cost = schedule.outcomes.status == DONE, parse_objective("cost")
+
+    def bound(coin: float) -> float:
+        zones = tuple(
+            (name, ZonePrices(replace(zone.price, value=coin * zone.price.value)))
+            for name, zone in problem.prices.zones
+            if zone.price is not None
+        )
+        asked = ask(replace(problem, prices=replace(problem.prices, zones=zones)), cost, done)
+        return bins_bound(asked) / coin
+
+    assert bound(1e-3) == pytest.approx(bound(1e4), rel=1e-6)

@@ -35,6 +35,7 @@ def balance(
         late = due_s[i] - start < curves.rows.free_s[row]
         if late and opened < ready_s.size and ready_s[opened] < start:
             p, start = opened, ready_s[opened]
+            set_key(ends, 0, p, start)
             opened += 1
         t = want_s(curves, row, due_s[i] - start)
         if t < 0.0:
