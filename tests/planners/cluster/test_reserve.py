@@ -102,3 +102,14 @@ def test_a_gang_on_whole_servers_runs_as_slowly_as_what_is_reserved_after_it_all
     length_s = cluster.starts["length_s"][:4]
     assert row["short_s"] * 1.1 < row["free_s"]
     assert length_s == pytest.approx(min(row["free_s"], after * row["short_s"]))
+
+
+@pytest.mark.parametrize("rows", [1, 7, kernel.FEW_ROWS, kernel.FEW_ROWS + 1, 700])
+def test_rows_are_sorted_by_time_and_those_of_one_time_stay_as_they_came(rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    times, change = rng.integers(0, 1 + rows // 3, rows).astype(float), np.arange(rows)
+    wanted = np.argsort(times, kind="stable")
+    sorted_times = times[wanted]
+    kernel._sort(times, change)
+    assert times.tolist() == sorted_times.tolist()
+    assert change.tolist() == wanted.tolist()
