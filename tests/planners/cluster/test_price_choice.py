@@ -193,7 +193,7 @@ def test_what_is_promised_must_exceed_the_loss_by_a_quarter_and_more_on_a_foreca
     """The smallest wave that pays, as the loss is counted more or less."""
 
     def needed(told: bool, margin: float) -> float:
-        monkeypatch.setattr(price_choice, "MARGIN", margin)
+        monkeypatch.setattr(price_choice, "MARGINS", ((price_choice.AHEAD_S, margin),))
         for depth in np.arange(0.02, 0.6, 0.02):
             problem = a_day(1, size, 0.1 * (1.0 + depth * WAVE))
             zone = problem.prices.of("default")

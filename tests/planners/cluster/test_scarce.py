@@ -14,7 +14,7 @@ from downclock.planners.cluster.kernels import accept, awake, flat, hurry, proce
 from downclock.planners.cluster.kernels.curves import at_slope_s
 from downclock.planners.cluster.policy import ClusterPolicy
 from downclock.power.library import Library
-from downclock.power.points import ClockTable
+from downclock.power.points import ClockRange, ClockTable
 from downclock.power.profiles import CpuProfiles
 from downclock.problem.platform import Kind, Platform, ServerSpec
 from downclock.problem.problem import Problem
@@ -269,3 +269,33 @@ def test_what_is_moved_to_an_idle_processor_is_timed_from_now(stepwise: bool) ->
     schedule = played(problem, policy_of("late"), stepwise=stepwise)
     assert np.all(np.isin(schedule.outcomes.status, [DONE, REJECTED]))
     assert np.sum(schedule.outcomes.status == DONE) >= 5
+
+
+def unlike_wakes(seed: int) -> Problem:
+    """Few jobs, most of them soon due, on servers of which some wake at once and others late."""
+    rng = np.random.default_rng([seed, 99])
+    one = np.ones(1)
+    profiles = CpuProfiles(10.0 * one, 20.0 * one, 3.0 * one, 0.0 * one)
+    library = Library.of_one_kind(np.array(["a"], dtype=object), "c", profiles)
+    kind = Kind("c", ClockRange(0.5, 2.0), float(rng.choice([0.0, 5.0])))
+
+    def servers(name: str, most: int, wake_s: float) -> ServerSpec:
+        size, count = (int(x) for x in rng.integers(1, (3, most)))
+        host_w = float(rng.uniform(0.0, 100.0))
+        return ServerSpec(name, (("c", size),), count, wake_s=wake_s, wake_j=10.0, host_w=host_w)
+
+    near = servers("near", 3, 0.0)
+    far = servers("far", 4, float(rng.choice([5.0, 50.0, 100.0])))
+    n = int(rng.integers(3, 12))
+    due_s = rng.choice([10.0, 20.0, 30.0, 110.0, 130.0, 400.0], n)
+    tasks = Tasks.of(np.zeros(n, int), scale=rng.uniform(0.3, 2.0, n), deadline_s=due_s)
+    return Problem(tasks, library, Platform.build([kind], [near, far]))
+
+
+def test_a_packing_leaves_out_no_more_than_race_where_some_servers_wake_late() -> None:
+    done = {"late": [], "race": []}
+    for problem in map(unlike_wakes, range(60)):
+        for spec, counts in done.items():
+            counts.append(int(np.sum(played(problem, policy_of(spec)).outcomes.status == DONE)))
+    assert sum(done["late"]) > sum(done["race"])
+    assert sum(a < b for a, b in zip(done["late"], done["race"], strict=True)) <= 1

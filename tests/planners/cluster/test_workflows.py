@@ -13,6 +13,7 @@ from downclock.engine.facts import AMENDED, ARRIVED, CANCELLED, Fact, Facts
 from downclock.engine.play import plan
 from downclock.engine.scheduler import Scheduler
 from downclock.planners.catalog import policy
+from downclock.power.points import ClockRange
 from downclock.problem.graph import Edges
 from downclock.problem.problem import Problem
 from downclock.problem.tasks import Tasks
@@ -204,3 +205,13 @@ def test_a_chain_on_a_clock_without_a_limit_runs_at_one_speed(spec: str) -> None
     schedule = plan(problem, policy(spec))
     assert verify(problem, schedule).ok
     assert account(problem, schedule).total_j == pytest.approx(15.0**3 / 60.0**2, rel=1e-6)
+
+
+@pytest.mark.parametrize("spec", ["late", "prompt"])
+def test_a_task_waits_on_where_the_one_before_ends_within_the_same_digits(spec: str) -> None:
+    """At 5e11 s a run of half a millisecond is eight steps of time: its start never came."""
+    edges = Edges(np.array([0, 0, 1, 2]), np.array([1, 2, 3, 3]))
+    graph = TaskGraph("tiny", np.array([*"abcd"], object), np.array([1e15, 0.0, 6e-4, 2.0]), edges)
+    clocks = ClockRange(0.2, 4000.0)
+    problem = chip_problem(graph, 2, 478316127231.2898, c2=2.0, chip_wide=False, clocks=clocks)
+    assert plan(problem, policy(spec)).outcomes.status.tolist() == [DONE] * 4

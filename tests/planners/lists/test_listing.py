@@ -19,6 +19,7 @@ from downclock.problem.tasks import Tasks
 from downclock.schedule.account.account import account
 from downclock.schedule.schedule import DONE, REJECTED
 from downclock.schedule.verify.verify import verify
+from downclock.workloads import mei
 from tests.planners.lists.table3 import mapping, table3, told
 
 
@@ -185,6 +186,14 @@ def test_slots_delay_starts_to_whole_slots() -> None:
         assert verify(problem, schedule).ok
         assert np.all(schedule.segments.start_s % 10.0 == 0.0)
         assert np.any(schedule.segments.start_s > 0.0)
+
+
+def test_a_slot_of_ages_begins_no_task_before_it_arrives() -> None:
+    day = mei.online(1, utilisation=0.01, initial_utilisation=0.01, cluster=mei.Cluster(64))
+    endless = replace(day, tasks=replace(day.tasks, deadline_s=np.full(len(day.tasks), np.inf)))
+    schedule = plan(endless, policy("bin:slot=1e15"))
+    assert verify(endless, schedule).ok
+    assert np.all(schedule.segments.start_s % 1e15 == 0.0)
 
 
 def test_objections_name_what_the_policy_cannot_plan() -> None:

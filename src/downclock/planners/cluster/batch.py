@@ -32,7 +32,8 @@ MOVES_PER_S = 4000.0
 """Moves of the search that a second of effort stands for: counted, so that results repeat."""
 
 SMALL, FREE_MOVES = 512, 2000
-"""Problems of at most this many tasks are always searched a little."""
+"""Problems of at most this many tasks are always searched a little; what their packing has no room
+for is tried beside others."""
 
 RISKED = 0.002
 """What a tail may cost, against all that is packed."""
@@ -59,6 +60,7 @@ def alike_chips(platform: Platform) -> bool:
 def packing(batch: Batch, moves: int, *, more: bool) -> Packing | None:
     """Pack tasks and search a little; those without room are left out. None: nothing fits.
 
+    Nor where few tasks are packed, and more of them would find room at full speed.
     ``more``: others may come, so one server of a kind is at work as long as deadlines allow.
     """
     works = np.bincount(batch.kind[np.isfinite(batch.ready_s)], minlength=batch.row.shape[1])
@@ -69,11 +71,37 @@ def packing(batch: Batch, moves: int, *, more: bool) -> Packing | None:
     place = search.place
     if not np.any(place >= 0) or not np.isfinite(search.cost_j):
         return None
+    if place.size <= SMALL and not (
+        _insert_lost(search) or np.sum(place < 0) <= _lost_at_full_speed(batch)
+    ):
+        return None
     if moves:
         used = np.isin(np.arange(batch.size.size), batch.server[place[place >= 0]])
         pools = [_Pool.of(batch, k).used_and_next(used) for k in kinds]
         improve(search, np.unique(np.concatenate(pools)), moves)
     return search.packing()
+
+
+def _insert_lost(search: Search) -> bool:
+    """Put tasks without a place one by one where each adds least; tell whether all have one."""
+    lost = np.flatnonzero(search.place < 0)
+    for i in lost[np.argsort(search.batch.due_s[lost], kind="stable")]:
+        search.insert(int(i))
+    return bool(np.all(search.place >= 0))
+
+
+def _lost_at_full_speed(batch: Batch) -> int:
+    """Tasks without room if each has the processor where it ends first, the most urgent first."""
+    short_s = np.where(np.isfinite(batch.free_s), batch.curves.rows["short_s"][batch.row], np.inf)
+    end_s, lost = batch.ready_s.copy(), 0
+    for i in np.argsort(batch.due_s, kind="stable"):
+        ends_s = end_s + short_s[i, batch.kind]
+        first = int(np.argmin(ends_s))
+        if ends_s[first] <= batch.due_s[i]:
+            end_s[first] = ends_s[first]
+        else:
+            lost += 1
+    return lost
 
 
 def _packed(batch: Batch, able: Bools, *, more: bool) -> Search:
@@ -138,9 +166,7 @@ def joined(batch: Batch, place: Ints) -> Packing | None:
     search = Search(batch, place)
     if not np.isfinite(search.cost_j):
         return None
-    new = np.flatnonzero(place < 0)
-    for i in new[np.argsort(batch.due_s[new], kind="stable")]:
-        search.insert(int(i))
+    _insert_lost(search)
     return search.packing()
 
 

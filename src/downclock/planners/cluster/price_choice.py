@@ -35,8 +35,9 @@ TRUST = 2.0 / 3.0
 before in Great Britain, January 2024, a tenth to nine tenths came true, by day. Prices known
 beforehand keep what they promise."""
 
-MARGIN = 1.25
-"""The saving must be so many times the loss: both are estimates, and a change of plans costs."""
+MARGINS = ((AHEAD_S, 1.25), (AGAIN_S, 1.0))
+"""The saving must be so many times the loss: both are estimates, and a change of plans costs. Until
+the question is asked again it must only not be less."""
 
 FITTED, UNFILLED = 0.014, 0.25
 """What waiting costs: this part of all energy, as run times are fitted to what servers leave free;
@@ -148,12 +149,12 @@ def pays(
     spread = UNFILLED * spread_j(view.platform, awake_w(view.platform), length_s)
     lost_j = spread + FITTED * jobs * joules
     tables = curves.for_kernels()
-    for span_s in (AHEAD_S, AGAIN_S):
+    for span_s, margin in MARGINS:
         ahead_s = min(span_s, max(0.0, until_s - now_s))
         come_s = now_s + ahead_s * (np.arange(TIMES) + 0.5) / TIMES
         best, blind = shifted(tables, tariff, rows, width_s, come_s, until_s)
         saved = trust(view.prices, objective) * (blind - best)
-        if saved * jobs * joules <= MARGIN * lost_j * blind:
+        if saved * jobs * joules <= margin * lost_j * blind:
             return False
     return True
 

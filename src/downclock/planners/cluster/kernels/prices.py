@@ -20,7 +20,7 @@ from downclock.planners.cluster.kernels.tariff import (
 )
 from downclock.power.kernels.models import LADDER
 
-WAIT = 0.02
+WAIT = 0.012
 """Part by which a run may cost more than at its cheapest time where it waits on for a better hole:
 so that there are tasks to choose from, as where prices do not change. Never more than a hole may
 save: where no idle processors are shared that is little."""

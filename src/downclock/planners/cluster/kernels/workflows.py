@@ -350,7 +350,7 @@ def delay(c: Cluster, i: int, now_s: float) -> None:
 @inner
 def wait_on(c: Cluster, i: int, now_s: float) -> None:
     """See to a task whose start has come, or the time to wake for it, before others have ended."""
-    begin = opens_s(c, i, now_s)
+    begin = max(opens_s(c, i, now_s), np.nextafter(now_s, np.inf))  # it has to wait, or it would go
     c.tasks.arrival_s[i] = max(c.tasks.arrival_s[i], begin)
     g = c.items.group[c.tasks.booked[i]]
     j = c.groups.server[g]

@@ -203,7 +203,8 @@ def slot_up(time_s: float, slot_s: float) -> float:
     """Next slot boundary at or after ``time_s`` (the time itself without slots)."""
     if slot_s <= 0.0:
         return time_s
-    return np.ceil(time_s / slot_s - 1e-9) * slot_s
+    slots = time_s / slot_s
+    return np.ceil(slots - 1e-9 * min(slots, 1.0)) * slot_s
 
 
 @inlined
