@@ -141,6 +141,7 @@ def test_where_the_guardian_was_killed_too_the_next_one_resets(bench: Node) -> N
     until(lambda: any(gpu.busy for gpu in bench.gpus.read()))
     os.kill(killed.pid, signal.SIGSTOP)  # so that it does not hear of its children's ends
     tasks = Path(f"/proc/{killed.pid}/task")
+    until(lambda: all(") T " in (each / "stat").read_text() for each in tasks.iterdir()))
     children = " ".join((each / "children").read_text() for each in tasks.iterdir())
     for child in children.split():
         os.kill(int(child), signal.SIGKILL)
